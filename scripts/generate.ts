@@ -1,0 +1,42 @@
+// Writes everything in generated/ from spec/openapi.yaml. With --check it writes nothing and fails when a file is stale.
+import { readFile, writeFile } from "node:fs/promises";
+import { bundle, createConfig } from "@redocly/openapi-core";
+import openapiTS, { astToString } from "openapi-typescript";
+
+const root = new URL("..", import.meta.url);
+const source = new URL("spec/openapi.yaml", root);
+const banner = "// Generated from spec/openapi.yaml by `npm run generate`. Do not edit.\n\n";
+
+const config = await createConfig({ extends: [] });
+
+async function spec(dereference: boolean): Promise<Record<string, unknown>> {
+  const { bundle: document } = await bundle({ ref: source.pathname, config, dereference });
+  return structuredClone(document.parsed as Record<string, unknown>);
+}
+
+/** Dredd reads no YAML flow maps, no references into 3.1 components and no webhooks: give it paths alone. */
+async function flattened() {
+  const { webhooks: _, components, ...rest } = await spec(true);
+  const { securitySchemes } = components as Record<string, unknown>;
+  return { ...rest, components: { securitySchemes } };
+}
+
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
+const files: Record<string, string> = {
+  "openapi.json": json(await spec(false)),
+  "openapi.dredd.json": json(await flattened()),
+  "openapi.ts": banner + astToString(await openapiTS(source)),
+};
+
+const stale: string[] = [];
+for (const [name, text] of Object.entries(files)) {
+  const file = new URL(`generated/${name}`, root);
+  if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
+  stale.push(`generated/${name}`);
+  if (!process.argv.includes("--check")) await writeFile(file, text);
+}
+
+if (process.argv.includes("--check") && stale.length > 0) {
+  console.error(`Stale: ${stale.join(", ")}. Run \`npm run generate\` and commit the result.`);
+  process.exit(1);
+}
