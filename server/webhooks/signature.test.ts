@@ -1,0 +1,51 @@
+import { randomBytes } from "node:crypto";
+import { Webhook } from "standardwebhooks";
+import { afterEach, expect, test, vi } from "vitest";
+import { newSecret, sign } from "./signature.ts";
+
+const id = "msg_019aa0c5f7d27c3e8a41d2b7e95f6c10";
+const body = JSON.stringify({ event: "disbursement.completed", data: { amount: 1, name: "Ngũgĩ, 5 € 🎉" } });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("a secret is whsec_ and the base64 of the 32 bytes it was given", () => {
+  const bytes = Uint8Array.from({ length: 32 }, (_, index) => index);
+  expect(newSecret(() => bytes)).toBe("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+  expect(newSecret(randomBytes)).not.toBe(newSecret(randomBytes));
+});
+
+test("the signature is the one that standardwebhooks computes", () => {
+  const secret = newSecret(randomBytes);
+  const seconds = 1_763_631_002;
+  expect(sign([secret], id, seconds, body)).toBe(new Webhook(secret).sign(id, new Date(seconds * 1000), body));
+});
+
+test("during a rotation a receiver with either secret verifies, and one with another secret does not", () => {
+  const secrets = [newSecret(randomBytes), newSecret(randomBytes)];
+  const seconds = 1_763_631_002;
+  vi.setSystemTime(seconds * 1000);
+  const headers = {
+    "webhook-id": id,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": sign(secrets, id, seconds, body),
+  };
+  for (const secret of secrets) expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body));
+  expect(() => new Webhook(newSecret(randomBytes)).verify(body, headers)).toThrow("No matching signature");
+  expect(() => new Webhook(secrets[0]!).verify(body.replace("1", "2"), headers)).toThrow("No matching signature");
+});
+
+test.each([
+  "",
+  "whsec_",
+  "whsec_c2hvcnQ=",
+  "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA==",
+  "whsec_?".padEnd(50, "A"),
+])("the secret %j is refused, and not shown", (secret) => {
+  expect(() => sign([secret], id, 1, body)).toThrow(/^A webhook secret must be whsec_ and the base64 of 24 to 64/);
+});
+
+test("no secret at all is refused", () => {
+  expect(() => sign([], id, 1, body)).toThrow("at least one secret");
+});

@@ -1,0 +1,38 @@
+import { createHmac } from "node:crypto";
+
+const SECRET_PREFIX = "whsec_";
+const SECRET_BYTES = 32;
+/** Standard Webhooks 1.0 asks for keys of 24 to 64 bytes. */
+const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
+
+/**
+ * Makes a webhook secret: `whsec_` and the base64 of 32 bytes (D12, Standard Webhooks 1.0).
+ *
+ * @param random gives that many unpredictable bytes, as `crypto.randomBytes` does.
+ */
+export function newSecret(random: (size: number) => Uint8Array): string {
+  return SECRET_PREFIX + Buffer.from(random(SECRET_BYTES)).toString("base64");
+}
+
+/**
+ * The value of `webhook-signature` (D12): for each secret `v1,` and the base64 HMAC-SHA256 of
+ * `id.timestamp.body`, separated by spaces, so that receivers may change over during a rotation.
+ *
+ * @param secrets the secrets in force, as `newSecret` made them; at least one.
+ * @param timestampSeconds real time of the attempt, in whole seconds since 1970, as in `webhook-timestamp`.
+ * @param body exactly as it is sent.
+ * @throws Error when there is no secret or one is not of the `whsec_` form; the text never shows it.
+ */
+export function sign(secrets: readonly string[], id: string, timestampSeconds: number, body: string): string {
+  if (secrets.length === 0) throw new Error("A webhook needs at least one secret to be signed with.");
+  const content = `${id}.${timestampSeconds}.${body}`;
+  return secrets.map((secret) => `v1,${hmac(secret, content)}`).join(" ");
+}
+
+function hmac(secret: string, content: string): string {
+  if (!SECRET_FORM.test(secret)) {
+    throw new Error("A webhook secret must be whsec_ and the base64 of 24 to 64 bytes.");
+  }
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
+  return createHmac("sha256", key).update(content).digest("base64");
+}
