@@ -1,0 +1,69 @@
+// The only place that knows where the contract's files lie. Sources and the published package (dist/) both find them
+// one folder up: generated/ and spec/.
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import type { paths } from "../generated/openapi.ts";
+
+const above = new URL("../", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, above), "utf8");
+
+const bundled = read("generated/openapi.json");
+
+type Operation = { operationId: string; responses: Record<string, { $ref?: string; content?: Content }> } & Marks;
+type Content = Record<string, { schema?: Schema }>;
+type Marks = { "x-interface"?: string; "x-decision"?: string };
+export type Schema = Marks & {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  oneOf?: Schema[];
+  [keyword: string]: unknown;
+};
+
+/** The bundled OpenAPI document. */
+export const openapi = JSON.parse(bundled) as {
+  paths: Record<keyof paths, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; responses: Record<string, { content?: Content }> };
+};
+
+/** SHA-256 of the bundled document, hexadecimal. */
+export const specSha256 = createHash("sha256").update(bundled).digest("hex");
+
+/** The document without references, as Dredd needs it, as text. */
+export const flattened = () => read("generated/openapi.dredd.json");
+
+/** The text of spec/requirements.yaml. */
+export const catalogueText = () => read("spec/requirements.yaml");
+
+/** The suite's own version. */
+export const suiteVersion = (): string => {
+  const beside = new URL("package.json", import.meta.url);
+  const text = readFileSync(existsSync(beside) ? beside : new URL("package.json", above), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+};
+
+const routes = Object.entries(openapi.paths).flatMap(([template, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    template,
+    pattern: new RegExp(`^${template.replaceAll(/\{[^}]+\}/g, "[^/?]+")}(\\?.*)?$`),
+    operation,
+  })),
+);
+
+export type Route = (typeof routes)[number];
+
+/** The documented operation that a request reaches, if any. `path` is what follows the base URL. */
+export function routeOf(method: string, path: string): Route | undefined {
+  return routes.find((route) => route.method === method && route.pattern.test(path));
+}
+
+/** The schema that the document gives for the body of an answer, if it documents one. */
+export function answerSchema(route: Route, status: number): Schema | undefined {
+  const response = route.operation.responses[String(status)];
+  const name = response?.$ref?.split("/").at(-1);
+  const content = name ? openapi.components.responses[name]?.content : response?.content;
+  return content?.["application/json"]?.schema;
+}

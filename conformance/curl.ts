@@ -1,0 +1,35 @@
+const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+const hex = (byte: number) => String.raw`\x${byte.toString(16).padStart(2, "0")}`;
+
+/** A body as a shell word. Phone numbers become `$RECIPIENT`; bytes that are no UTF-8 are escaped. */
+function bodyWord(body: Buffer): string {
+  const text = body.toString("utf8");
+  if (!Buffer.from(text, "utf8").equals(body) || text.includes("\0")) {
+    return `$'${[...body].map((byte) => (byte < 32 || byte > 126 || byte === 39 || byte === 92 ? hex(byte) : String.fromCharCode(byte))).join("")}'`;
+  }
+  return quoted(text).replaceAll(/("phoneNumber"\s*:\s*")\d{10,15}"/g, `$1'"$RECIPIENT"'"`);
+}
+
+export type CurlRequest = {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  /** The variable that holds the key, when the request carries one. */
+  keyVariable?: string;
+  body?: Buffer;
+};
+
+/** A command line that sends a request again. It is redacted by the caller; keys stand in it as variables. */
+export function curlLine({ method, url, headers, keyVariable, body }: CurlRequest): string {
+  const words = ["curl -i", "-X", method, "--path-as-is", quoted(url)];
+  if (keyVariable) words.push("-H", `"x-api-key: $${keyVariable}"`);
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.toLowerCase() !== "content-length" && name.toLowerCase() !== "x-api-key") {
+      words.push("-H", quoted(value === "" ? `${name};` : `${name}: ${value}`));
+    }
+  }
+  if (body && body.length > 2000) words.push("--data-binary", `@body # ${body.length} bytes, see the report`);
+  else if (body) words.push("--data-binary", bodyWord(body));
+  return words.join(" ");
+}

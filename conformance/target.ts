@@ -1,0 +1,210 @@
+// The one way to the target: every request of a run, Dredd's included, goes through `createTarget`.
+import type { IncomingHttpHeaders } from "node:http";
+import type { Budget } from "./budget.ts";
+import { curlLine } from "./curl.ts";
+import type { HttpClient } from "./http.ts";
+import { createLedger } from "./ledger.ts";
+import { redactHeaders, type Redact } from "./redact.ts";
+import type { Effect, EffectsAllowed, Exchange } from "./results.ts";
+
+export type TargetRequest = {
+  method: string;
+  /** What follows the base URL, sent as it stands. */
+  path: string;
+  /** What the request does to money at worst. Anything but a GET has to say. */
+  effect?: Effect;
+  /** `own` when left out. `none` sends no key, `{ value }` any text. */
+  key?: "own" | "second" | "none" | { value: string };
+  headers?: Record<string, string | string[]>;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it stands. */
+  body?: string | Buffer;
+  /** Milliseconds; `--timeout` when left out. */
+  timeoutMs?: number;
+  /** The sandbox was asked for this outcome (D17), so that a 5xx, or no answer, is no fault. */
+  forced?: boolean;
+};
+
+export type Answer = {
+  request: TargetRequest;
+  exchange: Exchange;
+  /** Left out when no answer came; `exchange.failure` then says why. */
+  status?: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The body as JSON; undefined when it is none. */
+  json: unknown;
+};
+
+export type TargetOptions = {
+  baseUrl: string;
+  effects: EffectsAllowed;
+  key: string;
+  secondKey?: string;
+  /** Sent with every request to the target (`--header`). */
+  headers: Record<string, string>;
+  /** Requests per second at most; left out for no limit. */
+  rate?: number;
+  timeoutMs: number;
+};
+
+export type TargetDeps = {
+  http: HttpClient;
+  budget: Budget;
+  redact: Redact;
+  now: () => Date;
+  sleep: (ms: number) => Promise<void>;
+};
+
+const longestBody = 4096;
+const longestWaitMs = 120_000;
+
+const shorten = (text: string) =>
+  text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function bodyOf(request: TargetRequest): Buffer | undefined {
+  if (request.json !== undefined) return Buffer.from(JSON.stringify(request.json));
+  return request.body === undefined ? undefined : Buffer.from(request.body);
+}
+
+/** How long a 429 asks to wait, in milliseconds. */
+function askedWait(header: string | undefined, now: Date): number {
+  const wait = /^\d+$/.test(header ?? "") ? Number(header) * 1000 : Date.parse(header ?? "") - now.getTime();
+  return Math.max(100, Number.isFinite(wait) ? wait : 1000);
+}
+
+export type Target = ReturnType<typeof createTarget>;
+
+export function createTarget(options: TargetOptions, deps: TargetDeps) {
+  const base = new URL(options.baseUrl);
+  const prefix = base.pathname.replace(/\/$/, "");
+  const ledger = createLedger(options.effects, deps.budget);
+  const listeners: ((answer: Answer) => void)[] = [];
+  let exchanges: Exchange[] = [];
+  let sent = 0;
+  let nextSlot = 0;
+
+  function headersOf(request: TargetRequest, body: Buffer | undefined) {
+    const { key = "own" } = request;
+    const known = { own: options.key, second: options.secondKey, none: undefined };
+    const value = typeof key === "object" ? key.value : known[key];
+    return {
+      ...options.headers,
+      ...(value === undefined ? {} : { "x-api-key": value }),
+      ...(request.json === undefined ? {} : { "content-type": "application/json" }),
+      ...(body ? { "content-length": String(body.length) } : {}),
+      ...request.headers,
+    };
+  }
+
+  /** Holds a request until `--rate` lets it go. */
+  async function waitForSlot() {
+    if (!options.rate) return;
+    const now = deps.now().getTime();
+    const slot = Math.max(now, nextSlot);
+    nextSlot = slot + 1000 / options.rate;
+    if (slot > now) await deps.sleep(slot - now);
+  }
+
+  function record(
+    request: TargetRequest,
+    url: string,
+    headers: Record<string, string | string[]>,
+    body?: Buffer,
+  ): Exchange {
+    const shown = redactHeaders(headers, deps.redact, Object.keys(options.headers));
+    const keyVariable = { own: "API_KEY", second: "API_KEY_2", none: "", other: "WRONG_KEY" }[
+      typeof request.key === "object" ? "other" : (request.key ?? "own")
+    ];
+    const curl = curlLine({ method: request.method, url, headers: shown, keyVariable, ...(body ? { body } : {}) });
+    const exchange: Exchange = {
+      id: (sent += 1),
+      at: deps.now().toISOString(),
+      method: request.method,
+      url: deps.redact(url),
+      requestHeaders: shown,
+      ...(body ? { requestBody: shorten(deps.redact(body.toString("utf8"))) } : {}),
+      durationMs: 0,
+      curl: deps.redact(curl),
+    };
+    exchanges.push(exchange);
+    return exchange;
+  }
+
+  async function once(request: TargetRequest, origin: URL, path: string, headers = headersOf): Promise<Answer> {
+    await waitForSlot();
+    const { method } = request;
+    const body = bodyOf(request);
+    const all = headers(request, body);
+    const exchange = record(request, origin.origin + path, all, body);
+    const timeoutMs = request.timeoutMs ?? options.timeoutMs;
+    const start = deps.now().getTime();
+    const result = await deps.http.send({ origin, path, method, headers: all, ...(body ? { body } : {}), timeoutMs });
+    exchange.durationMs = deps.now().getTime() - start;
+    if ("failure" in result) {
+      exchange.failure = deps.redact(result.failure);
+      if (result.unreachable && origin === base) throw ledger.stop(`the target cannot be reached: ${exchange.failure}`);
+      return { request, exchange, headers: {}, text: "", json: undefined };
+    }
+    const text = result.body.toString("utf8");
+    exchange.status = result.status;
+    exchange.responseHeaders = redactHeaders(result.headers, deps.redact);
+    exchange.responseBody = shorten(deps.redact(text));
+    return { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
+  }
+
+  /** Waits as long as a 429 asks for, two minutes in all at the most. */
+  async function patiently(request: TargetRequest): Promise<Answer> {
+    for (let waited = 0; ;) {
+      const answer = await once(request, base, prefix + request.path);
+      for (const listener of listeners) listener(answer);
+      const wait = askedWait(answer.headers["retry-after"], deps.now());
+      if (answer.status !== 429 || waited + wait > longestWaitMs) return answer;
+      await deps.sleep(wait);
+      waited += wait;
+    }
+  }
+
+  return {
+    /**
+     * Sends a request to the target.
+     * @throws EffectNotAllowed, BudgetExceeded before anything is sent; RunStopped when nothing may be sent any more
+     */
+    async send(request: TargetRequest): Promise<Answer> {
+      ledger.authorise(request);
+      const answer = await patiently(request);
+      ledger.account(request, answer);
+      return answer;
+    },
+    /** Opens a link that the target handed out, wherever it leads, without the key and, on another host, without `--header`. */
+    async open(link: string): Promise<Answer> {
+      const url = new URL(link);
+      const path = url.pathname + url.search;
+      const request: TargetRequest = { method: "GET", path, key: "none" };
+      ledger.authorise(request);
+      return url.origin === base.origin ? once(request, url, path) : once(request, url, path, () => ({}));
+    },
+    /** Called with every answer to `send`, the ones with 429 too. */
+    onAnswer(listener: (answer: Answer) => void) {
+      listeners.push(listener);
+    },
+    /** The exchanges since the last call. */
+    takeExchanges(): Exchange[] {
+      const taken = exchanges;
+      exchanges = [];
+      return taken;
+    },
+    ledger,
+    budget: deps.budget,
+    options,
+  };
+}
