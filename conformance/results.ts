@@ -71,6 +71,8 @@ export type RequirementResult = Requirement & {
   verdict: Verdict;
   /** Stands with `not-applicable`, and with `could-not-run` when no check was started. */
   reason?: NotJudged;
+  /** Stands when a failure is tolerated for now (`--baseline`); the verdict is then `warn`, those of the checks stay. */
+  knownFailure?: { reason: string; expires: string };
   checks: CheckResult[];
 };
 
@@ -117,6 +119,8 @@ export type Report = {
   only?: string[];
   /** What kept the suite from doing its work; with verdict `error`. */
   errors: string[];
+  /** What is wrong with the list of known failures (`--baseline`); any of it fails the run. */
+  baselineProblems?: string[];
 };
 
 /** One verdict for several: the worst that was found. */
@@ -127,6 +131,6 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict {
 
 /** The exit code of a run: 1 something failed, 2 the suite could not do its work, 0 all that was selected passed. */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
-  if (report.counts.fail > 0) return 1;
+  if (report.counts.fail > 0 || report.baselineProblems?.length) return 1;
   return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;
 }
