@@ -1,0 +1,308 @@
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Server } from "node:net";
+import { networkInterfaces } from "node:os";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Agent } from "undici";
+import { guardedConnector, specialRange } from "./guard.ts";
+import { createSender } from "./send.ts";
+
+/** Listens on every address of the machine, notes to which of them somebody came, and closes the connection. */
+let trap: Server;
+let port: number;
+let visits: string[] = [];
+
+beforeAll(async () => {
+  trap = createServer((socket) => {
+    visits.push(socket.localAddress?.replace("::ffff:", "") ?? "unknown");
+    socket.destroy();
+  });
+  await once(trap.listen(0), "listening");
+  ({ port } = trap.address() as AddressInfo);
+});
+afterAll(() => trap.close());
+
+/** Connections are accepted in the order in which they came: when this one was, so were all before it. */
+async function visitsSoFar(): Promise<string[]> {
+  const knock = connect(port, "127.0.0.1");
+  await once(knock.resume(), "close");
+  return visits.slice(0, -1);
+}
+
+const PUBLIC = "1.1.1.1";
+/** What a hostile merchant's DNS answers. */
+const NAMES: Record<string, string[]> = {
+  "loopback.example": ["127.0.0.1"],
+  "loopback6.example": ["::1"],
+  "private.example": ["10.0.0.5"],
+  "metadata.example": ["169.254.169.254"],
+  "public-then-private.example": [PUBLIC, "192.168.1.1"],
+  "private-then-public.example": ["192.168.1.1", PUBLIC],
+  "public4-loopback6.example": [PUBLIC, "::1"],
+  "mapped.example": ["::ffff:127.0.0.1"],
+  "mapped-in-hex.example": ["::ffff:7f00:1"],
+  "zone.example": ["fe80::1%eth0"],
+  "odd-zone.example": ["fe80::1%eth0.100"],
+  "octal.example": ["0177.0.0.1"],
+  "garbage.example": ["not an address"],
+  "empty.example": [],
+  "trailing.example.": ["127.0.0.1"],
+  localhost: ["127.0.0.1", "::1"],
+  "localhost.": ["127.0.0.1"],
+};
+
+const LOOPBACK = "a loopback address";
+const MAPPED = "an IPv4 address mapped into IPv6";
+
+/** Host as it is written in the address, and the reason people are given. */
+const HOSTILE: [host: string, reason: string][] = [
+  ["127.0.0.1", LOOPBACK],
+  ["127.0.0.2", LOOPBACK],
+  ["127.255.255.254", LOOPBACK],
+  ["127.0.0.1.", LOOPBACK],
+  ["127.1", LOOPBACK],
+  ["127.0.1", LOOPBACK],
+  ["2130706433", LOOPBACK],
+  ["0x7f000001", LOOPBACK],
+  ["0x7F.0x0.0x0.0x1", LOOPBACK],
+  ["0x7f.1", LOOPBACK],
+  ["017700000001", LOOPBACK],
+  ["0177.0.0.1", LOOPBACK],
+  ["0000177.0.0.01", LOOPBACK],
+  ["%31%32%37.0.0.1", LOOPBACK],
+  ["127%2e0%2E0.1", LOOPBACK],
+  ["127.0.0.1%2e", LOOPBACK],
+  ["１２７.０.０.１", LOOPBACK],
+  ["①②⑦.0.0.①", LOOPBACK],
+  ["127。0．0｡1", LOOPBACK],
+  ["1\t27.0.\n0.1", LOOPBACK],
+  ["localhost", LOOPBACK],
+  ["LOCALHOST", LOOPBACK],
+  ["localhost.", LOOPBACK],
+  ["ⓛocalhost", LOOPBACK],
+  ["0", "an unspecified address"],
+  ["0.0.0.0", "an unspecified address"],
+  ["0x0", "an unspecified address"],
+  ["0.1.2.3", "an unspecified address"],
+  ["10.0.0.1", "a private address"],
+  ["10.255.255.255", "a private address"],
+  ["012.0.0.1", "a private address"],
+  ["172.16.0.1", "a private address"],
+  ["172.31.255.255", "a private address"],
+  ["192.168.0.1", "a private address"],
+  ["3232235521", "a private address"],
+  ["169.254.169.254", "a link-local address"],
+  ["0xa9fea9fe", "a link-local address"],
+  ["2852039166", "a link-local address"],
+  ["0251.0376.0251.0376", "a link-local address"],
+  ["100.64.0.1", "an address of a carrier's NAT"],
+  ["100.100.100.200", "an address of a carrier's NAT"],
+  ["168.63.129.16", "an address of a cloud's own platform"],
+  ["192.0.0.192", "a reserved address"],
+  ["192.0.2.1", "a reserved address"],
+  ["192.88.99.1", "a reserved address"],
+  ["198.18.0.1", "a reserved address"],
+  ["198.51.100.1", "a reserved address"],
+  ["203.0.113.1", "a reserved address"],
+  ["240.0.0.1", "a reserved address"],
+  ["192.31.196.1", "an address of a special range (as112)"],
+  ["192.52.193.1", "an address of a special range (amt)"],
+  ["224.0.0.1", "a multicast address"],
+  ["239.255.255.250", "a multicast address"],
+  ["255.255.255.255", "the broadcast address"],
+  ["4294967295", "the broadcast address"],
+  ["[::1]", LOOPBACK],
+  ["[0:0:0:0:0:0:0:1]", LOOPBACK],
+  ["[0000::0001]", LOOPBACK],
+  ["[::0.0.0.1]", LOOPBACK],
+  ["[::]", "an unspecified address"],
+  ["[::ffff:127.0.0.1]", MAPPED],
+  ["[::ffff:7f00:1]", MAPPED],
+  ["[0:0:0:0:0:FFFF:127.0.0.1]", MAPPED],
+  ["[::ffff:169.254.169.254]", MAPPED],
+  ["[::ffff:1.1.1.1]", MAPPED],
+  ["[::127.0.0.1]", "outside the public range of IPv6"],
+  ["[::ffff:0:127.0.0.1]", "an IPv4 address translated into IPv6"],
+  ["[64:ff9b::127.0.0.1]", "a NAT64 address"],
+  ["[64:ff9b::a9fe:a9fe]", "a NAT64 address"],
+  ["[64:ff9b:1::7f00:1]", "a NAT64 address"],
+  ["[2002:7f00:1::]", "a 6to4 address"],
+  ["[2002:a9fe:a9fe::1]", "a 6to4 address"],
+  ["[2001:0:1:1::80ff:fffe]", "a Teredo address"],
+  ["[fe80::1]", "a link-local address"],
+  ["[febf::1]", "a link-local address"],
+  ["[fec0::1]", "an address of a special range (deprecatedSiteLocal)"],
+  ["[fc00::1]", "a private (unique local) address"],
+  ["[fd00:ec2::254]", "a private (unique local) address"],
+  ["[ff02::1]", "a multicast address"],
+  ["[100::1]", "an address of a special range (discard)"],
+  ["[2001:db8::1]", "a reserved address"],
+  ["[3fff::1]", "a reserved address"],
+  ["[2001:2::1]", "an address of a special range (benchmarking)"],
+  ["[2001:10::1]", "an address of a special range (deprecatedOrchid)"],
+  ["[5f00::1]", "an address of a special range (segmentRouting)"],
+  ["[4000::1]", "outside the public range of IPv6"],
+  ["loopback.example", LOOPBACK],
+  ["loopback6.example", LOOPBACK],
+  ["private.example", "a private address"],
+  ["metadata.example", "a link-local address"],
+  ["public-then-private.example", "a private address"],
+  ["private-then-public.example", "a private address"],
+  ["public4-loopback6.example", LOOPBACK],
+  ["mapped.example", MAPPED],
+  ["mapped-in-hex.example", MAPPED],
+  ["zone.example", "a link-local address"],
+  ["odd-zone.example", "not an IP address"],
+  ["octal.example", "not an IP address"],
+  ["garbage.example", "not an IP address"],
+  ["empty.example", "has no address"],
+  ["trailing.example.", LOOPBACK],
+  ["[::1%25lo]", "not a valid URL"],
+  ["[fe80::1%eth0]", "not a valid URL"],
+  ["127.0.0.1%00.public.example", "not a valid URL"],
+  ["256.0.0.1", "not a valid URL"],
+  ["127.0.0.1.5", "not a valid URL"],
+  ["99999999999", "not a valid URL"],
+  ["1.1.1.1 127.0.0.1", "not a valid URL"],
+  ["user:hunter2@127.0.0.1", "holds a user or password"],
+  ["hunter2@localhost", "holds a user or password"],
+  [":hunter2@1.1.1.1", "holds a user or password"],
+  ["1.1.1.1:80@127.0.0.1", "holds a user or password"],
+  ["", "not a valid URL"],
+];
+
+function senderTo(names: Record<string, string[]>, allowPrivate = false) {
+  return createSender({ allowPrivate, lookup: async (name) => names[name] ?? [], now: () => 0, timeoutMs: 5_000 });
+}
+
+function messageTo(url: string) {
+  return { url, id: "msg_1", secrets: [`whsec_${"A".repeat(43)}=`], body: "{}" };
+}
+
+describe("hostile addresses", () => {
+  test("there are enough of them", () => {
+    expect(new Set(HOSTILE.map(([host]) => host)).size).toBeGreaterThanOrEqual(60);
+  });
+
+  test.each(HOSTILE.flatMap(([host, reason]) => ["http", "https"].map((scheme) => ({ scheme, host, reason }))))(
+    "$scheme://$host/ is refused: $reason",
+    async ({ scheme, host, reason }) => {
+      visits = [];
+      const sender = senderTo(NAMES);
+      const outcome = await sender.send(messageTo(`${scheme}://${host}:${port}/hook`));
+      await sender.close();
+      expect(outcome.error).toMatch(/^Refused: /);
+      expect(outcome.error).toContain(reason);
+      expect(outcome.error).not.toContain("hunter2");
+      expect(outcome).not.toHaveProperty("httpStatus");
+      expect(await visitsSoFar()).toEqual([]);
+    },
+  );
+
+  test.each([
+    "file:///etc/passwd",
+    "ftp://1.1.1.1/",
+    "gopher://127.0.0.1:70/_x",
+    "javascript:alert(1)",
+    "data:text/plain,x",
+    "unix:/var/run/docker.sock",
+    "ws://1.1.1.1/",
+  ])("%s is refused for its scheme, private addresses allowed or not", async (url) => {
+    for (const allowPrivate of [false, true]) {
+      const sender = senderTo(NAMES, allowPrivate);
+      const { error } = await sender.send(messageTo(url));
+      await sender.close();
+      expect(error).toMatch(/^Refused: webhooks go to http and https addresses only, not [a-z]+:$/);
+    }
+  });
+
+  test("a password is refused even where private addresses are allowed", async () => {
+    const sender = senderTo(NAMES, true);
+    const { error } = await sender.send(messageTo(`http://user:hunter2@127.0.0.1:${port}/`));
+    await sender.close();
+    expect(error).toBe("Refused: the webhook's address holds a user or password; take them out.");
+  });
+
+  const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
+  const reachable = ["127.0.0.1", "0x7f.1", "loopback.example", "localhost"];
+  const reachableByIPv6 = ["[::1]", "[::ffff:127.0.0.1]", "loopback6.example"];
+
+  test.each([...reachable, ...(hasIPv6 ? reachableByIPv6 : [])])(
+    "the listening socket is there: %s reaches it when private addresses are allowed",
+    async (host) => {
+      visits = [];
+      const sender = senderTo(NAMES, true);
+      await sender.send(messageTo(`http://${host}:${port}/hook`));
+      await sender.close();
+      expect(await visitsSoFar()).toHaveLength(1);
+    },
+  );
+});
+
+test("reasons tell what a written address is, but not where a name leads", async () => {
+  const sender = senderTo(NAMES);
+  const written = await sender.send(messageTo("http://0x7f.1/"));
+  const named = await sender.send(messageTo("http://private.example/"));
+  await sender.close();
+  const advice = "webhooks go to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.";
+  expect(written.error).toBe(`Refused: 127.0.0.1 is a loopback address; ${advice}`);
+  expect(named.error).toBe(`Refused: private.example leads to a private address; ${advice}`);
+});
+
+test.each(["1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0"])(
+  "%s is public",
+  (address) => {
+    expect(specialRange(address)).toBeUndefined();
+  },
+);
+
+test.each(["2606:4700:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "2003::1"])(
+  "%s is public",
+  (address) => {
+    expect(specialRange(address)).toBeUndefined();
+  },
+);
+
+function visitorWith(answers: string[][]) {
+  const asked: string[] = [];
+  const agent = new Agent({
+    connect: guardedConnector({
+      lookup: async (name) => answers[asked.push(name) - 1] ?? [],
+      // Here 127.0.0.1 stands for the public address, and every other is forbidden.
+      forbidden: (address) => (address === "127.0.0.1" ? undefined : LOOPBACK),
+      timeoutMs: 5_000,
+    }),
+  });
+  visits = [];
+  const visit = () => agent.request({ origin: `http://rebind.example:${port}`, path: "/", method: "POST" });
+  return { agent, asked, visit };
+}
+
+describe("rebinding", () => {
+  test("the connection goes to the address that was checked, and the name is resolved once", async () => {
+    const { agent, asked, visit } = visitorWith([["127.0.0.1"], ["::1"]]);
+    await expect(visit()).rejects.toMatchObject({ code: "UND_ERR_SOCKET" });
+    expect(await visitsSoFar()).toEqual(["127.0.0.1"]);
+    expect(asked).toEqual(["rebind.example"]);
+    await agent.destroy();
+  });
+
+  test("the next connection is checked anew: a second answer that leads inside is refused", async () => {
+    const { agent, asked, visit } = visitorWith([["127.0.0.1"], ["::1"]]);
+    await expect(visit()).rejects.toMatchObject({ code: "UND_ERR_SOCKET" });
+    await expect(visit()).rejects.toThrow("Refused: rebind.example leads to a loopback address");
+    expect(await visitsSoFar()).toEqual(["127.0.0.1"]);
+    expect(asked).toHaveLength(2);
+    await agent.destroy();
+  });
+
+  test.each([[["127.0.0.1", "::1"]], [["::1", "127.0.0.1"]]])(
+    "the mixed answer %j is refused wholly",
+    async (answer) => {
+      const { agent, visit } = visitorWith([answer]);
+      await expect(visit()).rejects.toThrow("Refused: ");
+      expect(await visitsSoFar()).toEqual([]);
+      await agent.destroy();
+    },
+  );
+});
