@@ -1,0 +1,33 @@
+import { XmlDocument } from "libxml2-wasm";
+import { expect, test } from "vitest";
+import { renderBadge } from "./badge.ts";
+import { madeUp } from "./made-up.ts";
+
+/** How a text of `colour` stands out from white, as WCAG 2 defines it. */
+function contrastWithWhite(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5]
+    .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05);
+}
+
+test.each([
+  ["certified", "core", "conformance: core: certified"],
+  ["passed-partially", "extended", "conformance: extended: passed in part"],
+  ["failed", "core", "conformance: core: failed"],
+  ["error", "core", "conformance: core: not completed"],
+] as const)("a run that is %s (%s) says %j, to a screen reader too", (verdict, profile, title) => {
+  using document = XmlDocument.fromString(renderBadge(madeUp([], { verdict, profile })));
+  const svg = { s: "http://www.w3.org/2000/svg" };
+  expect(document.get("/s:svg/@aria-label", svg)?.content).toBe(title);
+  expect(document.get("/s:svg/s:title", svg)?.content).toBe(title);
+  expect(
+    document
+      .find("//s:text", svg)
+      .map((text) => text.content)
+      .join(": "),
+  ).toBe(title);
+  for (const { content } of document.find("//s:rect/@fill", svg)) {
+    expect(contrastWithWhite(content)).toBeGreaterThan(4.5);
+  }
+});

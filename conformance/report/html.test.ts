@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser } from "../../scripts/browser.ts";
+import type { Report } from "../results.ts";
+import { renderHtml } from "./html.ts";
+import { check, exchange, hostile, madeUp, requirement } from "./made-up.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterAll(() => browser.close());
+
+/** The report in a browser; `trouble` fills with requests, dialogs, errors of scripts and what the page's policy blocked. */
+async function opened(report: Report, options: { javaScriptEnabled?: boolean } = {}) {
+  const page = await browser.newPage(options);
+  const trouble: string[] = [];
+  page.on("request", (request) => trouble.push(`request ${request.url()}`));
+  page.on("dialog", async (dialog) => {
+    trouble.push(`dialog ${dialog.message()}`);
+    await dialog.dismiss();
+  });
+  page.on("pageerror", (error) => trouble.push(`error ${error.message}`));
+  page.on("console", (message) => trouble.push(`console ${message.text()}`));
+  await page.setContent(renderHtml(report));
+  return { page, trouble };
+}
+
+const failing = requirement("create.repeated", "fail", {
+  text: "A repeated reference is refused.",
+  checks: [
+    check({ name: "in turn" }),
+    check({ name: "at once", verdict: "fail", actual: "three HTTP 200", exchanges: [exchange({ curl: "curl it" })] }),
+  ],
+});
+const varied = () =>
+  madeUp([
+    requirement("verify.fields", "pass", { section: "§2.3" }),
+    requirement("final.status", "pass", { section: undefined, decision: "D3" }),
+    requirement("later.decision", "pass", { section: undefined, decision: "D10" }),
+    failing,
+    requirement("webhook.failed", "not-applicable", { section: "§6" }),
+  ]);
+
+const texts = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
+
+test("the verdict and its reason come first, then failures with what was required, what came and how to repeat it", async () => {
+  const { page, trouble } = await opened(varied());
+  expect(await texts(page, "h1")).toEqual(["Failed\nhttps://sandbox.example"]);
+  const card = page.locator(".card");
+  expect(await card.locator("h3").innerText()).toContain("A repeated reference is refused.");
+  expect(await card.locator(".about").innerText()).toContain("§4.1 Create a disbursement");
+  const text = await card.innerText();
+  for (const part of ["HTTP 409", "three HTTP 200", "curl it", "--only create.repeated --seed 42"]) {
+    expect(text).toContain(part);
+  }
+  expect(await texts(page, ".card .check[open] > summary .text")).toEqual(["at once"]);
+  expect(trouble).toEqual([]);
+});
+
+test("requirements stand by section, decisions after them, each id once", async () => {
+  const { page } = await opened(varied());
+  expect(await texts(page, ".group .source")).toEqual(["§2.3", "§4.1", "§6", "D3", "D10"]);
+  const ids = await page.locator("[id]").evaluateAll((elements) => elements.map(({ id }) => id));
+  expect(ids).toEqual([...new Set(ids)]);
+});
+
+test("what was not judged is named with the reason", async () => {
+  const { page } = await opened(varied());
+  const text = await page.locator("section:has(> #not-judged)").innerText();
+  expect(text).toContain("The target cannot be made to do what is needed");
+  expect(text).toContain("webhook.failed");
+  expect(text).toContain("The target has no payment page to finish.");
+});
+
+test("the filter finds by text and by verdict", async () => {
+  const { page } = await opened(varied());
+  await page.getByRole("searchbox").fill("d3");
+  expect(await texts(page, ".requirement:not([hidden]) > summary code")).toEqual(["final.status"]);
+  expect(await texts(page, ".filter output")).toEqual(["1 of 5 shown"]);
+  await page.getByRole("searchbox").fill("");
+  await page.getByRole("checkbox", { name: "Passed" }).uncheck();
+  expect(await texts(page, ".requirement:not([hidden]) > summary code")).toEqual(["create.repeated", "webhook.failed"]);
+  await page.getByRole("button", { name: "Unfold all" }).click();
+  expect(await page.locator(".requirement[open]").count()).toBe(5);
+});
+
+test("without scripts everything can be read, and nothing is offered that would not work", async () => {
+  const { page } = await opened(varied(), { javaScriptEnabled: false });
+  expect(await page.locator(".filter").isVisible()).toBe(false);
+  expect(await page.locator("button:visible").count()).toBe(0);
+  expect(await page.locator(".requirement").count()).toBe(5);
+  await page.locator(".requirement", { hasText: "verify.fields" }).locator("> summary").click();
+  expect(await page.locator(".requirement[open] .compare").isVisible()).toBe(false);
+  await page.locator(".requirement[open] .check > summary").click();
+  expect(await page.locator(".requirement[open] .compare").innerText()).toContain("HTTP 409");
+});
+
+test("what the target sent is shown as text, never as markup", async () => {
+  const headers = { [hostile]: hostile };
+  const evidence = exchange({
+    method: hostile,
+    url: hostile,
+    requestHeaders: headers,
+    requestBody: hostile,
+    responseHeaders: headers,
+    responseBody: hostile,
+    failure: hostile,
+    curl: hostile,
+  });
+  const unanswered = { ...evidence, status: undefined };
+  const checks = [
+    check({ name: hostile, verdict: "fail", expected: hostile, actual: hostile, exchanges: [evidence, unanswered] }),
+  ];
+  const everything = requirement(hostile, "fail", { text: hostile, section: hostile, checks });
+  const passed = requirement("b", "pass", {
+    checks: [check({ name: hostile, actual: hostile, exchanges: [evidence] })],
+  });
+  const left = requirement("c", "not-applicable", { reason: { code: "target", text: hostile } });
+  const { page, trouble } = await opened(
+    madeUp([everything, passed, left], {
+      baseUrl: hostile,
+      summary: hostile,
+      errors: [hostile],
+      baselineProblems: [hostile],
+      only: [hostile],
+      observed: [{ requirement: hostile, name: hostile, value: { [hostile]: hostile } }],
+      created: [
+        {
+          kind: "disbursement",
+          at: hostile,
+          reference: hostile,
+          merchantsReference: hostile,
+          amount: 1,
+          currency: hostile,
+        },
+      ],
+    }),
+  );
+  expect(trouble).toEqual([]);
+  expect(await page.locator("img").count()).toBe(0);
+  expect(await page.locator("script").count()).toBe(1);
+  expect(await page.locator("h1").innerText()).toContain(`<script>alert("x")</script>`);
+  expect(await page.locator("h1").innerText()).toContain("\\u{1b}[2J");
+});
+
+test("a script that got in all the same would not run", async () => {
+  const page = await browser.newPage();
+  const injected = renderHtml(varied()).replace("</main>", `<script>document.title = "owned"</script></main>`);
+  await page.setContent(injected);
+  expect(await page.title()).toBe("Failed: https://sandbox.example, conformance report");
+});
+
+test("it fits a narrow screen, and prints in light colours without controls", async () => {
+  const { page } = await opened(varied());
+  await page.setViewportSize({ width: 360, height: 800 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  expect(await page.locator(".filter").isVisible()).toBe(false);
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(255, 255, 255)");
+});

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { render } from "./templates.ts";
+import * as words from "./words.ts";
+
+const read = (name: string) => readFileSync(join(import.meta.dirname, "templates", name), "utf8").trim();
+const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+/** Whether a reader should look at it before all others. */
+const needsAttention = ({ verdict }: RequirementResult) => verdict === "fail" || verdict === "could-not-run";
+
+const rank = (source: string) => (source.startsWith("§") ? 0 : 1);
+
+/** Requirements by section or decision, in the order of the interface document, decisions after it. */
+function bySource(requirements: readonly RequirementResult[]) {
+  const groups = Map.groupBy(requirements, words.sourceOf);
+  const order = new Intl.Collator("en", { numeric: true });
+  return [...groups]
+    .toSorted(([a], [b]) => rank(a) - rank(b) || order.compare(a, b))
+    .map(([source, members]) => ({ source, title: words.titleOf(source), requirements: members }));
+}
+
+/** Requirements that were not judged, by the reason for it. */
+function notJudged(requirements: readonly RequirementResult[]) {
+  const groups = Map.groupBy(
+    requirements.filter(({ reason }) => reason),
+    ({ reason }) => reason!.code,
+  );
+  return [...groups].map(([code, members]) => ({ why: words.whyNotJudged[code], requirements: members }));
+}
+
+/** Checks that did not pass come first; among equals the order of the run stays. */
+const worstFirst = (checks: readonly CheckResult[]) =>
+  checks.toSorted((a, b) => words.verdictOrder.indexOf(a.verdict) - words.verdictOrder.indexOf(b.verdict));
+
+/** A duration in the unit that reads best. */
+function duration(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
+}
+
+/** "2026-11-20 10:00:18 UTC". */
+const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
+
+const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** An amount as people write it: 1000000 → "10,000.00", for every currency (D16). */
+const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
+
+/**
+ * The report as one HTML file that needs nothing else: no network, and no script either, which only adds the filter.
+ * Everything that came from the target is escaped, and a policy in the page lets no script but its own run.
+ */
+export function renderHtml(report: Report): string {
+  const script = read("filter.js");
+  const style = read("style.css");
+  return render("report", {
+    report,
+    words,
+    script,
+    style,
+    policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,
+    attention: report.requirements.filter(needsAttention),
+    known: report.requirements.filter(({ knownFailure }) => knownFailure),
+    groups: bySource(report.requirements),
+    notJudged: notJudged(report.requirements),
+    took: duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
+    needsAttention,
+    worstFirst,
+    duration,
+    moment,
+    money,
+  });
+}

@@ -1,0 +1,90 @@
+import { XmlDocument, XmlElement } from "libxml2-wasm";
+import { expect, test } from "vitest";
+import type { Report } from "../results.ts";
+import { renderJunit } from "./junit.ts";
+import { check, exchange, hostile, madeUp, requirement } from "./made-up.ts";
+
+/** What an XPath finds in the report, as attributes (or text, where there is none). */
+function found(report: Report, path: string): Record<string, string>[] {
+  using document = XmlDocument.fromString(renderJunit(report));
+  return document.find(path).map((node) => {
+    const attributes = node instanceof XmlElement ? node.attrs.map(({ name, value }) => [name, value]) : [];
+    return { ...Object.fromEntries(attributes), text: node.content };
+  });
+}
+
+test.each([
+  ["pass", "system-out|failure|error|skipped", 0],
+  ["fail", "failure", 1],
+  ["could-not-run", "error", 1],
+  ["not-applicable", "skipped", 1],
+  ["warn", "system-out", 1],
+  ["observed", "system-out", 1],
+] as const)("a requirement with verdict %s is a test case with %s", (verdict, elements, count) => {
+  const report = madeUp([requirement("create.echo", verdict)]);
+  const path = elements.split("|").map((element) => `//testcase[@classname="create.echo"]/${element}`);
+  expect(found(report, path.join("|"))).toHaveLength(count);
+});
+
+test("there is a suite for each section, and the numbers add up", () => {
+  const report = madeUp([
+    requirement("a", "pass", { section: "§5" }),
+    requirement("b", "fail", { section: "§5", checks: [check(), check({ verdict: "fail" })] }),
+    requirement("c", "not-applicable", { section: undefined, decision: "D5" }),
+  ]);
+  const [whole] = found(report, "/testsuites");
+  expect(whole).toMatchObject({ tests: "4", failures: "1", errors: "0", skipped: "1", time: "18.500" });
+  expect(found(report, "//testsuite")).toMatchObject([
+    { name: "§5 Authentication", tests: "3", failures: "1", time: "0.060" },
+    { name: "D5 Recovery of a lost answer", tests: "1", skipped: "1" },
+  ]);
+});
+
+test("a failure's text has requirement, section, expected, actual and curl", () => {
+  const checks = [check({ verdict: "fail", actual: "HTTP 200", exchanges: [exchange({ curl: "curl -X POST" })] })];
+  const [failure] = found(madeUp([requirement("a", "fail", { checks })]), "//failure");
+  expect(failure?.message).toBe("HTTP 200");
+  expect(failure?.text).toBe(
+    "Requirement: What a promises. (§4.1, must)\nExpected: HTTP 409\nActual: HTTP 200\nRepeat: curl -X POST",
+  );
+});
+
+test("a requirement that could not start is an error, never lost", () => {
+  const stopped = { code: "stopped" as const, text: "The budget was used up." };
+  const report = madeUp([requirement("a", "could-not-run", { checks: [], reason: stopped })]);
+  expect(found(report, "//error")).toMatchObject([{ message: "The budget was used up." }]);
+});
+
+test("errors of the suite and a list of known failures out of date are test cases", () => {
+  const report = madeUp([], { errors: ["unreachable"], baselineProblems: ["a: it fails no longer."] });
+  expect(found(report, "//error")).toMatchObject([{ message: "unreachable" }]);
+  expect(found(report, "//failure")).toMatchObject([{ message: "a: it fails no longer." }]);
+});
+
+test("a known failure is skipped with its reason", () => {
+  const knownFailure = { reason: "Repaired in 4.2", expires: "2026-12-31" };
+  const checks = [check({ verdict: "fail" })];
+  const report = madeUp([requirement("a", "warn", { knownFailure, checks })]);
+  expect(found(report, "//skipped")).toMatchObject([{ message: "Known failure until 2026-12-31: Repaired in 4.2" }]);
+  expect(found(report, "//failure")).toEqual([]);
+});
+
+test("whatever the target sent, a strict parser reads the file and finds it as text", () => {
+  const checks = [
+    check({
+      name: hostile,
+      verdict: "fail",
+      expected: hostile,
+      actual: hostile,
+      exchanges: [exchange({ curl: hostile })],
+    }),
+  ];
+  const report = madeUp([requirement("a", "fail", { text: hostile, section: hostile, checks })], {
+    baseUrl: hostile,
+    errors: [hostile],
+  });
+  const [failure] = found(report, "//failure");
+  expect(failure?.text).toContain(`<script>alert("x")</script>`);
+  expect(failure?.text).toContain("&amp;]]>\\u{1b}[2J");
+  expect(found(report, "//script | //img")).toEqual([]);
+});

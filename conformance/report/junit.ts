@@ -1,0 +1,110 @@
+import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { render } from "./templates.ts";
+import { oneLine } from "./visible.ts";
+import * as words from "./words.ts";
+
+type TestCase = {
+  name: string;
+  className: string;
+  seconds: string;
+  outcome?: { element: "failure" | "error" | "skipped"; message: string; text: string };
+  output?: string;
+};
+
+const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
+
+/** What a failure's text says: requirement, section, expected, actual, how to repeat it. */
+function evidence(requirement: RequirementResult, check: CheckResult): string {
+  return [
+    `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
+    `Expected: ${check.expected}`,
+    `Actual: ${check.actual}`,
+    ...check.exchanges.slice(-3).map(({ curl }) => `Repeat: ${curl}`),
+  ].join("\n");
+}
+
+function checkCase(requirement: RequirementResult, check: CheckResult): TestCase {
+  const { knownFailure } = requirement;
+  const text = evidence(requirement, check);
+  const base = {
+    name: oneLine(check.name),
+    className: oneLine(requirement.id),
+    seconds: seconds(check.durationMs),
+  };
+  const outcome = (element: "failure" | "error" | "skipped", message: string) => ({
+    ...base,
+    outcome: { element, message: oneLine(message), text },
+  });
+  if (check.verdict === "fail" && knownFailure && requirement.verdict !== "fail") {
+    return outcome("skipped", `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`);
+  }
+  if (check.verdict === "fail") return outcome("failure", check.actual);
+  if (check.verdict === "could-not-run") return outcome("error", check.actual);
+  if (check.verdict === "not-applicable") return outcome("skipped", check.actual);
+  return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
+}
+
+/** A requirement for which nothing was started is one test case of its own: a report never loses one. */
+function unjudgedCase(requirement: RequirementResult): TestCase {
+  const why = requirement.reason?.text ?? words.verdicts[requirement.verdict];
+  const element = requirement.verdict === "could-not-run" ? "error" : "skipped";
+  return {
+    name: oneLine(requirement.text),
+    className: oneLine(requirement.id),
+    seconds: seconds(0),
+    outcome: { element, message: oneLine(why), text: requirement.text },
+  };
+}
+
+function suite(name: string, cases: TestCase[]) {
+  const count = (element: string) => cases.filter(({ outcome }) => outcome?.element === element).length;
+  return {
+    name: oneLine(name),
+    cases,
+    tests: cases.length,
+    failures: count("failure"),
+    errors: count("error"),
+    skipped: count("skipped"),
+    seconds: cases.reduce((total, test) => total + Number(test.seconds), 0).toFixed(3),
+  };
+}
+
+const problemCase = (element: "failure" | "error", name: string) => (problem: string) => ({
+  name,
+  className: "certify",
+  seconds: seconds(0),
+  outcome: { element, message: oneLine(problem), text: problem },
+});
+
+/**
+ * The report as JUnit XML: a test suite for each section or decision, a test case for each check. Failed checks are
+ * failures, what could not run and what kept the suite from its work are errors, what was not judged is skipped.
+ */
+export function renderJunit(report: Report): string {
+  const groups = Map.groupBy(report.requirements, words.sourceOf);
+  const suites = [...groups].map(([source, requirements]) => {
+    const cases = requirements.flatMap((requirement) =>
+      requirement.checks.length > 0
+        ? requirement.checks.map((check) => checkCase(requirement, check))
+        : [unjudgedCase(requirement)],
+    );
+    return suite(`${source} ${words.titleOf(source)}`.trim(), cases);
+  });
+  const problems = [
+    ...report.errors.map(problemCase("error", "The suite can do its work")),
+    ...(report.baselineProblems ?? []).map(problemCase("failure", "The list of known failures is up to date")),
+  ];
+  if (problems.length > 0) suites.unshift(suite("The run", problems));
+  const total = (key: "tests" | "failures" | "errors" | "skipped") =>
+    suites.reduce((sum, { [key]: count }) => sum + count, 0);
+  return render("junit", {
+    name: oneLine(`certify ${report.profile} ${report.baseUrl}`),
+    report,
+    suites,
+    tests: total("tests"),
+    failures: total("failures"),
+    errors: total("errors"),
+    skipped: total("skipped"),
+    seconds: seconds(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
+  });
+}

@@ -1,0 +1,50 @@
+// Adds what a page without scripts cannot do: find, show by verdict, fold and unfold, copy. Nothing in the report depends on it.
+const form = document.querySelector(".filter");
+const requirements = [...document.querySelectorAll(".requirement")];
+
+function show() {
+  const text = form.elements.text.value.trim().toLowerCase();
+  const shown = new Set([...form.querySelectorAll("[name=verdict]:checked")].map((box) => box.value));
+  let count = 0;
+  for (const requirement of requirements) {
+    const heads = requirement.querySelectorAll(":scope > summary, :scope > .inside > .about");
+    const words = [...heads].map((head) => head.textContent).join(" ");
+    const fits = shown.has(requirement.dataset.verdict) && words.toLowerCase().includes(text);
+    requirement.hidden = !fits;
+    if (fits) count += 1;
+  }
+  for (const group of document.querySelectorAll(".group")) {
+    group.hidden = !group.querySelector(".requirement:not([hidden])");
+  }
+  form.querySelector("output").textContent = `${count} of ${requirements.length} shown`;
+}
+
+function fold(open) {
+  for (const requirement of requirements) requirement.open = open;
+}
+
+/** Unfolds the requirement that the address points at. */
+function unfoldTarget() {
+  const target = document.querySelector(`[id="${CSS.escape(decodeURIComponent(location.hash.slice(1)))}"]`);
+  if (target instanceof HTMLDetailsElement) target.open = true;
+}
+
+form.hidden = false;
+form.addEventListener("input", show);
+form.addEventListener("submit", (event) => event.preventDefault());
+form.elements.unfold.addEventListener("click", () => fold(true));
+form.elements.fold.addEventListener("click", () => fold(false));
+addEventListener("hashchange", unfoldTarget);
+unfoldTarget();
+show();
+
+for (const command of document.querySelectorAll(".command")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(command.querySelector("code").textContent);
+    button.textContent = "Copied";
+  });
+  command.prepend(button);
+}

@@ -1,0 +1,110 @@
+import { styleText } from "node:util";
+import type { CheckResult, Report, RequirementResult, RunVerdict, Verdict } from "../results.ts";
+import { oneLine, shortened, visible } from "./visible.ts";
+import * as words from "./words.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+const checksShown = 3;
+const longestText = 2_000;
+
+const runStyles: Record<RunVerdict, Style> = {
+  certified: ["green", "bold"],
+  "passed-partially": ["blue", "bold"],
+  failed: ["red", "bold"],
+  error: ["yellow", "bold"],
+};
+const marks: Partial<Record<Verdict, [string, Style]>> = {
+  fail: ["✗", "red"],
+  "could-not-run": ["!", "yellow"],
+  warn: ["~", "yellow"],
+};
+
+/** `label` and a text of any number of lines beneath each other, each line indented, nothing in it a command to the terminal. */
+function field(label: string, text: string): string {
+  const [first = "", ...rest] = visible(shortened(text, longestText)).split("\n");
+  return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
+}
+
+function checkLines(check: CheckResult): string[] {
+  const last = check.exchanges.at(-1);
+  return [
+    field("check", oneLine(check.name)),
+    field("expected", check.expected),
+    field("actual", check.actual),
+    ...(last ? [field("repeat", last.curl)] : []),
+  ];
+}
+
+/** What was required (with its section), what came, and how to repeat it. */
+function requirementLines(requirement: RequirementResult, paint: Paint): string[] {
+  const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
+  const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
+  const checks = requirement.checks.filter(({ verdict }) => verdict === requirement.verdict);
+  return [
+    `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
+    field("", oneLine(requirement.text)).replace(/^ +/, "    "),
+    ...(requirement.reason ? [field("reason", oneLine(requirement.reason.text))] : []),
+    ...checks
+      .slice(0, checksShown)
+      .flatMap((check, index) => (index === 0 ? checkLines(check) : ["", ...checkLines(check)])),
+    ...(checks.length > checksShown
+      ? [`    and ${words.counted(checks.length - checksShown, "more check")}: see the report`]
+      : []),
+    "",
+  ];
+}
+
+type Paint = (style: Style, text: string) => string;
+
+function notJudgedLines(report: Report): string[] {
+  const groups = Map.groupBy(
+    report.requirements.filter(({ reason, verdict }) => reason && verdict === "not-applicable"),
+    ({ reason }) => reason!.code,
+  );
+  return [...groups].map(([code, members]) => {
+    const ids = shortened(members.map(({ id }) => oneLine(id)).join(", "), 400);
+    return `Not judged (${members.length}): ${words.whyNotJudged[code]}: ${ids}`;
+  });
+}
+
+/**
+ * The report as text for a terminal: verdict and reason, then each failure in full, then counts. Escape sequences that the
+ * target sent are written out, never executed.
+ * @param options.color whether the terminal shows colours
+ */
+export function renderTerminal(report: Report, options: { color: boolean }): string {
+  const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
+  const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
+  const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
+  const troubled = report.requirements.filter(({ verdict: it }) => it === "could-not-run" || it === "warn");
+  const counts = words.verdictOrder
+    .filter((each) => report.counts[each] > 0)
+    .map((each) => `${report.counts[each]} ${words.verdicts[each].toLowerCase()}`);
+  const unintended = report.created.filter((record) => record.unintended).length;
+  const { payouts, maxPayouts } = report.budget;
+  return [
+    `${verdict}  ${oneLine(report.baseUrl)}, profile ${report.profile}, effects ${report.effects}`,
+    visible(report.summary),
+    ...report.errors.map((error) => `${paint("yellow", "!")} ${visible(error)}`),
+    ...(report.baselineProblems ?? []).map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
+    "",
+    ...[...failed, ...troubled].flatMap((requirement) => requirementLines(requirement, paint)),
+    ...(failed.length > 0
+      ? [
+          `Judge these again: ${oneLine(
+            words.repeatCommand(
+              report,
+              failed.map(({ id }) => id),
+            ),
+          )}`,
+        ]
+      : []),
+    ...notJudgedLines(report),
+    `${counts.join(", ")}; ${payouts} of ${words.counted(maxPayouts, "allowed payout")} made`,
+    ...(unintended > 0
+      ? [paint("red", `${words.counted(unintended, "record")} made that ought to have been refused`)]
+      : []),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,108 @@
+// What the terms of `results.ts` are called when people read them; every renderer takes its words from here.
+import type { EffectsAllowed, Level, NotJudged, Report, Requirement, RunVerdict, Verdict } from "../results.ts";
+
+export const runVerdicts: Record<RunVerdict, string> = {
+  certified: "Certified",
+  "passed-partially": "Passed in part",
+  failed: "Failed",
+  error: "Not completed",
+};
+
+/** In the order in which reports list them: what needs attention first. */
+export const verdicts: Record<Verdict, string> = {
+  fail: "Failed",
+  "could-not-run": "Could not run",
+  warn: "Warning",
+  pass: "Passed",
+  observed: "Observed",
+  "not-applicable": "Not judged",
+};
+
+export const verdictOrder = Object.keys(verdicts) as Verdict[];
+
+export const levels: Record<Level, string> = { must: "must", should: "should", observe: "open in the interface" };
+
+export const effects: Record<EffectsAllowed, string> = {
+  none: "read only: nothing was created",
+  reject: "reads, and requests that a sound server refuses: nothing was to be created",
+  money: "payouts and checkouts were made, within the budget",
+};
+
+export const whyNotJudged: Record<NotJudged["code"], string> = {
+  target: "The target cannot be made to do what is needed",
+  effects: "The run was not allowed to do what is needed (--effects)",
+  only: "Left out of the run (--only)",
+  pending: "The suite has no check for it yet",
+  stopped: "The run ended before it",
+};
+
+const sections: Record<string, string> = {
+  "1": "The service",
+  "2.1": "Disbursement request",
+  "2.2": "Result of a create",
+  "2.3": "Disbursement record",
+  "2.4": "Checkout request",
+  "3": "States",
+  "4": "Endpoints",
+  "4.1": "Create a disbursement",
+  "4.2": "Verify a disbursement",
+  "4.3": "Create a checkout",
+  "5": "Authentication",
+  "6": "Webhooks",
+  "7": "Errors",
+  "8": "Limits",
+  "9": "Versions",
+};
+
+const decisions: Record<string, string> = {
+  D1: "Which refusal, and in which order",
+  D2: "Texts of errors",
+  D3: "States of a disbursement",
+  D4: "Uniqueness of references",
+  D5: "Recovery of a lost answer",
+  D6: "Checkout answer",
+  D7: "Optional parts of a checkout request",
+  D7a: "Addresses given by merchants",
+  D8: "Checkout record",
+  D9: "States of a checkout",
+  D10: "Return to the merchant",
+  D11: "Webhook events",
+  D12: "Webhook signatures",
+  D13: "Webhook retries",
+  D14: "Fees",
+  D15: "Limits",
+  D16: "Money and digits",
+  D17: "Forced outcomes",
+  D18: "Sandbox controls",
+  D19: "References and ids",
+  D20: "Request ids",
+  D21: "Unknown fields in requests",
+  D24: "Lone surrogates",
+  D25: "Duplicate keys and inexact numbers",
+  D26: "HEAD, OPTIONS and other methods",
+};
+
+/** Where a requirement stands: "§4.1" of the interface document, or decision "D5". */
+export function sourceOf({ section, decision }: Requirement): string {
+  if (section === undefined) return decision ?? "";
+  return section.startsWith("§") ? section : `§${section}`;
+}
+
+/** What a section or decision is about, from its first number: "§4.1, §7" → "Create a disbursement"; "" for one unknown. */
+export function titleOf(source: string): string {
+  const first = /^§?([\w.]+)/.exec(source)?.[1] ?? "";
+  return sections[first] ?? decisions[first] ?? "";
+}
+
+/** "1 requirement", "2 requirements". */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+/** The command line that judges `ids` again with the same inputs; keys are taken from the environment. */
+export function repeatCommand(report: Report, ids: readonly string[]): string {
+  const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
+  return ["certify", ...flags, "--only", ids.join(","), "--seed", String(report.seed)].map(quoted).join(" ");
+}
