@@ -14,7 +14,7 @@ const REASONS: [codes: RegExp, reason: string][] = [
   [/SELF_SIGNED|UNABLE_TO|^CERT_/, "The receiver's TLS certificate is not signed by an authority that is trusted here"],
   [/^(EPROTO|ERR_SSL_\w+)$/, "No TLS connection could be made with the receiver"],
   [/^UND_ERR_HEADERS_OVERFLOW$/, "The headers of the receiver's answer are too long"],
-  [/^(HPE_\w+|UND_ERR_RES_\w+)$/, "The receiver did not answer in valid HTTP"],
+  [/^(HPE_\w+|HTTPParserError|UND_ERR_RES_\w+)$/, "The receiver did not answer in valid HTTP"],
   [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)$/, "The server stopped before the receiver answered"],
 ];
 
