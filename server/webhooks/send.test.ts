@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createSender } from "./send.ts";
-import type { Message, Sender, SenderOptions } from "./send.ts";
+import type { Message, Outcome, Sender, SenderOptions } from "./send.ts";
 
 const secret = `whsec_${Buffer.from("only-for-tests-32-bytes-of-key!!").toString("base64")}`;
 const secrets = [secret, `whsec_${"A".repeat(43)}=`];
@@ -237,12 +237,32 @@ describe("receivers that do not answer as they should", () => {
     expect(error).toBe("Nothing accepts connections at the receiver's address (ECONNREFUSED).");
   });
 
-  test("one whose name is not known, or whose name server never answers", async () => {
-    const unknown = sender({ lookup: () => Promise.reject(Object.assign(new Error("x"), { code: "ENOTFOUND" })) });
-    const silent = sender({ lookup: () => new Promise(() => undefined), timeoutMs: SHORT_MS });
-    const message = messageTo("http://merchant.example/");
-    expect((await unknown.send(message)).error).toBe("The receiver's name could not be resolved (ENOTFOUND).");
-    expect((await silent.send(message)).error).toBe("No answer within 0.2 s.");
+  test("one whose name is not known", async () => {
+    const notFound = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
+    const { send } = sender({ lookup: () => Promise.reject(notFound) });
+    const { error } = await send(messageTo("http://merchant.example/"));
+    expect(error).toBe("The receiver's name could not be resolved (ENOTFOUND).");
+  });
+
+  test("one whose name server is silent: 15 s are for all of the attempt, and nothing is sent afterwards", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    ends.push(() => vi.useRealTimers());
+    const requests: unknown[] = [];
+    const { port, sockets } = await receiver((request) => void requests.push(request));
+    const name = Promise.withResolvers<string[]>();
+    const outcomes: Outcome[] = [];
+    const { send, close } = sender({ lookup: () => name.promise });
+    void send(messageTo(`http://merchant.example:${port}/`)).then((outcome) => outcomes.push(outcome));
+    await vi.advanceTimersByTimeAsync(14_999);
+    expect(outcomes).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(outcomes).toMatchObject([{ error: "No answer within 15 s." }]);
+
+    name.resolve(["127.0.0.1"]);
+    await vi.waitUntil(() => sockets.length === 1);
+    await close();
+    await closed(sockets[0]!);
+    expect(requests).toEqual([]);
   });
 });
 

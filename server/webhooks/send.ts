@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Agent } from "undici";
 import type { Dispatcher } from "undici";
 import { guardedConnector, parseTarget, specialRange } from "./guard.ts";
@@ -77,7 +78,7 @@ export function createSender(options: SenderOptions): Sender {
   async function attempt(message: Message, sentAt: number, signal: AbortSignal) {
     const target = parseTarget(message.url);
     const timestamp = Math.floor(sentAt / 1000);
-    const response = await agent.request({
+    const request = agent.request({
       origin: target.origin,
       path: target.pathname + target.search,
       method: "POST",
@@ -92,7 +93,8 @@ export function createSender(options: SenderOptions): Sender {
       body: message.body,
       signal,
     });
-    return readAnswer(response);
+    // undici drops a request whose deadline passed before it was connected, but says so only once it is connected.
+    return readAnswer(await Promise.race([request, rejectedBy(signal)]));
   }
 
   async function send(message: Message): Promise<Outcome> {
@@ -107,6 +109,11 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return { send, close: () => agent.destroy() };
+}
+
+async function rejectedBy(signal: AbortSignal): Promise<never> {
+  await once(signal, "abort");
+  throw signal.reason;
 }
 
 async function readAnswer(response: Dispatcher.ResponseData): Promise<Omit<Outcome, "sentAt" | "latencyMs">> {
