@@ -19,7 +19,7 @@ function evidence(requirement: RequirementResult, check: CheckResult): string {
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
     `Expected: ${check.expected}`,
     `Actual: ${check.actual}`,
-    ...check.exchanges.slice(-3).map(({ curl }) => `Repeat: ${curl}`),
+    ...check.exchanges.slice(0, 3).map(({ curl }) => `Repeat: ${curl}`),
   ].join("\n");
 }
 

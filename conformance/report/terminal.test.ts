@@ -25,6 +25,7 @@ test("a failure says what was required and where, what came, and how to repeat i
     expected  one HTTP 200
     actual    three HTTP 200:
               DSB1, DSB2, DSB3
+    repeat    curl first
     repeat    curl last
 `);
   expect(text).toContain("Judge these again: certify --base-url https://sandbox.example");

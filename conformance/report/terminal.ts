@@ -6,6 +6,7 @@ import * as words from "./words.ts";
 type Style = Parameters<typeof styleText>[0];
 
 const checksShown = 3;
+const curlsShown = 3;
 const longestText = 2_000;
 
 const runStyles: Record<RunVerdict, Style> = {
@@ -27,12 +28,14 @@ function field(label: string, text: string): string {
 }
 
 function checkLines(check: CheckResult): string[] {
-  const last = check.exchanges.at(-1);
+  const { exchanges, exchangesLeftOut = 0 } = check;
+  const more = exchanges.length + exchangesLeftOut - curlsShown;
   return [
     field("check", oneLine(check.name)),
     field("expected", check.expected),
     field("actual", check.actual),
-    ...(last ? [field("repeat", last.curl)] : []),
+    ...exchanges.slice(0, curlsShown).map(({ curl }) => field("repeat", curl)),
+    ...(more > 0 ? [field("", `and ${words.counted(more, "more request")}: see the report`)] : []),
   ];
 }
 

@@ -1,0 +1,32 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { catalogueText } from "../contract.ts";
+import type { Report } from "../results.ts";
+
+/** SHA-256, hexadecimal. */
+export function sha256(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** A hash of what was judged and how, equal for two runs with the same results whatever else their reports say. */
+export function resultsSha256({ requirements }: Pick<Report, "requirements">): string {
+  const results = requirements
+    .map(({ id, verdict, checks }) => [id, verdict, checks.map((check) => [check.name, check.verdict])])
+    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  return sha256(JSON.stringify(results));
+}
+
+const code = /\.(ts|js|eta|css)$/;
+const notRun = /(^|\/)(node_modules|dist|generated|spec)\/|\.test\.(ts|js)$|\.d\.ts$/;
+
+/** A hash of the suite as it ran: its code, its templates and the catalogue of requirements. */
+export function suiteSha256(): string {
+  const root = join(import.meta.dirname, "..");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => code.test(file) && !notRun.test(file))
+    .toSorted();
+  const hashes = files.map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`);
+  return sha256([...hashes, sha256(catalogueText())].join("\n"));
+}

@@ -1,0 +1,86 @@
+import type { KeyObject } from "node:crypto";
+import { decodeProtectedHeader, errors, jwtVerify } from "jose";
+import type { Report } from "../results.ts";
+import { resultsSha256, sha256 } from "./hashes.ts";
+import { thumbprint } from "./keys.ts";
+import { algorithm, certificateType } from "./sign.ts";
+import type { Certificate } from "./sign.ts";
+
+export type Verification = { valid: true; certificate: Certificate } | { valid: false; reason: string };
+
+const refused = (reason: string): Verification => ({ valid: false, reason });
+const day = (seconds: unknown) => new Date(Number(seconds) * 1000).toISOString();
+
+/** The reason behind an error of `jwtVerify`, in words for whoever was handed the certificate. */
+async function reasonFor(error: unknown, jws: string, key: KeyObject): Promise<string> {
+  if (error instanceof errors.JOSEAlgNotAllowed) {
+    return `It is signed with algorithm ${decodeProtectedHeader(jws).alg}; only ${algorithm} is accepted.`;
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    const [named, given] = [decodeProtectedHeader(jws).kid, await thumbprint(key)];
+    return named === given
+      ? "It was changed after it was signed: the signature does not fit its content."
+      : `It was signed with another key (${named ?? "unnamed"}); the key given is ${given}.`;
+  }
+  if (error instanceof errors.JWTExpired) return `It expired on ${day(error.payload.exp)}.`;
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "nbf" && error.reason === "check_failed") {
+      return `It is not valid before ${day(error.payload.nbf)}.`;
+    }
+    if (error.claim === "typ") return "It is a signed token, but not a conformance certificate.";
+    return `It is no conformance certificate: its "${error.claim}" is missing or wrong.`;
+  }
+  if (error instanceof errors.JOSEError) return "It is not a certificate: it cannot be read as a signed token.";
+  throw error;
+}
+
+function compareReport(reportJson: Uint8Array, { hashes }: Certificate): string | undefined {
+  if (sha256(reportJson) === hashes.report) return undefined;
+  const given = `its SHA-256 is ${sha256(reportJson)}, certified was ${hashes.report}`;
+  try {
+    const same = resultsSha256(JSON.parse(new TextDecoder().decode(reportJson)) as Report) === hashes.results;
+    const results = same ? "its verdicts are those certified, but other content was changed" : "its verdicts differ";
+    return `The report is not the one certified: ${given}; ${results}.`;
+  } catch {
+    return `The report is not the one certified: ${given}; it cannot be read as a report.`;
+  }
+}
+
+/**
+ * Judges a certificate without any network: signature, algorithm, kind, time, and the report when one is given.
+ * @param input.reportJson report.json byte for byte
+ */
+export async function verifyCertificate(input: {
+  jws: string;
+  key: KeyObject;
+  now: Date;
+  reportJson?: Uint8Array;
+}): Promise<Verification> {
+  const { jws, key, now, reportJson } = input;
+  let certificate: Certificate;
+  try {
+    const { payload } = await jwtVerify(jws, key, {
+      algorithms: [algorithm],
+      typ: certificateType,
+      currentDate: now,
+      requiredClaims: [
+        "sub",
+        "iat",
+        "nbf",
+        "exp",
+        "verdict",
+        "profile",
+        "effects",
+        "counts",
+        "notApplicable",
+        "hashes",
+      ],
+    });
+    certificate = payload as unknown as Certificate;
+  } catch (error) {
+    return refused(await reasonFor(error, jws, key));
+  }
+  if (certificate.verdict !== "certified") return refused(`It states the verdict ${String(certificate.verdict)}.`);
+  const difference = reportJson === undefined ? undefined : compareReport(reportJson, certificate);
+  return difference ? refused(difference) : { valid: true, certificate };
+}

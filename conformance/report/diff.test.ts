@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { compareReports, renderComparison } from "./diff.ts";
+import { hostile, madeUp, requirement } from "./made-up.ts";
+
+const a = madeUp([requirement("create.echo", "pass"), requirement("webhook.failed", "pass")], {
+  observed: [
+    { requirement: "split", name: "missing amount", value: 400 },
+    { requirement: "signing", name: "headers", value: { id: "webhook-id", names: ["a", "b"] } },
+  ],
+});
+
+test("a report and itself have no differences, nor do runs that differ in times and order", () => {
+  const again = structuredClone(a);
+  again.requirements.reverse();
+  again.observed.reverse();
+  again.observed[0]!.value = { names: ["a", "b"], id: "webhook-id" };
+  again.startedAt = "2027-01-01T00:00:00.000Z";
+  expect(compareReports(a, again)).toEqual({ differences: [], notes: [], compared: 4 });
+});
+
+test("verdicts and observations that differ, or stand on one side alone, are named", () => {
+  const b = madeUp([requirement("create.echo", "fail"), requirement("new.one", "pass")], {
+    observed: [
+      { requirement: "split", name: "missing amount", value: 422 },
+      { requirement: "split", name: "empty body", value: null },
+    ],
+  });
+  expect(compareReports(a, b).differences).toEqual([
+    { kind: "verdict", requirement: "create.echo", a: "pass", b: "fail" },
+    { kind: "verdict", requirement: "webhook.failed", a: "pass", b: undefined },
+    { kind: "verdict", requirement: "new.one", a: undefined, b: "pass" },
+    { kind: "observed", requirement: "split", name: "missing amount", a: 400, b: 422 },
+    { kind: "observed", requirement: "signing", name: "headers", a: a.observed[1]!.value, b: undefined },
+    { kind: "observed", requirement: "split", name: "empty body", a: undefined, b: null },
+  ]);
+});
+
+test.each([
+  ["profile", { profile: "extended" }, /The profiles differ: core and extended/],
+  ["effects", { effects: "none" }, /The effects allowed differ: money and none/],
+  ["contract", { specSha256: "0" }, /The contracts differ/],
+  ["version of the suite", { suiteVersion: "2.0.0" }, /The versions of the suite differ: 1.0.0 and 2.0.0/],
+] as const)("another %s is noted, and is no difference by itself", (_what, over, note) => {
+  const comparison = compareReports(a, { ...a, ...over });
+  expect(comparison.differences).toEqual([]);
+  expect(comparison.notes).toEqual([expect.stringMatching(note)]);
+});
+
+test("the text names both targets and what each does", () => {
+  const b = madeUp([requirement("create.echo", "fail")], {
+    baseUrl: "https://live.example",
+    observed: [{ requirement: "split", name: "missing amount", value: 422 }],
+  });
+  const text = renderComparison(a, b, compareReports(a, b));
+  expect(text).toContain("A  https://sandbox.example\nB  https://live.example\n");
+  expect(text).toContain("  create.echo\n    A  Passed\n    B  Failed\n");
+  expect(text).toContain("  webhook.failed\n    A  Passed\n    B  not in this run\n");
+  expect(text).toContain("  split: missing amount\n    A  400\n    B  422\n");
+  expect(text).toContain("4 differences; 4 verdicts and observations compared.");
+});
+
+test("nothing in a report is a command to the terminal", () => {
+  const b = madeUp([requirement(hostile, "pass")], {
+    baseUrl: hostile,
+    suiteVersion: hostile,
+    observed: [{ requirement: hostile, name: hostile, value: { [hostile]: hostile } }],
+  });
+  const text = renderComparison(a, b, compareReports(a, b)).replaceAll("\n", "");
+  expect(text).not.toMatch(/[\p{Control}\p{Surrogate}\u202a-\u202e]/u);
+});

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { Ajv } from "ajv";
+import type { Report } from "../results.ts";
+
+const verdict = { enum: ["pass", "fail", "warn", "observed", "not-applicable", "could-not-run"] };
+const text = { type: "string" };
+const list = (required: string[], properties: object) => ({
+  type: "array",
+  items: { type: "object", required, properties },
+});
+
+/** What the readers of a report.json rely on; newer reports may hold more. */
+const schema = {
+  type: "object",
+  required: ["verdict", "profile", "effects", "baseUrl", "specSha256", "suiteVersion", "requirements", "observed"],
+  properties: {
+    verdict: { enum: ["certified", "passed-partially", "failed", "error"] },
+    profile: { enum: ["core", "extended"] },
+    effects: { enum: ["none", "reject", "money"] },
+    baseUrl: text,
+    specSha256: text,
+    suiteVersion: text,
+    requirements: list(["id", "verdict", "checks"], {
+      id: text,
+      verdict,
+      checks: list(["name", "verdict"], { name: text, verdict }),
+    }),
+    observed: list(["requirement", "name", "value"], { requirement: text, name: text }),
+  },
+};
+const fits = new Ajv({ allErrors: true }).compile<Report>(schema);
+
+/** A file that is no report; the message names it and says what is wrong with it. */
+export class ReportError extends Error {
+  override name = "ReportError";
+}
+
+/**
+ * Reads a report.json.
+ * @throws ReportError when there is none, or it is none
+ */
+export function readReport(file: string): Report {
+  let report: unknown;
+  try {
+    report = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new ReportError(`${file} cannot be read as a report: ${(error as Error).message}`, { cause: error });
+  }
+  if (fits(report)) return report;
+  const faults = (fits.errors ?? []).map(({ instancePath, message }) => `${instancePath || "it"} ${message}`);
+  throw new ReportError(`${file} is no report of certify: ${faults.slice(0, 5).join("; ")}.`);
+}
