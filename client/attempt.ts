@@ -1,0 +1,193 @@
+import {
+  AbortedError,
+  AuthenticationError,
+  ConnectionError,
+  DuplicateReferenceError,
+  NotFoundError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+  UnexpectedAnswerError,
+  UsageError,
+  ValidationError,
+} from "./errors.ts";
+import type { ClientError, ErrorDetails } from "./errors.ts";
+import type { Fetch, Hooks, Settings } from "./options.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Reply, Transport } from "./transport.ts";
+import type { OperationId } from "./types.ts";
+
+/** What all calls of a client share. */
+export interface Context {
+  runtime: Runtime;
+  transport: Transport;
+  fetch: Fetch;
+  giveKey: () => Promise<string>;
+  hooks: Hooks;
+  acceptExamples: boolean;
+}
+
+/** `data` of an answer's body, as far as every operation has it. */
+export interface Data {
+  reference: string;
+  merchantsReference: string;
+  amount: number;
+  status: string;
+}
+
+/** What a call asks for, whatever the number of its tries. */
+export interface Job {
+  operation: OperationId;
+  /** The merchant's reference of a create, the service's of a verify. */
+  reference: string | undefined;
+  body?: unknown;
+  /** Whether an answer is about what was asked for. */
+  answers(data: Data): boolean;
+  /** For waitFor: an answer with this status ends the call. */
+  final?: readonly string[];
+}
+
+export interface Failure {
+  error: ClientError;
+  /** Another try may help, and cannot pay twice. */
+  retry?: boolean;
+  /** The service may have done what was asked. */
+  ambiguous?: boolean;
+  /** In ms, from `Retry-After`. */
+  retryAfter?: number;
+  /** Of a 409 (D5). */
+  location?: string | null;
+}
+
+export type Outcome = Failure | { error?: undefined; data: Data };
+
+// The service has looked at the request and recorded nothing, or (409) says itself what there is.
+const refusals: Record<number, new (message: string, details: ErrorDetails) => ClientError> = {
+  400: ValidationError,
+  401: AuthenticationError,
+  403: AuthenticationError,
+  404: NotFoundError,
+  409: DuplicateReferenceError,
+  413: ValidationError,
+  415: ValidationError,
+  422: ValidationError,
+};
+
+// The connection was never made, in the words of Node and of Bun.
+const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ConnectionRefused)$/;
+
+/** Sends one request. Never throws: whatever happens becomes an outcome. */
+export async function attempt(context: Context, job: Job, settings: Settings, count: number): Promise<Outcome> {
+  const { runtime, hooks } = context;
+  const { signal, timeout } = settings;
+  const info = { operation: job.operation, reference: job.reference, attempt: count };
+  const started = runtime.now();
+  const controller = new AbortController();
+  let key = "";
+  let sent = false;
+  let response: Response | undefined;
+  let stop!: (error: ClientError) => void;
+  // Ends the try even where a custom fetch, or the function that gives the key, does not look at the signal.
+  const stopped = new Promise<never>((_, reject) => {
+    stop = (error) => {
+      reject(error);
+      controller.abort();
+    };
+  });
+  const abort = () => stop(new AbortedError("The signal ended the call."));
+  const cancel = runtime.after(timeout, () => stop(new TimeoutError(`No answer within ${timeout} ms.`)));
+  const send = async () => {
+    key = await context.giveKey();
+    const headers = { ...settings.headers, "x-api-key": key };
+    return context.transport(job, { headers, signal: controller.signal }, async (url, init) => {
+      controller.signal.throwIfAborted();
+      notify(hooks.onRequest, info);
+      sent = true;
+      return (response = await context.fetch(url, init));
+    });
+  };
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort);
+  const outcome = await Promise.race([send(), stopped]).then(
+    (reply) => judge(reply, job, context, key),
+    (error) => explain(error, sent),
+  );
+  cancel();
+  signal?.removeEventListener("abort", abort);
+  const { error } = outcome;
+  const duration = runtime.now() - started;
+  notify(hooks.onResponse, { ...info, duration, status: response?.status, requestId: requestId(response), error });
+  return outcome;
+}
+
+/** The outcome of a try that ended without an answer. */
+function explain(thrown: unknown, sent: boolean): Failure {
+  if (thrown instanceof AbortedError) return { error: thrown, ambiguous: sent };
+  if (thrown instanceof TimeoutError) return { error: thrown, ambiguous: sent, retry: true };
+  if (thrown instanceof UsageError) return { error: thrown };
+  if (!sent) return { error: new UsageError("apiKey failed, or the request cannot become JSON.", { cause: thrown }) };
+  const { code, cause } = thrown as { code?: string; cause?: { code?: string } };
+  return {
+    error: new ConnectionError("The service was not reached, or the connection broke.", { cause: thrown }),
+    ambiguous: !notConnected.test(`${code ?? cause?.code}`),
+    retry: true,
+  };
+}
+
+/** The outcome of a try that was answered. */
+function judge({ data: text, error, response }: Reply, job: Job, context: Context, key: string): Outcome {
+  const { status, headers, ok } = response;
+  const body = (ok ? parse(text) : error) as { data?: Data; error?: unknown; message?: unknown } | undefined;
+  const data = body?.data;
+  if (ok && isData(data) && (context.acceptExamples || job.answers(data))) {
+    if (!job.final || job.final.includes(data.status)) return { data };
+    return {
+      error: new TimeoutError(`The status is still ${data.status}.`, { last: data } as ErrorDetails),
+      retry: true,
+    };
+  }
+  const said = [body?.error, body?.message].filter((part) => typeof part === "string").join(": ");
+  // A service could repeat the key in its text.
+  const details = { status, requestId: requestId(response), serverMessage: said.replaceAll(key, "[key]") };
+  const message = `The service answered ${status}. ${details.serverMessage}`;
+  const retryAfter = delayOf(headers.get("retry-after"), context.runtime);
+  if (status === 429) return { error: new RateLimitError(message, details), retryAfter, retry: true };
+  if (status >= 500) return { error: new ServerError(message, details), retryAfter, retry: true, ambiguous: true };
+  const Refusal = refusals[status];
+  // Whatever stands in between may answer too, but the shape of §7 is the service's own.
+  if (Refusal && (said || status === 401)) {
+    return {
+      error: new Refusal(message, details),
+      location: headers.get("location"),
+      retry: !!job.final && status === 404,
+    };
+  }
+  const page = `Not an answer of the service: ${status}, ${headers.get("content-type")}. Check baseUrl and proxies.`;
+  return { error: new UnexpectedAnswerError(page, details), retry: true, ambiguous: true };
+}
+
+function parse(text = ""): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isData(data: Data | undefined): data is Data {
+  return !!data?.reference && !!data.status && Number.isSafeInteger(data.amount);
+}
+
+/** `Retry-After` in ms: seconds, or a date. */
+function delayOf(value: string | null, runtime: Runtime): number {
+  return Math.max(0, Number(value) * 1000 || Date.parse(value ?? "") - runtime.now() || 0);
+}
+
+function requestId(response: Response | undefined): string | undefined {
+  return response?.headers.get("x-request-id") ?? undefined;
+}
+
+/** Calls a hook so that neither an error nor a rejection in it reaches the payment. */
+export function notify<Info>(hook: ((info: Info) => unknown) | undefined, info: Info): void {
+  if (hook) (async () => hook(info))().catch(() => {});
+}

@@ -1,0 +1,146 @@
+// What the tests put in place of time, chance and network.
+import { buildClient } from "./client.ts";
+import type { ClientOptions, Fetch } from "./options.ts";
+import type { Runtime } from "./runtime.ts";
+
+export const key = "test_key_9f8e7d6c5b4a3210";
+
+export const payout = {
+  reference: "payroll-1",
+  amount: 1500000,
+  phoneNumber: "2257038102473",
+  country: "CI",
+  currency: "XOF",
+};
+export const created = {
+  reference: "DSB1",
+  merchantsReference: "payroll-1",
+  amount: 1500000,
+  fee: 15000,
+  status: "pending",
+};
+export const record = {
+  ...created,
+  id: "1",
+  userId: "2",
+  merchant: { name: "Ada Stores" },
+  customer: { id: "3", name: "Customer 2473", phoneNumber: "2257038102473" },
+  country: "CI",
+  currency: "XOF",
+  createdAt: "2026-11-20T09:30:00.000Z",
+  updatedAt: "2026-11-20T09:30:00.000Z",
+};
+export const order = { reference: "order-1", amount: 2500000, country: "CI", currency: "XOF" };
+export const link = {
+  ...created,
+  reference: "CHK1",
+  merchantsReference: "order-1",
+  amount: 2500000,
+  url: "https://pay.example/CHK1",
+};
+
+/** Time that stands still until {@link FakeTime.run} moves it from one timer to the next. */
+export class FakeTime implements Runtime {
+  time = Date.parse("2026-11-20T10:00:00.000Z");
+  chance = 1;
+  readonly pauses: number[] = [];
+  private timers: { at: number; action: () => void }[] = [];
+
+  now() {
+    return this.time;
+  }
+  random() {
+    return this.chance;
+  }
+  after(delay: number, action: () => void) {
+    const timer = { at: this.time + delay, action };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((one) => one !== timer);
+    };
+  }
+  get waiting() {
+    return this.timers.length;
+  }
+
+  /** Lets everything happen that needs no time, then fires the next timer, until the call ends. */
+  async run<T>(call: Promise<T>): Promise<T> {
+    let ended = false;
+    const end = () => void (ended = true);
+    call.then(end, end);
+    for (;;) {
+      for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
+      if (ended) return call;
+      const next = this.timers.toSorted((a, b) => a.at - b.at)[0];
+      if (!next) throw new Error("The call waits for something that never happens.");
+      this.timers = this.timers.filter((one) => one !== next);
+      this.time = Math.max(this.time, next.at);
+      next.action();
+    }
+  }
+}
+
+export interface SentRequest {
+  method: string;
+  url: string;
+  headers: Headers;
+  body: unknown;
+  at: number;
+}
+
+/** An answer, an error that fetch throws, or what else should happen. */
+export type Step = Response | Error | ((request: SentRequest, init: RequestInit) => Response | Promise<Response>);
+
+export const answer = (status: number, body: unknown = "", headers: Record<string, string> = {}) =>
+  new Response(typeof body === "string" ? body : JSON.stringify(body), {
+    status,
+    headers: { "x-request-id": "req_1", ...headers },
+  });
+export const ok = (data: unknown) => answer(200, { statusCode: 200, data });
+export const refuse = (status: number, headers: Record<string, string> = {}) =>
+  answer(status, { statusCode: status, error: "Refused", message: "For a reason." }, headers);
+export const duplicate = (location?: string) => refuse(409, location === undefined ? {} : { location });
+export const lost = () =>
+  new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
+export const notReached = () =>
+  new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
+/** Never answers, and ends when its signal does. */
+export const silence: Step = (_, init) =>
+  new Promise((_resolve, reject) => {
+    init.signal!.addEventListener("abort", () => reject(init.signal!.reason as Error));
+  });
+
+/** A client whose network answers with `steps`, one after another. */
+export function scripted(steps: Step[], options: Partial<ClientOptions> = {}) {
+  const time = new FakeTime();
+  const sent: SentRequest[] = [];
+  const fetch: Fetch = async (input, init = {}) => {
+    const { method = "GET", headers, body } = init;
+    const request = {
+      method,
+      url: String(input),
+      headers: new Headers(headers),
+      body: typeof body === "string" ? (JSON.parse(body) as unknown) : undefined,
+      at: time.now(),
+    };
+    const step = steps[sent.length];
+    sent.push(request);
+    if (!step) throw new Error(`Nothing is scripted for request ${sent.length}.`);
+    if (step instanceof Error) throw step;
+    return typeof step === "function" ? step(request, init) : step;
+  };
+  const client = buildClient({ baseUrl: "https://pay.example", apiKey: key, fetch, ...options }, time);
+  /** The pauses between the requests, in ms. */
+  const pauses = () => sent.slice(1).map((request, i) => request.at - sent[i]!.at);
+  return { client, time, sent, pauses };
+}
+
+/** What a promise rejects with. */
+export async function failure(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("The call succeeded.");
+}

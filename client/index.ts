@@ -1,0 +1,30 @@
+export { createClient } from "./client.ts";
+export type { Checkouts, DisbursementClient, Disbursements } from "./client.ts";
+export * from "./errors.ts";
+export type {
+  CallOptions,
+  ClientOptions,
+  Fetch,
+  Hooks,
+  RequestInfo,
+  ResponseInfo,
+  RetryInfo,
+  RetryOptions,
+  WaitOptions,
+} from "./options.ts";
+export type { Call, Result } from "./result.ts";
+export type { RawClient } from "./transport.ts";
+export type {
+  Checkout,
+  CheckoutCreated,
+  CheckoutRequest,
+  CheckoutStatus,
+  CreatedCheckout,
+  CreatedDisbursement,
+  Disbursement,
+  DisbursementCreated,
+  DisbursementRequest,
+  DisbursementStatus,
+  Final,
+  WebhookEvent,
+} from "./types.ts";

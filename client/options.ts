@@ -1,0 +1,182 @@
+import { UsageError } from "./errors.ts";
+import type { ClientError } from "./errors.ts";
+import type { OperationId } from "./types.ts";
+
+/** When to try again. Every try of a create carries the same reference, so that it pays at most once. */
+export interface RetryOptions {
+  /** Requests per call, the first included; 1 never tries again. Default 5. */
+  tries?: number;
+  /** Upper end of the first pause, in ms; it doubles with each try, and the pause is drawn at random below it. Default 250. */
+  minDelay?: number;
+  /** What the upper end grows to, in ms. A `Retry-After` of the service comes on top. Default 8,000. */
+  maxDelay?: number;
+  /** For all tries and pauses of a call together, in ms. Default 60,000. */
+  totalTime?: number;
+}
+
+/** How long and how often `waitFor` looks. */
+export interface WaitOptions {
+  /** Ends the wait with AbortedError. */
+  signal?: AbortSignal;
+  /** How long to wait for a final status, in ms. Default 120,000. */
+  timeout?: number;
+  /** Upper end of the first pause, in ms; it doubles with each look, and the pause is drawn at random below it. Default 1,000. */
+  minDelay?: number;
+  /** What the upper end grows to, in ms. Default 10,000. */
+  maxDelay?: number;
+}
+
+/** What a hook is told about a try. Neither key, headers, bodies nor phone numbers are in it. */
+export interface RequestInfo {
+  operation: OperationId;
+  /** The merchant's reference of a create, the service's of a verify. */
+  reference: string | undefined;
+  /** Counted from 1. */
+  attempt: number;
+}
+
+export interface ResponseInfo extends RequestInfo {
+  /** In ms. */
+  duration: number;
+  /** HTTP status, when there was an answer. */
+  status: number | undefined;
+  requestId: string | undefined;
+  /** Why the answer does not end the call well. */
+  error: ClientError | undefined;
+}
+
+export interface RetryInfo extends RequestInfo {
+  /** The pause before the next try, in ms. */
+  delay: number;
+  error: ClientError;
+}
+
+/** For logs and metrics. They are not waited for, and an error in one changes nothing. */
+export interface Hooks {
+  onRequest?(info: RequestInfo): void;
+  onResponse?(info: ResponseInfo): void;
+  onRetry?(info: RetryInfo): void;
+}
+
+/** What may differ from call to call. */
+export interface CallOptions {
+  /** Ends the call. A create that was already sent then throws OutcomeUnknownError. */
+  signal?: AbortSignal | undefined;
+  /** For one try, reading the answer included, in ms. Default 15,000. */
+  timeout?: number;
+  retry?: RetryOptions;
+  /** Sent along with every request. */
+  headers?: Record<string, string>;
+}
+
+export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
+
+export interface ClientOptions extends Omit<CallOptions, "signal"> {
+  /** Where the service is, without `/v1`; a path and slashes at its end are fine. */
+  baseUrl: string | URL;
+  /** The merchant's key, or a function that gives it; the function is asked before every try. */
+  apiKey: string | (() => string | Promise<string>);
+  /** Used instead of the global `fetch`. */
+  fetch?: Fetch;
+  hooks?: Hooks;
+  /**
+   * Takes answers about another reference or amount than the one asked for, which are refused otherwise. For mocks
+   * that give the same example to everyone, such as Prism. Never for a service that pays.
+   */
+  acceptExamples?: boolean;
+}
+
+/** Options of a call after checks, with nothing left open. */
+export interface Settings {
+  signal?: AbortSignal | undefined;
+  timeout: number;
+  retry: Required<RetryOptions>;
+  headers: Record<string, string>;
+}
+
+const defaults: Settings = {
+  signal: undefined,
+  timeout: 15_000,
+  retry: { tries: 5, minDelay: 250, maxDelay: 8000, totalTime: 60_000 },
+  headers: {},
+};
+
+const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
+
+const clientDefaults = {
+  ...defaults,
+  baseUrl: undefined,
+  apiKey: undefined,
+  // Looked up for every call: the global one may be replaced later, and must be called without an object.
+  fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
+  hooks: { onRequest: undefined, onResponse: undefined, onRetry: undefined },
+  acceptExamples: false,
+};
+
+// A longer timer would fire at once.
+const longest = 2 ** 31 - 1;
+
+export function ensure(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new UsageError(message);
+}
+
+/** The options over their defaults. Refuses a name that no default has, a type that differs from it, a number out of range. */
+function complete<T extends object>(options: object = {}, defaultsOfKind: T): T {
+  const whole: Record<string, unknown> = { ...defaultsOfKind };
+  for (const [name, value] of Object.entries(options)) {
+    ensure(name in whole, `There is no option "${name}", only: ${Object.keys(whole).join(", ")}.`);
+    if (value === undefined) continue;
+    const type = typeof whole[name];
+    ensure(type === "undefined" || (typeof value === type && value !== null), `${name} must be of type ${type}.`);
+    const least = name.endsWith("Delay") ? 0 : 1;
+    ensure(type !== "number" || (value >= least && value <= longest), `${name} must be from ${least} to ${longest}.`);
+    whole[name] = value;
+  }
+  return whole as T;
+}
+
+/** The error that fetch would throw shows the value, which may be a secret. */
+function areHeaders(headers: Record<string, string>): boolean {
+  try {
+    return !!new Headers(headers);
+  } catch {
+    return false;
+  }
+}
+
+/** Refuses what is wrong in a call's options and takes from `base` what they leave open. */
+export function settle(options: CallOptions | undefined, base: Settings): Settings {
+  const settings = complete(options, base);
+  const headers = { ...base.headers, ...settings.headers };
+  ensure(areHeaders(headers), "headers must be an object of header names and values.");
+  return { ...settings, headers, retry: complete(settings.retry, base.retry) };
+}
+
+/** A wait as a call that is tried until its time is over. */
+export function settleWait(options: WaitOptions | undefined, base: Settings): Settings {
+  const { signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
+  return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };
+}
+
+/** The key as it may stand in a header. The message must not repeat it, as the one of `fetch` would. */
+export function ensureKey(key: unknown): asserts key is string {
+  ensure(/^[\x21-\x7e]+$/.test(key as string), "apiKey must be, or give, a text of printable ASCII without spaces.");
+}
+
+/** Refuses wrong client options with a text that says what to do. */
+export function settleClient(options: ClientOptions) {
+  const { baseUrl, apiKey, hooks, fetch, acceptExamples, ...call } = complete(options, clientDefaults);
+  const url = URL.canParse(baseUrl ?? "") ? new URL(baseUrl ?? "").href : "";
+  ensure(
+    /^https?:\/\/[^/@?#]+(\/[^?#]*)?$/.test(url),
+    "baseUrl must be an http or https address without user, password, query or fragment.",
+  );
+  return {
+    baseUrl: url.replace(/\/+$/, ""),
+    apiKey,
+    hooks: complete(hooks, clientDefaults.hooks),
+    fetch,
+    acceptExamples,
+    settings: settle(call, defaults),
+  };
+}
