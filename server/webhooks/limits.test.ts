@@ -94,6 +94,21 @@ describe("limits", () => {
     expect(longestWait).toBeLessThanOrEqual(100);
   });
 
+  test("a lane stays within its share while those that wait take over from those that end", async () => {
+    const lanes = createLanes({ perHost: 2, total: 100 });
+    let running = 0;
+    const counts: number[] = [];
+    for (const takesMs of [10, 25, 5, 40, 15, 20, 5]) {
+      void lanes.run("a", async () => {
+        counts.push((running += 1));
+        await delay(takesMs);
+        running -= 1;
+      });
+    }
+    await vi.runAllTimersAsync();
+    expect(counts).toEqual([1, 2, 2, 2, 2, 2, 2]);
+  });
+
   test("those beyond a full lane run in the order in which they came", async () => {
     const lanes = createLanes({ perHost: 1, total: 10 });
     const order: number[] = [];
