@@ -74,6 +74,16 @@ test.each<[string, Report, RegExp]>([
   ["has a must with a warning", madeUp([requirement("a", "warn")]), /a: warn/],
   ["left out what the effects forbid", leftOut("effects"), /a was left out/],
   ["left out what was not selected", leftOut("only"), /a was left out/],
+  [
+    "judged something in part",
+    madeUp([requirement("a", "pass", { reason: { code: "effects", text: "Not now." } })]),
+    /a was left out of the run, or judged in part/,
+  ],
+  [
+    "gives no reason for what it left out",
+    madeUp([requirement("a", "not-applicable", { reason: undefined })]),
+    /no reason/,
+  ],
   ["ended early", leftOut("stopped"), /a was left out/],
   [
     "tolerates a known failure",

@@ -40,7 +40,8 @@ export function obstacles(report: Report): string[] {
     if (knownFailure) found.push(`${id} fails, which is only tolerated`);
     else if (verdict === "fail" || verdict === "could-not-run") found.push(`${id}: ${verdict}`);
     else if (level === "must" && verdict === "warn") found.push(`${id}: ${verdict}`);
-    else if (verdict === "not-applicable" && reason?.code !== "target") found.push(`${id} was left out of the run`);
+    else if (reason && reason.code !== "target") found.push(`${id} was left out of the run, or judged in part`);
+    else if (verdict === "not-applicable" && !reason) found.push(`${id} was not judged, for no reason given`);
   }
   return found;
 }

@@ -66,8 +66,12 @@ test("requirements stand by section, decisions after them, each id once", async 
 });
 
 test("what was not judged is named with the reason", async () => {
-  const { page } = await opened(varied());
+  const part = requirement("judged.partly", "pass", { reason: { code: "effects", text: "Nothing may be paid." } });
+  const report = varied();
+  const { page } = await opened({ ...report, requirements: [...report.requirements, part] });
   const text = await page.locator("section:has(> #not-judged)").innerText();
+  expect(text).toContain("judged in part: Nothing may be paid.");
+  expect(await page.locator("section:has(> #glance)").innerText()).toContain("5 requirements of 6 judged");
   expect(text).toContain("The target cannot be made to do what is needed");
   expect(text).toContain("webhook.failed");
   expect(text).toContain("The target has no payment page to finish.");

@@ -22,7 +22,7 @@ function bySource(requirements: readonly RequirementResult[]) {
     .map(([source, members]) => ({ source, title: words.titleOf(source), requirements: members }));
 }
 
-/** Requirements that were not judged, by the reason for it. */
+/** Requirements that were not judged, or in part only, by the reason for it. */
 function notJudged(requirements: readonly RequirementResult[]) {
   const groups = Map.groupBy(
     requirements.filter(({ reason }) => reason),
