@@ -1,0 +1,154 @@
+import { isIP } from "node:net";
+import type { FeeRule } from "./fees.ts";
+
+export interface Config {
+  host: string;
+  port: number;
+  /** Where people and merchants reach the server; no slash at the end. */
+  publicUrl: string;
+  database: { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
+  sandbox: boolean;
+  sandboxApiKey?: string;
+  settleDelayMs: number;
+  webhookAllowPrivate: boolean;
+  trustProxy: boolean | number | string;
+  logLevel: string;
+  /** Whether what is printed for people may be coloured (https://no-color.org). */
+  color: boolean;
+  /** Requests per second and merchant; off when absent (D15). */
+  rateLimit?: number;
+  fees: { disbursement: FeeRule; checkout: FeeRule };
+}
+
+/** Every problem of a configuration, for the operator to mend in one go. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not usable:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    this.problems = problems;
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+type Parse<T> = (text: string) => T;
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+
+/**
+ * Reads the whole configuration from environment variables (`process.env`).
+ * @throws ConfigError that names every wrong variable at once; values of secrets are not in it
+ */
+export function readConfig(env: Env): Config {
+  const problems: string[] = [];
+  function read<T>(name: string, otherwise: T, parse: Parse<T>): T {
+    const text = env[name];
+    if (text === undefined || text === "") return otherwise;
+    try {
+      return parse(text);
+    } catch (error) {
+      problems.push(`${name} ${(error as Error).message}`);
+      return otherwise;
+    }
+  }
+
+  const host = read("HOST", "127.0.0.1", hostname);
+  const port = read("PORT", 3000, wholeNumber(0, 65_535));
+  const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
+  const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
+  const config: Config = {
+    host,
+    port,
+    publicUrl: read("PUBLIC_URL", defaultPublicUrl(host, port), webAddress),
+    database: read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" }, databaseUrl),
+    sandbox: read("SANDBOX", true, boolean),
+    ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
+    settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
+    webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLoopback(host), boolean),
+    trustProxy: read("TRUST_PROXY", false, trustProxy),
+    logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
+    color: !env.NO_COLOR,
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    fees: {
+      disbursement: {
+        basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 10_000)),
+        fixed: read("DISBURSEMENT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
+      },
+      checkout: {
+        basisPoints: read("CHECKOUT_FEE_BPS", 480, wholeNumber(0, 10_000)),
+        fixed: read("CHECKOUT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
+      },
+    },
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+/** Where the server is reached while nobody says otherwise. */
+export function defaultPublicUrl(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function hostname(text: string): string {
+  const bare = text.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(bare) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(bare)) {
+    throw new Error("must be a host name or an address to listen on, such as 127.0.0.1");
+  }
+  return bare;
+}
+
+function wholeNumber(minimum: number, maximum: number): Parse<number> {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
+    throw new Error(`must be a whole number from ${minimum} to ${maximum}`);
+  };
+}
+
+function boolean(text: string): boolean {
+  const value = { true: true, "1": true, false: false, "0": false }[text.toLowerCase()];
+  if (value === undefined) throw new Error("must be true or false");
+  return value;
+}
+
+function oneOf(values: readonly string[]): Parse<string> {
+  return (text) => {
+    if (values.includes(text)) return text;
+    throw new Error(`must be one of ${values.join(", ")}`);
+  };
+}
+
+function webAddress(text: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new Error("must be an http or https address without user, password, query or fragment");
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function apiKey(text: string): string {
+  if (/^[\x21-\x7e]{16,256}$/.test(text)) return text;
+  throw new Error("must be 16 to 256 printable ASCII characters without spaces (its value is not shown)");
+}
+
+function databaseUrl(text: string): Config["database"] {
+  if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
+  if (/^postgres(ql)?:\/\/./.test(text)) return { kind: "postgres", url: text };
+  throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE (its value is not shown)");
+}
+
+/** What Express takes as `trust proxy`: true, false, a number of hops, or addresses. */
+function trustProxy(text: string): Config["trustProxy"] {
+  if (/^\d+$/.test(text)) return Number(text);
+  if (/^(true|false)$/.test(text)) return text === "true";
+  const parts = text.split(",").map((part) => part.trim());
+  const known = /^(loopback|linklocal|uniquelocal)$/;
+  if (parts.every((part) => known.test(part) || isIP(part.split("/")[0]!) !== 0)) return parts.join(", ");
+  throw new Error("must be true, false, a number of proxies, or their addresses separated by commas");
+}

@@ -1,0 +1,27 @@
+import { v7 } from "uuid";
+
+/** Fills a buffer of this length with random bytes. */
+export type Random = (length: number) => Uint8Array;
+
+/** Identifiers of everything the server makes (D19). */
+export interface Ids {
+  /** A UUIDv7, so that records sort by the time they were made. */
+  record(now: number): string;
+  /** `DSB` or `CHK` and 105 random bits: a checkout's is the key to a public page. */
+  reference(prefix: "DSB" | "CHK"): string;
+  apiKey(): string;
+  request(): string;
+}
+
+// 32 letters and digits, so that five bits choose one; none that are mistaken for another when read out.
+const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+export function createIds(random: Random): Ids {
+  const text = (length: number) => Array.from(random(length), (byte) => ALPHABET[byte & 31]).join("");
+  return {
+    record: (now) => v7({ msecs: now, random: random(16) }),
+    reference: (prefix) => prefix + text(21),
+    apiKey: () => `sk_${text(32).toLowerCase()}`,
+    request: () => `req_${text(16).toLowerCase()}`,
+  };
+}

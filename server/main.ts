@@ -1,0 +1,58 @@
+// The only file that listens and exits.
+import { randomBytes } from "node:crypto";
+import { pino } from "pino";
+import { banner } from "./banner.ts";
+import { systemClock } from "./clock.ts";
+import { ConfigError, defaultPublicUrl, readConfig, type Config } from "./config.ts";
+import { listen, ListenError, type Listener } from "./http-server.ts";
+import { prepareFirstMerchant } from "./merchants.ts";
+import { createService, type Service } from "./service.ts";
+import { StorageError } from "./storage/errors.ts";
+import { openStorage } from "./storage/open.ts";
+import type { Storage } from "./storage/storage.ts";
+import { systemLookup } from "./webhooks/lookup.ts";
+
+async function start(config: Config): Promise<void> {
+  const log = pino({ level: config.logLevel });
+  const storage = await openStorage(config.database, { server: true });
+  const service = createService({
+    config,
+    storage,
+    clock: systemClock,
+    random: randomBytes,
+    chance: Math.random,
+    log,
+    lookup: systemLookup,
+  });
+  const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
+  const listener = await listen(service.app, config);
+  // With PORT=0 the system chose the port.
+  const usual = defaultPublicUrl(config.host, config.port);
+  if (config.publicUrl === usual) config.publicUrl = defaultPublicUrl(config.host, listener.port);
+  process.stdout.write(banner({ config, newKey, color: process.stdout.isTTY && config.color }));
+  stopOnSignal(service, listener, storage);
+}
+
+/** The first signal finishes what is in flight; a second one ends the process at once. */
+function stopOnSignal(service: Service, listener: Listener, storage: Storage): void {
+  let stopping = false;
+  const stop = async () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    service.release();
+    await listener.close();
+    await service.stop();
+    await storage.close();
+    process.exit(0);
+  };
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+}
+
+try {
+  await start(readConfig(process.env));
+} catch (error) {
+  const expected = [ConfigError, StorageError, ListenError].some((known) => error instanceof known);
+  console.error(expected ? (error as Error).message : error);
+  process.exit(1);
+}

@@ -1,0 +1,29 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { StorageError } from "./errors.ts";
+
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+}
+
+/** The numbered SQL files of a folder (`001-name.sql`), in order and without gaps. */
+export function readMigrations(folder: URL): Migration[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
+  return names.toSorted().map((name, index) => {
+    const version = Number.parseInt(name, 10);
+    if (version !== index + 1) throw new StorageError(`Migration ${name} is out of order.`);
+    return { version, name, sql: readFileSync(new URL(name, folder), "utf8") };
+  });
+}
+
+/** The migrations that a schema still lacks; refuses a schema that a newer server made. */
+export function missingMigrations(all: readonly Migration[], current: number): Migration[] {
+  if (current > all.length) {
+    throw new StorageError(
+      `The database has schema version ${current}; this server knows versions up to ${all.length}. ` +
+        "Start the newer server that made it, or point DATABASE_URL elsewhere.",
+    );
+  }
+  return all.slice(current);
+}

@@ -1,0 +1,18 @@
+import type { DatabaseSync } from "node:sqlite";
+import { missingMigrations, readMigrations } from "../migrations.ts";
+
+const migrations = readMigrations(new URL("migrations/", import.meta.url));
+
+/** Brings the schema up to date in one transaction; of two processes that try at once, the second finds it done. */
+export function migrate(db: DatabaseSync): void {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const { user_version: current } = db.prepare("PRAGMA user_version").get() as { user_version: number };
+    for (const { sql } of missingMigrations(migrations, current)) db.exec(sql);
+    db.exec(`PRAGMA user_version = ${migrations.length}`);
+    db.exec("COMMIT");
+  } catch (error) {
+    db.exec("ROLLBACK");
+    throw error;
+  }
+}

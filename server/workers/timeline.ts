@@ -1,0 +1,62 @@
+import type { Clock } from "../clock.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { DeliveryWorker } from "./deliveries.ts";
+
+const BATCH = 500;
+/** Real milliseconds between looks while somebody else is at work on what is due. */
+const WAIT_MS = 10;
+
+export interface Timeline {
+  /** Settles everything that is due; how much. */
+  settle(merchantId?: string): Promise<number>;
+  /**
+   * Moves a merchant's time forward by so many milliseconds. It stops at each thing that falls due on the way and lets
+   * it happen at its own time, so that what follows from it (a webhook, its retries) has its place in order (D18, D29).
+   */
+  advance(merchantId: string, milliseconds: number): Promise<void>;
+}
+
+export function createTimeline(storage: Storage, clock: Clock, deliveries: DeliveryWorker): Timeline {
+  // Two moves of the same merchant's time one after the other; each counts from where the one before ended.
+  const moves = new Map<string, Promise<void>>();
+
+  async function settle(merchantId?: string): Promise<number> {
+    let settled = 0;
+    for (;;) {
+      const count = await storage.settleDue(clock.now(), BATCH, merchantId);
+      settled += count;
+      if (count < BATCH) return settled;
+    }
+  }
+
+  async function deliver(merchantId: string): Promise<number> {
+    const begun = await deliveries.begin(merchantId);
+    await deliveries.idle(merchantId);
+    return begun;
+  }
+
+  async function move(merchantId: string, milliseconds: number): Promise<void> {
+    const merchant = await storage.findMerchant(merchantId);
+    const offset = merchant!.clockOffset + milliseconds;
+    for (;;) {
+      const next = await storage.nextDue(merchantId);
+      if (!next || next.at > clock.now() + offset) break;
+      await storage.setClockOffset(merchantId, Math.min(next.at - clock.now(), offset));
+      const done = (await settle(merchantId)) + (await deliver(merchantId));
+      if (done === 0) await clock.sleep(WAIT_MS);
+    }
+    await storage.setClockOffset(merchantId, offset);
+  }
+
+  return {
+    settle,
+    advance(merchantId, milliseconds) {
+      const before = moves.get(merchantId) ?? Promise.resolve();
+      const moved = before.catch(() => {}).then(() => move(merchantId, milliseconds));
+      moves.set(merchantId, moved);
+      return moved.finally(() => {
+        if (moves.get(merchantId) === moved) moves.delete(merchantId);
+      });
+    },
+  };
+}
