@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+// The command line of the suite. Exit codes: 0 all that was selected passed, 1 something failed, 2 it could not do its work.
+import { randomInt } from "node:crypto";
+import { usage } from "./flags.ts";
+import { OptionsError, readOptions } from "./options.ts";
+import { needsConsent, planLines } from "./plan.ts";
+import { CannotRun, probe } from "./probe.ts";
+import { renderTerminal } from "./report/terminal.ts";
+import { exitCodeOf } from "./results.ts";
+import { plannedChecks, run } from "./run.ts";
+import { writeReports } from "./write.ts";
+
+async function certify(args: readonly string[]): Promise<number> {
+  const given = readOptions(args, process.env, () => randomInt(2 ** 31));
+  const options = await probe(given);
+  const planned = plannedChecks(options);
+  for (const line of planLines(planned, options)) console.log(line);
+  if (planned.length === 0) {
+    throw new CannotRun(`Nothing is selected: --effects ${options.effects} leaves no check of what --only names.`);
+  }
+  if (needsConsent(planned, options) && !given.yes) {
+    throw new CannotRun(
+      "This run pays on a target that is not loopback. Nothing was sent that pays; add --yes to go on.",
+    );
+  }
+  const interrupted = new AbortController();
+  process.once("SIGINT", () => interrupted.abort());
+  process.once("SIGTERM", () => interrupted.abort());
+  const report = await run(options, process.stdout, interrupted.signal);
+  const written = await writeReports(report, given.reportDir);
+  console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
+  console.log(`Report: ${written}`);
+  return exitCodeOf(report);
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    console.log(usage);
+    return 0;
+  }
+  try {
+    return await certify(args);
+  } catch (error) {
+    if (error instanceof OptionsError) console.error(`${error.faults.join("\n")}\n\n--help shows every option.`);
+    else if (error instanceof CannotRun) console.error(error.message);
+    else console.error(error);
+    return 2;
+  }
+}
+
+// The worker may still wait for an answer of the target: an interrupted run does not.
+process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,112 @@
+// §5: who may call.
+import { summary, type Check, type Context } from "../check.ts";
+import type { TargetRequest } from "../target.ts";
+import { checkout, disbursement, paid, pay, startCheckout, verify } from "./requests.ts";
+
+/** A key of the usual look that nobody has. */
+const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
+
+async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verify>) {
+  const answer = await send();
+  context.judge(id, answer.status === 401, `401 ${what}`, summary(answer), [answer]);
+}
+
+/** The same two checks on each endpoint: no key, and one that does not exist. */
+const endpoints = [
+  {
+    name: "create",
+    ids: ["auth.create-needs-key", "auth.create-refuses-wrong-key"],
+    effect: "must-be-rejected",
+    send: (context: Context, key: TargetRequest["key"]) =>
+      pay(context, disbursement(context), { effect: "must-be-rejected", key }),
+  },
+  {
+    name: "verify",
+    ids: ["auth.verify-needs-key", "auth.verify-refuses-wrong-key"],
+    effect: "none",
+    send: (context: Context, key: TargetRequest["key"]) => verify(context, context.fresh(), { key }),
+  },
+  {
+    name: "checkout",
+    ids: ["auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"],
+    effect: "must-be-rejected",
+    send: (context: Context, key: TargetRequest["key"]) =>
+      startCheckout(context, checkout(), { effect: "must-be-rejected", key }),
+  },
+] as const;
+
+const keys = [
+  { name: "without a key", key: () => "none" as const },
+  { name: "with a key that does not exist", key: wrongKey },
+];
+
+/** Ways to send almost the right key. A shorter or altered key may exist by chance only. */
+const almost: [string, (key: string) => string][] = [
+  ["an empty key", () => ""],
+  ["the key without its last character", (key) => key.slice(0, -1)],
+  ["the key with a character added", (key) => `${key}x`],
+  ["the key's last character replaced", (key) => key.slice(0, -1) + (key.endsWith("A") ? "B" : "A")],
+  ["the key in the other case", (key) => (key === key.toUpperCase() ? key.toLowerCase() : key.toUpperCase())],
+  ["the key in quotes", (key) => `"${key}"`],
+  ["the key after Bearer", (key) => `Bearer ${key}`],
+];
+
+const elsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers">][] = [
+  ["Authorization: Bearer", (key) => ({ path: "", headers: { authorization: `Bearer ${key}` } })],
+  ["Authorization: Basic", (key) => ({ path: "", headers: { authorization: `Basic ${btoa(`${key}:`)}` } })],
+  ["a cookie", (key) => ({ path: "", headers: { cookie: `x-api-key=${key}; api_key=${key}` } })],
+];
+
+export const authChecks: Check[] = [
+  ...endpoints.flatMap(({ name, ids, effect, send }) =>
+    keys.map((kind, index): Check => ({
+      name: `${name} ${kind.name}`,
+      ids: [ids[index] as string],
+      effect,
+      run: (context) => refused(context, ids[index] as string, kind.name, () => send(context, kind.key(context))),
+    })),
+  ),
+  {
+    name: "verify with almost the right key",
+    ids: ["auth.whole-key-compared"],
+    effect: "none",
+    async run(context) {
+      const { key } = context.options;
+      for (const [name, alter] of almost) {
+        const value = alter(key);
+        if (value === key) continue;
+        await refused(context, "auth.whole-key-compared", `to ${name}`, () =>
+          verify(context, context.fresh(), { key: { value } }),
+        );
+      }
+    },
+  },
+  {
+    name: "verify with the key in another place",
+    ids: ["auth.key-only-in-header"],
+    effect: "none",
+    async run(context) {
+      for (const [name, place] of elsewhere) {
+        const { headers } = place(context.options.key);
+        await refused(context, "auth.key-only-in-header", `to the key in ${name}`, () =>
+          verify(context, context.fresh(), { key: "none", headers }),
+        );
+      }
+    },
+  },
+  {
+    name: "an existing record without a valid key",
+    ids: ["auth.record-hidden-without-key"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: 100,
+    async run(context) {
+      const { reference } = await paid(context);
+      for (const { name, key } of keys) {
+        await refused(context, "auth.record-hidden-without-key", name, () =>
+          verify(context, reference, { key: key(context) }),
+        );
+      }
+    },
+  },
+];

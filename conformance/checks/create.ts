@@ -1,0 +1,192 @@
+// §2.1, §2.2, §4.1: what create accepts, and how it answers.
+import { summary, type Check } from "../check.ts";
+import { dataOf, disbursement, paid, pay, usualAmount, verify } from "./requests.ts";
+
+/** Large, and still within a usual budget; the interface names no maximum. */
+const amounts = [1, 7, 99, 1_234_567, 2_147_483];
+const references = [
+  "UPPER and lower",
+  "  spaces  around  ",
+  "Zoë–Ünïcode–支付–💸",
+  "quotes \" ' \\ / & < > % + #",
+  "a\u0301 combining",
+];
+const pairs = [
+  ["CI", "XOF"],
+  ["NG", "NGN"],
+  ["GH", "GHS"],
+  ["KE", "KES"],
+] as const;
+
+/** A number of that many digits that ends like the recipient's, since the last three may force an outcome (D17). */
+const sized = (recipient: string, length: number) =>
+  `${recipient.slice(0, -3)}00000000000`.slice(0, length - 3) + recipient.slice(-3);
+
+export const createChecks: Check[] = [
+  {
+    name: "a valid disbursement",
+    ids: ["create.accepted", "create.status-known", "create.service-reference-verifies"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const body = disbursement(context);
+      const answer = await pay(context, body);
+      context.judge("create.accepted", answer.status === 200, "200", summary(answer));
+      const { status, reference } = dataOf(answer);
+      const known = ["pending", "success", "failed"].includes(status as string);
+      context.judge(
+        "create.status-known",
+        known,
+        "pending, success or failed as status",
+        JSON.stringify(status) ?? "no status",
+      );
+      const found = await verify(context, String(reference));
+      const same = found.status === 200 && dataOf(found)["merchantsReference"] === body["reference"];
+      context.judge(
+        "create.service-reference-verifies",
+        same,
+        "200 and the record that was just created",
+        summary(found),
+      );
+    },
+  },
+  {
+    name: "the status of a new disbursement",
+    ids: ["create.initial-status"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const { data } = await paid(context);
+      context.observe("create.initial-status", "status", data.status);
+    },
+  },
+  {
+    name: "amounts come back as they were sent",
+    ids: ["create.amount-echoed", "create.amount-minimum-accepted"],
+    effect: "moves-money",
+    payouts: amounts.length,
+    amount: amounts.reduce((sum, amount) => sum + amount, 0),
+    async run(context) {
+      for (const amount of amounts) {
+        const answer = await pay(context, disbursement(context, { amount }));
+        if (amount === 1) {
+          context.judge(
+            "create.amount-minimum-accepted",
+            answer.status === 200,
+            "200 to an amount of 1",
+            summary(answer),
+            [answer],
+          );
+        }
+        const ok = answer.status === 200 && dataOf(answer)["amount"] === amount;
+        context.judge("create.amount-echoed", ok, `200 with amount ${amount}`, summary(answer), [answer]);
+      }
+    },
+  },
+  {
+    name: "references come back as they were sent",
+    ids: ["create.reference-echoed"],
+    effect: "moves-money",
+    payouts: references.length,
+    amount: references.length * usualAmount,
+    async run(context) {
+      for (const text of references) {
+        const reference = `${text} ${context.fresh()}${text.startsWith(" ") ? "  " : ""}`;
+        const answer = await pay(context, disbursement(context, { reference }));
+        const ok = answer.status === 200 && dataOf(answer)["merchantsReference"] === reference;
+        context.judge(
+          "create.reference-echoed",
+          ok,
+          `200 with merchantsReference ${JSON.stringify(reference)}`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "service references differ",
+    ids: ["create.service-reference-unique"],
+    effect: "moves-money",
+    payouts: 3,
+    amount: 3 * usualAmount,
+    async run(context) {
+      const made = [await paid(context), await paid(context), await paid(context)];
+      const given = made.map(({ reference }) => reference);
+      const ok = new Set(given).size === given.length && given.every((reference) => reference !== "");
+      context.judge(
+        "create.service-reference-unique",
+        ok,
+        "three different references for three disbursements",
+        given.join(", "),
+      );
+    },
+  },
+  {
+    name: "phone numbers of 10 and of 15 digits",
+    ids: ["create.phone-lengths-accepted"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["safe-numbers"],
+    async run(context) {
+      for (const length of [10, 15]) {
+        const phoneNumber = sized(context.options.recipient, length);
+        const answer = await pay(context, disbursement(context, { phoneNumber }));
+        context.judge(
+          "create.phone-lengths-accepted",
+          answer.status === 200,
+          `200 to ${length} digits`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "with and without a webhookURL",
+    ids: ["create.webhook-optional"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    async run(context) {
+      for (const webhookURL of [undefined, "https://merchant.example/hooks?from=certify"]) {
+        const answer = await pay(context, disbursement(context, { webhookURL }));
+        const what = webhookURL === undefined ? "without webhookURL" : "with a webhookURL";
+        context.judge("create.webhook-optional", answer.status === 200, `200 ${what}`, summary(answer), [answer]);
+      }
+    },
+  },
+  {
+    name: "the common pairs of country and currency",
+    ids: ["create.pairs-accepted"],
+    effect: "moves-money",
+    payouts: pairs.length,
+    amount: pairs.length * usualAmount,
+    async run(context) {
+      for (const [country, currency] of pairs) {
+        const answer = await pay(context, disbursement(context, { country, currency }));
+        context.judge(
+          "create.pairs-accepted",
+          answer.status === 200,
+          `200 to ${country}/${currency}`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "a field that the interface does not name",
+    ids: ["create.extra-field"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const answer = await pay(context, disbursement(context, { certifyExtra: "x" }));
+      context.observe("create.extra-field", "status of the answer", answer.status ?? "none");
+    },
+  },
+];

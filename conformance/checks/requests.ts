@@ -1,0 +1,78 @@
+// The requests that checks send, so that a check says only what is special about it.
+import type { components } from "../../generated/openapi.ts";
+import { Prerequisite, summary, type Context } from "../check.ts";
+import type { Answer, TargetRequest } from "../target.ts";
+
+type Schemas = components["schemas"];
+export type Created = Schemas["DisbursementCreated"];
+export type Disbursement = Schemas["Disbursement"];
+
+/** What checks pay when the amount does not matter, in the lowest denomination. */
+export const usualAmount = 100;
+
+/** A valid disbursement with a fresh reference; `over` replaces fields, and removes those that are undefined. */
+export function disbursement(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    reference: context.fresh(),
+    amount: usualAmount,
+    phoneNumber: context.options.recipient,
+    country: "CI",
+    currency: "XOF",
+    ...over,
+  };
+}
+
+/** A valid checkout; `over` as above. */
+export function checkout(over: Record<string, unknown> = {}): Record<string, unknown> {
+  return { amount: 2500, currency: "XOF", country: "CI", ...over };
+}
+
+type More = Omit<TargetRequest, "method" | "path">;
+
+/** Creates a disbursement that the target ought to pay. */
+export const pay = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+  context.target.send({ method: "POST", path: "/v1/disbursements", effect: "moves-money", json: body, ...more });
+
+/** Sends a disbursement that the target has to refuse. */
+export const payInvalid = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+  pay(context, body, { effect: "must-be-rejected", ...more });
+
+/** Creates a checkout. */
+export const startCheckout = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+  context.target.send({ method: "POST", path: "/v1/checkouts", effect: "moves-money", json: body, ...more });
+
+/** Sends a checkout that the target has to refuse. */
+export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+  startCheckout(context, body, { effect: "must-be-rejected", ...more });
+
+/** Looks a disbursement up. */
+export const verify = (context: Context, reference: string, more: More = {}): Promise<Answer> =>
+  context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
+
+/** What an envelope holds, as far as it is an object. */
+export function dataOf(answer: Answer): Record<string, unknown> {
+  const data = (answer.json as { data?: unknown } | undefined)?.data;
+  return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
+}
+
+/** Creates a disbursement that a check builds on. Throws `Prerequisite` when the target does not accept it. */
+export async function paid(context: Context, over: Record<string, unknown> = {}, more: More = {}) {
+  const body = disbursement(context, over);
+  const answer = await pay(context, body, more);
+  const { reference } = dataOf(answer);
+  if (answer.status !== 200 || typeof reference !== "string") {
+    throw new Prerequisite("a disbursement to build on: 200 with a service reference (§4.1)", summary(answer));
+  }
+  return { body, answer, reference, data: dataOf(answer) as unknown as Created };
+}
+
+/** Looks up what exists. Throws `Prerequisite` when the target does not show it. */
+export async function verified(context: Context, reference: string): Promise<{ answer: Answer; data: Disbursement }> {
+  const answer = await verify(context, reference);
+  if (answer.status !== 200)
+    throw new Prerequisite("the record of a disbursement that was created: 200", summary(answer));
+  return { answer, data: dataOf(answer) as unknown as Disbursement };
+}
+
+export const is4xx = ({ status }: Answer) => status !== undefined && status >= 400 && status < 500;
+export const isRefusal = ({ status }: Answer) => status === 400 || status === 422;

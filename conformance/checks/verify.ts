@@ -1,0 +1,166 @@
+// §2.3, §4.2: looking a disbursement up.
+import { summary, type Check, type Context } from "../check.ts";
+import { dataOf, paid, usualAmount, verified, verify } from "./requests.ts";
+
+const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+const isInstant = (value: unknown) =>
+  typeof value === "string" && instant.test(value) && new Date(value).toJSON() === value;
+
+/** Asks until the status is final, or for as long as `--timeout` says. @returns the statuses in the order they were seen */
+async function statusesOf(context: Context, reference: string): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  const end = context.now().getTime() + Math.min(context.options.timeoutMs, 5000);
+  while (context.now().getTime() < end) {
+    const { data } = await verified(context, reference);
+    if (data.status !== seen.at(-1)) seen.push(data.status);
+    if (data.status !== "pending") break;
+    await context.sleep(100);
+  }
+  return seen;
+}
+
+const odd = [
+  "certify%20space",
+  "certify%00null",
+  "%2e%2e%2f%2e%2e",
+  "certify%2Fslash",
+  "%F0%9F%92%B8",
+  "%27%20OR%20%271%27%3D%271",
+  "*",
+  "%25",
+  "x".repeat(2000),
+];
+
+export const verifyChecks: Check[] = [
+  {
+    name: "the record of a new disbursement",
+    ids: [
+      "verify.found",
+      "verify.status-known",
+      "verify.timestamps",
+      "verify.updated-not-before-created",
+      "verify.agrees-with-create",
+      "verify.customer",
+    ],
+    effect: "moves-money",
+    payouts: 1,
+    amount: 12_345,
+    async run(context) {
+      const { body, data: made, reference } = await paid(context, { amount: 12_345, country: "KE", currency: "KES" });
+      const answer = await verify(context, reference);
+      context.judge("verify.found", answer.status === 200, "200", summary(answer));
+      const record = dataOf(answer);
+      const known = ["pending", "success", "failed"].includes(record["status"] as string);
+      context.judge(
+        "verify.status-known",
+        known,
+        "pending, success or failed as status",
+        `status ${JSON.stringify(record["status"])}`,
+      );
+      const { createdAt, updatedAt } = record;
+      const times = `createdAt ${JSON.stringify(createdAt)}, updatedAt ${JSON.stringify(updatedAt)}`;
+      context.judge(
+        "verify.timestamps",
+        isInstant(createdAt) && isInstant(updatedAt),
+        "two moments like 2026-01-31T09:30:00.000Z",
+        times,
+      );
+      const ordered = Date.parse(String(updatedAt)) >= Date.parse(String(createdAt));
+      context.judge("verify.updated-not-before-created", ordered, "updatedAt not before createdAt", times);
+      const expected = {
+        reference,
+        merchantsReference: body["reference"],
+        amount: body["amount"],
+        fee: made.fee,
+        country: body["country"],
+        currency: body["currency"],
+      };
+      for (const [field, value] of Object.entries(expected)) {
+        const actual = `${field} ${JSON.stringify(record[field])}`;
+        context.judge(
+          "verify.agrees-with-create",
+          record[field] === value,
+          `${field} ${JSON.stringify(value)}`,
+          actual,
+        );
+      }
+      const customer = record["customer"] as { phoneNumber?: unknown } | undefined;
+      const same = customer?.phoneNumber === body["phoneNumber"];
+      context.judge(
+        "verify.customer",
+        same,
+        "the recipient's number, as it was sent",
+        same ? "it is" : "another, or none",
+      );
+    },
+  },
+  {
+    name: "the webhookURL in the record",
+    ids: ["verify.webhook-address"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const webhookURL = "https://merchant.example/hooks?order=1&from=certify";
+      const { reference } = await paid(context, { webhookURL });
+      const { data } = await verified(context, reference);
+      context.judge(
+        "verify.webhook-address",
+        data.webhookURL === webhookURL,
+        webhookURL,
+        JSON.stringify(data.webhookURL) ?? "no webhookURL",
+      );
+    },
+  },
+  {
+    name: "a reference that nobody has",
+    ids: ["verify.unknown-404"],
+    effect: "none",
+    async run(context) {
+      for (const reference of [context.fresh(), `DSB${context.options.runId.toUpperCase()}`]) {
+        const answer = await verify(context, reference);
+        context.judge("verify.unknown-404", answer.status === 404, "404 to an unknown reference", summary(answer), [
+          answer,
+        ]);
+      }
+    },
+  },
+  {
+    name: "odd references",
+    ids: ["verify.odd-references-404"],
+    effect: "none",
+    async run(context) {
+      for (const reference of odd) {
+        const answer = await context.target.send({ method: "GET", path: `/v1/disbursements/${reference}` });
+        const { status = 0 } = answer;
+        const ok = status >= 400 && status < 500;
+        context.judge("verify.odd-references-404", ok, `a 4xx to ${reference.slice(0, 40)}`, summary(answer), [answer]);
+      }
+    },
+  },
+  {
+    name: "verify by the merchant's reference",
+    ids: ["verify.by-merchants-reference"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const { body } = await paid(context);
+      const answer = await verify(context, String(body["reference"]));
+      context.observe("verify.by-merchants-reference", "status of the answer", answer.status ?? "none");
+    },
+  },
+  {
+    name: "the statuses that a disbursement goes through",
+    ids: ["verify.transitions"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const { data, reference } = await paid(context);
+      const later = await statusesOf(context, reference);
+      const all = [data.status, ...later].filter((status, index, list) => status !== list[index - 1]);
+      context.observe("verify.transitions", "statuses", all);
+    },
+  },
+];

@@ -1,0 +1,77 @@
+// Carries a run out: vitest executes the checks, and their reports become one tree.
+import type { Reporter, TestCase, Vitest } from "vitest/node";
+import { startVitest } from "vitest/node";
+import { checks, pending, watches } from "./checks/index.ts";
+import type { CheckReport } from "./outcome.ts";
+import type { RunOptions } from "./options.ts";
+import { createProgress, type Output } from "./progress.ts";
+import type { Report } from "./results.ts";
+import { selectedChecks } from "./selection.ts";
+import { buildReport } from "./tree.ts";
+
+/** The checks that a run with these options carries out, watching apart. */
+export const plannedChecks = (options: RunOptions) =>
+  selectedChecks(
+    checks,
+    watches.map((watch) => watch.id),
+    options,
+  );
+
+const here = new URL(".", import.meta.url).pathname;
+const scenarios = `scenarios.run${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`;
+const longestCheckMs = 300_000;
+
+/** Takes each check's report as it comes, so that a run which ends early has all until then. */
+function collector(progress: ReturnType<typeof createProgress>) {
+  const reports: CheckReport[] = [];
+  const errors: string[] = [];
+  const reporter: Reporter = {
+    onTestCaseReady: (test: TestCase) => progress.started(test.name),
+    onTestCaseResult(test: TestCase) {
+      const report = test.meta().certify;
+      progress.finished(test.name, report);
+      if (report) reports.push(report);
+      else if (test.result().state === "failed") {
+        errors.push(`fault of the suite: ${test.name}: ${test.result().errors?.[0]?.message ?? "no reason given"}`);
+      }
+    },
+    onTestRunEnd(modules, unhandled) {
+      progress.ended();
+      const all = [...modules.flatMap((module) => module.errors()), ...unhandled];
+      errors.push(...all.map((error) => `fault of the suite: ${error.message}`));
+    },
+  };
+  return { reports, errors, reporter };
+}
+
+/**
+ * Carries a run out and reports it, whatever happens on the way.
+ * @param interrupted ends the run early when it aborts; what there is by then is reported
+ */
+export async function run(options: RunOptions, output: Output, interrupted: AbortSignal): Promise<Report> {
+  const startedAt = new Date();
+  const progress = createProgress(output, plannedChecks(options).length + 1);
+  const { reports, errors, reporter } = collector(progress);
+  const started: Promise<Vitest> = startVitest("test", [], {
+    config: false,
+    root: here,
+    dir: here,
+    include: [scenarios],
+    exclude: [],
+    watch: false,
+    pool: "threads",
+    isolate: false,
+    fileParallelism: false,
+    maxWorkers: 1,
+    testTimeout: longestCheckMs,
+    reporters: [reporter],
+    provide: { run: options },
+  });
+  const ended = started.then((vitest) => vitest.close());
+  const stopped = new Promise<void>((resolve) => {
+    interrupted.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await Promise.race([ended, stopped]);
+  if (interrupted.aborted) errors.push("The run was interrupted.");
+  return buildReport({ options, pending, checks: reports, errors, startedAt, finishedAt: new Date() });
+}

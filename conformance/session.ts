@@ -1,0 +1,156 @@
+// One run's shared state, and how one check is carried out in it.
+import { BudgetExceeded } from "./budget.ts";
+import type { Check, Context, Need, Watch } from "./check.ts";
+import { conclude, type CheckReport, type Finding } from "./outcome.ts";
+import type { RunOptions } from "./options.ts";
+import type { Receiver } from "./receiver.ts";
+import type { NotJudged, Observation } from "./results.ts";
+import { selectedRequirements } from "./selection.ts";
+import type { Answer, Target } from "./target.ts";
+import { createValidators, type Validator } from "./validate.ts";
+
+export type SessionDeps = {
+  target: Target;
+  receiver?: Receiver;
+  now: () => Date;
+  sleep: (ms: number) => Promise<void>;
+};
+
+/** What is missing, by need; nothing when it is there. */
+const missing: Record<Need, (options: RunOptions, receiver: Receiver | undefined) => string | undefined> = {
+  sandbox: ({ environment }) => (environment === "sandbox" ? undefined : "the target has no sandbox controls"),
+  "second-key": ({ secondKey }) => (secondKey ? undefined : "no second merchant's key was given (API_KEY_2)"),
+  receiver: (_, receiver) =>
+    receiver ? undefined : "no webhook receiver was set up (--webhook-url, --webhook-listen)",
+  "webhook-secret": ({ webhookSecret, environment }) =>
+    webhookSecret || environment === "sandbox" ? undefined : "the webhook secret is not known (WEBHOOK_SECRET)",
+  "failing-recipient": ({ failingRecipient }) =>
+    failingRecipient ? undefined : "the target cannot be made to fail a payout (--failing-recipient)",
+  "safe-numbers": ({ environment, loopback }) =>
+    environment === "sandbox" || loopback
+      ? undefined
+      : "payouts to made-up phone numbers are sent to a sandbox or a loopback target only",
+};
+
+type Notes = {
+  findings: Finding[];
+  observed: Observation[];
+  notApplicable: Record<string, NotJudged>;
+  notRun: Record<string, string>;
+};
+
+export type Session = ReturnType<typeof createSession>;
+
+export function createSession(options: RunOptions, deps: SessionDeps) {
+  const { target, receiver } = deps;
+  const selected = selectedRequirements(options);
+  const validators = new Map<string, Validator>();
+  const compile = createValidators(options.profile);
+  let references = 0;
+
+  function validator(schema: string): Validator {
+    const known = validators.get(schema) ?? compile(schema);
+    validators.set(schema, known);
+    return known;
+  }
+
+  function contextOf({ findings, observed, notApplicable, notRun }: Notes): Context {
+    return {
+      target,
+      options,
+      validator,
+      ...(receiver ? { receiver } : {}),
+      judge(id, ok, expected, actual, evidence?: readonly Answer[]) {
+        const exchanges = evidence?.map((answer) => answer.exchange);
+        findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+        return ok;
+      },
+      observe: (requirement, name, value) => void observed.push({ requirement, name, value }),
+      notApplicable: (id, text) => void (notApplicable[id] = { code: "target", text }),
+      couldNotRun: (id, why) => void (notRun[id] = why),
+      fresh: () => `certify-${options.runId}-${(references += 1)}`,
+      now: deps.now,
+      sleep: deps.sleep,
+    };
+  }
+
+  /** Runs a check and says what it found. Never throws. */
+  async function runCheck(check: Check): Promise<CheckReport> {
+    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
+    const createdBefore = target.ledger.created.length;
+    const start = deps.now().getTime();
+    const lacking = (check.needs ?? []).map((need) => missing[need](options, receiver)).find((text) => text);
+    let thrown: unknown;
+    target.takeExchanges();
+    try {
+      if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
+      if (lacking) {
+        for (const id of check.ids) notes.notApplicable[id] = { code: "target", text: lacking };
+      } else {
+        demandBudget(check);
+        await check.run(contextOf(notes));
+      }
+    } catch (error) {
+      thrown = error;
+    }
+    const durationMs = deps.now().getTime() - start;
+    const exchanges = target.takeExchanges();
+    const { payouts, total } = target.budget;
+    return {
+      ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
+      notApplicable: Object.fromEntries(Object.entries(notes.notApplicable).filter(([id]) => selected.has(id))),
+      observed: notes.observed.filter(({ requirement }) => selected.has(requirement)),
+      created: target.ledger.created.slice(createdBefore),
+      payouts,
+      total,
+      ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
+    };
+  }
+
+  function demandBudget({ payouts = 0, amount = 0 }: Check) {
+    const { budget } = target;
+    if (budget.allows(payouts, amount)) return;
+    throw new BudgetExceeded(
+      `at worst this check makes ${payouts} payouts of ${amount} in all, and ${budget.maxPayouts - budget.payouts} ` +
+        `payouts of ${budget.maxTotal - budget.total} are left (--max-payouts, --max-total)`,
+    );
+  }
+
+  /** Turns watches into one check, to be run last. They look at every answer from now on. */
+  function watchAll(watches: readonly Watch[]): Check {
+    const met = new Map(watches.map((watch) => [watch, { answers: 0, faulty: new Map<Answer, string[]>() }]));
+    target.onAnswer((answer) => {
+      for (const [watch, seen] of met) {
+        if (!watch.applies(answer)) continue;
+        seen.answers += 1;
+        const faults = watch.faults(answer, validator);
+        if (faults.length > 0) seen.faulty.set(answer, faults);
+      }
+    });
+    return {
+      name: "every answer that was met in the run",
+      ids: watches.map((watch) => watch.id),
+      effect: "none",
+      offline: true,
+      async run(context) {
+        for (const [watch, seen] of met) report(context, watch, seen);
+      },
+    };
+  }
+
+  return { runCheck, watchAll };
+}
+
+function report(context: Context, watch: Watch, seen: { answers: number; faulty: Map<Answer, string[]> }) {
+  if (seen.answers === 0) {
+    if (watch.rare) context.notApplicable(watch.id, watch.rare);
+    else context.couldNotRun(watch.id, "no answer of this kind was met");
+    return;
+  }
+  const sample = [...seen.faulty].slice(0, 50);
+  for (const [answer, faults] of sample) {
+    const where = `${answer.request.method} ${answer.request.path.slice(0, 80)} → ${answer.status ?? "no answer"}`;
+    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [answer]);
+  }
+  if (sample.length === 0) context.judge(watch.id, true, watch.expected, `so it was in ${seen.answers} answers`, []);
+}
