@@ -1,12 +1,10 @@
 /** Room for deliveries under way: so many for each receiver, so many in all. */
 export interface Lanes {
-  /** How many deliveries may be claimed now; 0 means: not before one of those under way has ended. */
-  room: () => number;
-  /** Receivers for which no more may be claimed now. */
-  full: () => string[];
-  /** Runs the attempt of a claimed delivery, after those to the same receiver when its lane is full. Settles as the attempt does. */
+  /** How many more deliveries may be claimed now: in all, or for one receiver (see `receiverOf`). */
+  room: (host?: string) => number;
+  /** Runs the attempt of a claimed delivery; where its lane is full, after those that came before. Settles as the attempt does. */
   run: <T>(host: string, attempt: () => Promise<T>) => Promise<T>;
-  /** Resolves when nothing is under way any more; meanwhile the caller claims nothing. */
+  /** Resolves when what is under way now has ended. */
   idle: () => Promise<void>;
 }
 
@@ -16,19 +14,24 @@ interface Lane {
 }
 
 /**
- * Keeps a slow or dead receiver from holding up the deliveries of others. To be used as
- * `claimDue({ limit: lanes.room(), excludeHosts: lanes.full() })`, again and again until nothing comes or there
- * is no room, then a `run` for each, and all of it once more after each attempt that ends.
+ * Keeps a slow or dead receiver from holding up the deliveries of others. Whoever claims due deliveries takes at
+ * most `room()` of them, at most `room(host)` for each receiver, gives each to `run`, and looks again whenever
+ * an attempt has ended: so nothing that was claimed waits. Only attempts that were not claimed so (a replay) may.
  *
- * Since no claim is larger than a lane, fewer than `perHost` claimed deliveries ever wait for a lane, and none
- * longer than one attempt takes. When half of all the room is taken, the other half goes to receivers with
- * nothing under way, one delivery each: many dead receivers together cannot take it all.
+ * When half of all the room is taken, the other half goes to receivers with nothing under way, one delivery
+ * each: many dead receivers together cannot take it all.
  */
 export function createLanes({ perHost, total }: { perHost: number; total: number }): Lanes {
   const lanes = new Map<string, Lane>();
   const underWay = new Set<Promise<unknown>>();
   const half = Math.ceil(total / 2);
   const crowded = () => underWay.size >= half;
+
+  function roomOf(host: string): number {
+    const lane = lanes.get(host);
+    if (crowded()) return lane ? 0 : 1;
+    return lane ? Math.max(0, perHost - lane.running - lane.waiting.length) : perHost;
+  }
 
   async function takeTurn<T>(host: string, attempt: () => Promise<T>): Promise<T> {
     const lane = lanes.get(host) ?? { running: 0, waiting: [] };
@@ -46,8 +49,10 @@ export function createLanes({ perHost, total }: { perHost: number; total: number
   }
 
   return {
-    room: () => (crowded() ? Math.min(1, total - underWay.size) : Math.min(perHost, half - underWay.size)),
-    full: () => [...lanes].filter(([, lane]) => crowded() || lane.running >= perHost).map(([host]) => host),
+    room: (host) => {
+      const inAll = Math.max(0, (crowded() ? total : half) - underWay.size);
+      return host === undefined ? inAll : Math.min(inAll, roomOf(host));
+    },
     run: async (host, attempt) => {
       const turn = takeTurn(host, attempt);
       underWay.add(turn);
