@@ -77,6 +77,13 @@ test("what was not judged is named with the reason", async () => {
   expect(text).toContain("The target has no payment page to finish.");
 });
 
+test("records that ought to have been refused are pointed at before anything else", async () => {
+  const record = { kind: "disbursement" as const, at: "2026-11-20T10:00:01.000Z", amount: 10_000, currency: "XOF" };
+  const { page } = await opened({ ...varied(), created: [record, { ...record, unintended: true }] });
+  expect((await texts(page, "h2"))[1]).toBe("The target did what it should have refused");
+  expect(await texts(page, "tr.unintended .number")).toEqual(["100.00 XOF"]);
+});
+
 test("the filter finds by text and by verdict", async () => {
   const { page } = await opened(varied());
   await page.getByRole("searchbox").fill("d3");

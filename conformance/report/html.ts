@@ -8,8 +8,9 @@ import * as words from "./words.ts";
 const read = (name: string) => readFileSync(join(import.meta.dirname, "templates", name), "utf8").trim();
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Whether a reader should look at it before all others. */
-const needsAttention = ({ verdict }: RequirementResult) => verdict === "fail" || verdict === "could-not-run";
+/** Whether a reader should look at it before all others; what was never started stands with its reason elsewhere. */
+const needsAttention = ({ verdict, checks }: RequirementResult) =>
+  verdict === "fail" || (verdict === "could-not-run" && checks.length > 0);
 
 const rank = (source: string) => (source.startsWith("§") ? 0 : 1);
 

@@ -47,7 +47,7 @@ test("verdict, target and reason stand on the first lines, the errors of the sui
 
 test("what was not judged is named with the reason, and counts end the text", () => {
   const text = renderTerminal(madeUp([requirement("a", "pass"), requirement("b", "not-applicable")]), plain);
-  expect(text).toContain("Not judged (1): The target cannot be made to do what is needed: b\n");
+  expect(text).toContain("Not judged (1): b\n    The target has no payment page to finish.\n");
   expect(text).toContain("1 passed, 1 not judged; 3 of 500 allowed payouts made");
 });
 

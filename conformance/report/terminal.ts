@@ -8,6 +8,7 @@ type Style = Parameters<typeof styleText>[0];
 const checksShown = 3;
 const curlsShown = 3;
 const longestText = 2_000;
+const longestList = 400;
 
 const runStyles: Record<RunVerdict, Style> = {
   certified: ["green", "bold"],
@@ -60,14 +61,13 @@ function requirementLines(requirement: RequirementResult, paint: Paint): string[
 
 type Paint = (style: Style, text: string) => string;
 
-function notJudgedLines(report: Report): string[] {
-  const groups = Map.groupBy(
-    report.requirements.filter(({ reason, verdict }) => reason && verdict === "not-applicable"),
-    ({ reason }) => reason!.code,
-  );
-  return [...groups].map(([code, members]) => {
-    const ids = shortened(members.map(({ id }) => oneLine(id)).join(", "), 400);
-    return `Not judged (${members.length}): ${words.whyNotJudged[code]}: ${ids}`;
+/** Whatever was never started, by the reason for it. */
+function notJudgedLines({ requirements }: Report): string[] {
+  const unstarted = requirements.filter(({ reason, checks }) => reason && checks.length === 0);
+  const groups = Map.groupBy(unstarted, ({ reason }) => reason!.text);
+  return [...groups].map(([why, members]) => {
+    const ids = shortened(members.map(({ id }) => oneLine(id)).join(", "), longestList);
+    return `Not judged (${members.length}): ${ids}\n    ${oneLine(why)}`;
   });
 }
 
@@ -80,7 +80,9 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
   const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
   const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
-  const troubled = report.requirements.filter(({ verdict: it }) => it === "could-not-run" || it === "warn");
+  const troubled = report.requirements.filter(
+    ({ verdict: it, checks }) => it === "warn" || (it === "could-not-run" && checks.length > 0),
+  );
   const counts = words.verdictOrder
     .filter((each) => report.counts[each] > 0)
     .map((each) => `${report.counts[each]} ${words.verdicts[each].toLowerCase()}`);

@@ -23,9 +23,9 @@ export const verdictOrder = Object.keys(verdicts) as Verdict[];
 export const levels: Record<Level, string> = { must: "must", should: "should", observe: "open in the interface" };
 
 export const effects: Record<EffectsAllowed, string> = {
-  none: "read only: nothing was created",
-  reject: "reads, and requests that a sound server refuses: nothing was to be created",
-  money: "payouts and checkouts were made, within the budget",
+  none: "reads only, nothing that could create anything",
+  reject: "reads, and requests that a sound server refuses",
+  money: "payouts and checkouts too, within the budget",
 };
 
 export const whyNotJudged: Record<NotJudged["code"], string> = {
