@@ -23,7 +23,7 @@ export interface Context {
   transport: Transport;
   fetch: Fetch;
   giveKey: () => Promise<string>;
-  hooks: Hooks;
+  hooks: Required<Hooks>;
   acceptExamples: boolean;
 }
 
@@ -188,6 +188,6 @@ function requestId(response: Response | undefined): string | undefined {
 }
 
 /** Calls a hook so that neither an error nor a rejection in it reaches the payment. */
-export function notify<Info>(hook: ((info: Info) => unknown) | undefined, info: Info): void {
-  if (hook) (async () => hook(info))().catch(() => {});
+export function notify<Info>(hook: (info: Info) => unknown, info: Info): void {
+  (async () => hook(info))().catch(() => {});
 }

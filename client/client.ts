@@ -1,5 +1,5 @@
 import type { Context } from "./attempt.ts";
-import { ensureKey, settle, settleClient, settleWait } from "./options.ts";
+import { settle, settleClient, settleWait } from "./options.ts";
 import type { CallOptions, ClientOptions, Settings, WaitOptions } from "./options.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
 import type { Kind } from "./recovery.ts";
@@ -104,17 +104,12 @@ export function createClient(options: ClientOptions): DisbursementClient {
 
 /** createClient with time and chance of the caller's choice. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
-  const { baseUrl, apiKey, fetch, hooks, acceptExamples, settings } = settleClient(options);
-  const giveKey = async () => {
-    const key = typeof apiKey === "function" ? await apiKey() : apiKey;
-    ensureKey(key);
-    return key;
-  };
-  const context = { runtime, transport: createTransport(baseUrl), fetch, giveKey, hooks, acceptExamples };
+  const { baseUrl, settings, ...rest } = settleClient(options);
+  const context: Context = { runtime, transport: createTransport(baseUrl), ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
-    raw: createRawClient(baseUrl, fetch, giveKey),
+    raw: createRawClient(baseUrl, rest.fetch, rest.giveKey),
   };
 }
 

@@ -28,3 +28,5 @@ export type {
   Final,
   WebhookEvent,
 } from "./types.ts";
+export { signWebhook, verifyWebhook } from "./webhooks.ts";
+export type { SignOptions, VerifyOptions, WebhookHeaders } from "./webhooks.ts";

@@ -103,13 +103,17 @@ const defaults: Settings = {
 
 const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
 
+const ignore = () => {};
+const noHooks: Required<Hooks> = { onRequest: ignore, onResponse: ignore, onRetry: ignore };
+
+const { signal: _, ...forEveryCall } = defaults;
 const clientDefaults = {
-  ...defaults,
-  baseUrl: undefined,
-  apiKey: undefined,
+  ...forEveryCall,
+  baseUrl: undefined as unknown,
+  apiKey: undefined as unknown,
   // Looked up for every call: the global one may be replaced later, and must be called without an object.
   fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
-  hooks: { onRequest: undefined, onResponse: undefined, onRetry: undefined },
+  hooks: noHooks as Hooks,
   acceptExamples: false,
 };
 
@@ -122,7 +126,7 @@ export function ensure(condition: unknown, message: string): asserts condition {
 
 /** The options over their defaults. Refuses a name that no default has, a type that differs from it, a number out of range. */
 function complete<T extends object>(options: object = {}, defaultsOfKind: T): T {
-  const whole: Record<string, unknown> = { ...defaultsOfKind };
+  const whole = { ...defaultsOfKind } as Record<string, unknown>;
   for (const [name, value] of Object.entries(options)) {
     ensure(name in whole, `There is no option "${name}", only: ${Object.keys(whole).join(", ")}.`);
     if (value === undefined) continue;
@@ -158,23 +162,26 @@ export function settleWait(options: WaitOptions | undefined, base: Settings): Se
   return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };
 }
 
-/** The key as it may stand in a header. The message must not repeat it, as the one of `fetch` would. */
-export function ensureKey(key: unknown): asserts key is string {
-  ensure(/^[\x21-\x7e]+$/.test(key as string), "apiKey must be, or give, a text of printable ASCII without spaces.");
+/** The key, fit for a header. The message must not repeat it, as the one of `fetch` would. */
+export function checkKey(key: unknown): string {
+  const isPlain = typeof key === "string" && /^[\x21-\x7e]+$/.test(key);
+  ensure(isPlain, "apiKey must be, or give, a text of printable ASCII without spaces.");
+  return key;
 }
 
 /** Refuses wrong client options with a text that says what to do. */
 export function settleClient(options: ClientOptions) {
   const { baseUrl, apiKey, hooks, fetch, acceptExamples, ...call } = complete(options, clientDefaults);
-  const url = URL.canParse(baseUrl ?? "") ? new URL(baseUrl ?? "").href : "";
+  if (typeof apiKey !== "function") checkKey(apiKey);
+  const url = URL.canParse(`${baseUrl}`) ? new URL(`${baseUrl}`).href : "";
   ensure(
     /^https?:\/\/[^/@?#]+(\/[^?#]*)?$/.test(url),
     "baseUrl must be an http or https address without user, password, query or fragment.",
   );
   return {
     baseUrl: url.replace(/\/+$/, ""),
-    apiKey,
-    hooks: complete(hooks, clientDefaults.hooks),
+    giveKey: async () => checkKey(typeof apiKey === "function" ? await apiKey() : apiKey),
+    hooks: complete(hooks, noHooks),
     fetch,
     acceptExamples,
     settings: settle(call, defaults),

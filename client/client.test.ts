@@ -1,0 +1,278 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import {
+  answer,
+  created,
+  duplicate,
+  failure,
+  key,
+  lost,
+  ok,
+  payout,
+  record,
+  refuse,
+  scripted,
+  silence,
+} from "./fakes.ts";
+import type { Step } from "./fakes.ts";
+import { ClientError, createClient, UsageError } from "./index.ts";
+import type { ClientOptions } from "./index.ts";
+
+afterEach(() => void vi.unstubAllGlobals());
+
+describe("options", () => {
+  const refused: [string, object, RegExp][] = [
+    ["no address", { baseUrl: undefined }, /baseUrl must be/],
+    ["an address that is none", { baseUrl: "pay.example" }, /baseUrl must be/],
+    ["another scheme", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
+    ["a user in the address", { baseUrl: "https://me@pay.example" }, /baseUrl must be/],
+    ["a password in the address", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
+    ["a query in the address", { baseUrl: "https://pay.example/?a=b" }, /baseUrl must be/],
+    ["a fragment in the address", { baseUrl: "https://pay.example/#a" }, /baseUrl must be/],
+    ["no key", { apiKey: undefined }, /apiKey must be/],
+    ["an empty key", { apiKey: "" }, /apiKey must be/],
+    ["a key with a line break", { apiKey: "abc\n" }, /apiKey must be/],
+    ["a key with a space", { apiKey: "a bc" }, /apiKey must be/],
+    ["a key beyond ASCII", { apiKey: "clé" }, /apiKey must be/],
+    ["a key that is a number", { apiKey: 7 }, /apiKey must be/],
+    ["a misspelt option", { baseURL: "https://pay.example" }, /no option "baseURL", only: .*baseUrl/],
+    ["a signal for all calls", { signal: new AbortController().signal }, /no option "signal"/],
+    ["a fetch that is none", { fetch: "fetch" }, /fetch must be of type function/],
+    ["hooks that are none", { hooks: null }, /hooks must be of type object/],
+    ["a misspelt hook", { hooks: { onrequest() {} } }, /no option "onrequest", only: onRequest/],
+    ["a hook that is none", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
+    ["a time of zero", { timeout: 0 }, /timeout must be from 1 to 2147483647/],
+    ["a time that is text", { timeout: "5" }, /timeout must be of type number/],
+    ["a time beyond what timers take", { timeout: 2 ** 31 }, /timeout must be from 1/],
+    ["no number", { timeout: NaN }, /timeout must be from 1/],
+    ["retry as a number", { retry: 3 }, /retry must be of type object/],
+    ["no try", { retry: { tries: 0 } }, /tries must be from 1/],
+    ["a pause below zero", { retry: { minDelay: -1 } }, /minDelay must be from 0/],
+    ["a misspelt retry option", { retry: { maxTries: 3 } }, /no option "maxTries", only: tries/],
+    ["headers as text", { headers: "a: b" }, /headers must be/],
+    ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
+    ["a header value with a line break", { headers: { a: "secret\nb" } }, /headers must be/],
+    ["examples by text", { acceptExamples: "yes" }, /acceptExamples must be of type boolean/],
+  ];
+  test.each(refused)("with %s are refused", (_, change, message) => {
+    const make = () => createClient({ baseUrl: "https://pay.example", apiKey: key, ...change } as ClientOptions);
+    expect(make).toThrow(UsageError);
+    expect(make).toThrow(message);
+    expect(make).not.toThrow(/secret/);
+  });
+
+  test("are needed", () => {
+    expect(() => createClient(undefined as never)).toThrow(UsageError);
+  });
+
+  test.each([
+    ["https://pay.example", "https://pay.example"],
+    ["https://pay.example///", "https://pay.example"],
+    ["https://pay.example/a/b/", "https://pay.example/a/b"],
+    ["https://pay.example/~a@b", "https://pay.example/~a@b"],
+    [new URL("http://127.0.0.1:3000"), "http://127.0.0.1:3000"],
+  ])("take the address %s", async (baseUrl, expected) => {
+    const { client, time, sent } = scripted([ok(record)], { baseUrl });
+    await time.run(client.disbursements.verify("DSB1"));
+    expect(sent[0]!.url).toBe(`${expected}/v1/disbursements/DSB1`);
+  });
+
+  test("left undefined are as if left out", async () => {
+    const { client, time } = scripted([ok(record)], {
+      timeout: undefined,
+      retry: undefined,
+      headers: undefined,
+    } as object);
+    expect(await time.run(client.disbursements.verify("DSB1", { timeout: undefined } as object))).toEqual(record);
+  });
+
+  test("of one call go over those of the client, for that call", async () => {
+    const { client, time, sent } = scripted([refuse(500), ok(record), refuse(500)], {
+      headers: { a: "1", b: "1" },
+      retry: { tries: 1 },
+    });
+    await time.run(client.disbursements.verify("DSB1", { headers: { b: "2", "X-Api-Key": "x" }, retry: { tries: 2 } }));
+    expect([sent[0]!.headers.get("a"), sent[0]!.headers.get("b"), sent[0]!.headers.get("x-api-key")]).toEqual([
+      "1",
+      "2",
+      key,
+    ]);
+    await time.run(failure(client.disbursements.verify("DSB1")));
+    expect([sent.length, sent[2]!.headers.get("b")]).toEqual([3, "1"]);
+  });
+
+  test("of one call are checked as well", async () => {
+    const { client, time } = scripted([]);
+    const call = client.disbursements.create(payout, { timeout: -1 });
+    expect(await time.run(failure(call))).toBeInstanceOf(UsageError);
+    expect(await call.result()).toMatchObject({ ok: false, status: "no-answer" });
+  });
+});
+
+describe("the key", () => {
+  test("may come from a function, which is asked before every try", async () => {
+    let count = 0;
+    const { client, time, sent } = scripted([refuse(500), ok(record)], { apiKey: async () => `key-${++count}` });
+    await time.run(client.disbursements.verify("DSB1"));
+    expect(sent.map(({ headers }) => headers.get("x-api-key"))).toEqual(["key-1", "key-2"]);
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw new Error("vault is closed");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("vault is closed"))],
+    ["gives nothing", () => undefined as never],
+    ["gives two lines", () => `${key}\n${key}`],
+  ])("is not sent when its function %s", async (_, apiKey) => {
+    const { client, time, sent } = scripted([], { apiKey });
+    const error = await time.run(failure(client.disbursements.create(payout)));
+    expect(error).toBeInstanceOf(UsageError);
+    expect(JSON.stringify([error, `${error}`, (error as Error).stack])).not.toContain(key);
+    expect(sent).toEqual([]);
+  });
+
+  const echoes: [string, Step][] = [
+    ["a refusal that repeats it", answer(401, { statusCode: 401, error: `Bad key ${key}`, message: `${key} ${key}` })],
+    ["a failure that repeats it", answer(500, { statusCode: 500, error: key })],
+    ["a page that repeats it", answer(200, `<html>x-api-key: ${key}`)],
+    ["a page of a proxy that repeats it", answer(404, `<html>x-api-key: ${key}`)],
+    ["a lost connection", lost()],
+    ["silence", silence],
+    ["a duplicate", duplicate()],
+  ];
+  test.each(echoes)("is in no error and in no hook: %s", async (_, step) => {
+    const seen: unknown[] = [];
+    const hooks = { onRequest: seen.push.bind(seen), onResponse: seen.push.bind(seen), onRetry: seen.push.bind(seen) };
+    const { client, time } = scripted([step, step], { hooks: hooks as object, retry: { tries: 1 } });
+    const error = await time.run(failure(client.disbursements.create(payout)));
+    const { inspect } = await import("node:util");
+    const shown = inspect([error, (error as Error).cause, seen], { depth: 9, showHidden: true });
+    expect(shown).toContain("ClientError".slice(6));
+    expect(shown).not.toContain(key);
+    expect(shown).not.toContain(payout.phoneNumber);
+  });
+
+  test("in a page is worth a warning", () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    createClient({ baseUrl: "https://pay.example", apiKey: key });
+    expect(warn).not.toHaveBeenCalled();
+    vi.stubGlobal("window", {});
+    vi.stubGlobal("document", {});
+    createClient({ baseUrl: "https://pay.example", apiKey: key });
+    expect(warn).toHaveBeenCalledOnce();
+    expect(warn.mock.calls[0]![0]).toMatch(/API key/);
+    warn.mockRestore();
+  });
+});
+
+describe("hooks", () => {
+  test("are told of every request, answer and pause", async () => {
+    const told: unknown[] = [];
+    const tell = (name: string) => (info: object) => void told.push({ name, ...info });
+    const hooks = { onRequest: tell("request"), onResponse: tell("response"), onRetry: tell("retry") };
+    const { client, time } = scripted([refuse(503), ok(created)], { hooks });
+    await time.run(client.disbursements.create(payout));
+    const about = { operation: "createDisbursement", reference: "payroll-1" };
+    const fine = { duration: 0, status: 200, requestId: "req_1", error: undefined };
+    expect(told).toEqual([
+      { name: "request", ...about, attempt: 1 },
+      { name: "response", ...about, attempt: 1, ...fine, status: 503, error: expect.objectContaining({ status: 503 }) },
+      { name: "retry", ...about, attempt: 1, delay: 250, error: expect.objectContaining({ status: 503 }) },
+      { name: "request", ...about, attempt: 2 },
+      { name: "response", ...about, attempt: 2, ...fine },
+    ]);
+  });
+
+  test("that fail change nothing", async () => {
+    const hooks = {
+      onRequest() {
+        throw new Error("the log is full");
+      },
+      onResponse: async () => Promise.reject(new Error("the log is gone")),
+    };
+    const { client, time, sent } = scripted([ok(created)], { hooks });
+    expect(await time.run(client.disbursements.create(payout))).toMatchObject({ reference: "DSB1" });
+    expect(sent).toHaveLength(1);
+  });
+});
+
+describe("errors", () => {
+  test("carry status, request id and what the service said", async () => {
+    const { client, time } = scripted([refuse(422)]);
+    const error = (await time.run(failure(client.disbursements.create(payout)))) as ClientError;
+    expect(error).toBeInstanceOf(ClientError);
+    expect({ ...error }).toEqual({
+      name: "ValidationError",
+      status: 422,
+      requestId: "req_1",
+      serverMessage: "Refused: For a reason.",
+    });
+    expect([error.code, error.message]).toEqual([
+      "ValidationError",
+      "The service answered 422. Refused: For a reason.",
+    ]);
+  });
+
+  test("need no message of the service beyond error (§7)", async () => {
+    const { client, time } = scripted([answer(404, { statusCode: 404, error: "Not Found" })]);
+    expect(await time.run(failure(client.disbursements.verify("x")))).toMatchObject({ serverMessage: "Not Found" });
+  });
+
+  test("say what a page says about itself", async () => {
+    const { client, time } = scripted([answer(404, "<html>", { "content-type": "text/html" })], {
+      retry: { tries: 1 },
+    });
+    const error = await time.run(failure(client.disbursements.verify("x")));
+    expect((error as Error).message).toMatch(/404, text\/html.*baseUrl/);
+  });
+});
+
+describe("result()", () => {
+  const creates: [string, Step[], unknown][] = [
+    ["success", [ok(created)], 200],
+    ...[400, 401, 413, 415, 422].map((status) => [`${status}`, [refuse(status)], status] as [string, Step[], unknown]),
+    ["409", [duplicate()], 409],
+    ["429", [refuse(429)], 429],
+    ["500", [refuse(500)], "unknown"],
+    ["503", [refuse(503)], "unknown"],
+    ["403", [refuse(403)], "other"],
+    ["404", [refuse(404)], "other"],
+    ["no connection", [new TypeError("x", { cause: { code: "ECONNREFUSED" } })], "no-answer"],
+  ];
+  test.each(creates)("of a create tells %s apart", async (_, steps, status) => {
+    const { client, time } = scripted(steps, { retry: { tries: 1 } });
+    const result = await time.run(client.disbursements.create(payout).result());
+    expect(result.status).toBe(status);
+    expect(result.ok).toBe(status === 200);
+    expect("data" in result ? result.data : result.error).toBeInstanceOf(status === 200 ? Object : ClientError);
+  });
+
+  const reads: [string, Step, unknown][] = [
+    ["success", ok(record), 200],
+    ...[401, 404, 429, 500].map((status) => [`${status}`, refuse(status), status] as [string, Step, unknown]),
+    ["502", refuse(502), "other"],
+    ["409", duplicate(), "other"],
+    ["a page for 404", answer(404, "<html>"), "other"],
+    ["a page for 500", answer(500, "<html>"), 500],
+    ["a redirect", answer(302), "other"],
+    ["a broken connection", lost(), "no-answer"],
+    ["silence", silence, "no-answer"],
+  ];
+  test.each(reads)("of a verify tells %s apart", async (_, step, status) => {
+    const { client, time } = scripted([step], { retry: { tries: 1 } });
+    expect(await time.run(client.checkouts.verify("DSB1").result())).toMatchObject({ ok: status === 200, status });
+  });
+
+  test("leaves no rejection behind that nobody handles", async () => {
+    const { client, time } = scripted([refuse(422)]);
+    const unhandled = vi.fn<() => void>();
+    process.on("unhandledRejection", unhandled);
+    await time.run(client.disbursements.create(payout).result());
+    await new Promise(setImmediate);
+    process.off("unhandledRejection", unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+});

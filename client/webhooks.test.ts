@@ -1,0 +1,298 @@
+import { readFileSync } from "node:fs";
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { failure } from "./fakes.ts";
+import { signWebhook, verifyWebhook, WebhookError } from "./index.ts";
+import type { WebhookEvent } from "./index.ts";
+
+const now = Date.parse("2026-11-20T10:00:00.000Z");
+const seconds = now / 1000;
+const base64 = (length: number, seed: number) =>
+  Buffer.from(Array.from({ length }, (_, i) => (i * 31 + seed * 57 + 11) % 256)).toString("base64");
+const secret = `whsec_${base64(32, 1)}`;
+const older = `whsec_${base64(32, 2)}`;
+const spec = JSON.parse(readFileSync(new URL("../generated/openapi.json", import.meta.url), "utf8"));
+const examples = spec.components.examples as Record<string, { value: WebhookEvent }>;
+const events = Object.entries(examples)
+  .filter(([name]) => name.endsWith("Event"))
+  .map(([name, { value }]) => [name, value] as const);
+const event = examples["DisbursementCompletedEvent"]!.value;
+const text = JSON.stringify(event);
+
+interface Case {
+  name: string;
+  body?: string | Buffer;
+  headers?: Record<string, string>;
+  secrets?: string | string[];
+  trusted: boolean;
+  /** Why the other library judges differently, and wrongly. */
+  otherIsWrong?: string;
+}
+
+const sign = (body: string, of = secret, at = seconds, id = "msg_1") =>
+  new Webhook(of).sign(id, new Date(at * 1000), body);
+const headers = (changes: Record<string, string> = {}) => ({
+  "webhook-id": "msg_1",
+  "webhook-timestamp": `${seconds}`,
+  "webhook-signature": sign(text),
+  ...changes,
+});
+const signature = sign(text).slice(3);
+const at = (offset: number) =>
+  headers({ "webhook-timestamp": `${seconds + offset}`, "webhook-signature": sign(text, secret, seconds + offset) });
+const signatures = (value: string) => headers({ "webhook-signature": value });
+const without = (name: string) => Object.fromEntries(Object.entries(headers()).filter(([key]) => key !== name));
+const as = (change: (name: string) => string) =>
+  Object.fromEntries(Object.entries(headers()).map(([name, value]) => [change(name), value]));
+const body = (changed: string | Buffer) => ({ body: changed, headers: signatures(sign(changed.toString())) });
+const pretty = JSON.stringify(event, null, 2);
+const unicode = JSON.stringify({ ...event, note: "Éléonore 🌍 ​" });
+
+const cases: Case[] = [
+  ...events.map(([name, value]) => ({ name, ...body(JSON.stringify(value)), trusted: true })),
+  ...events.map(([name, value]) => ({
+    name: `${name} as bytes`,
+    ...body(Buffer.from(JSON.stringify(value))),
+    trusted: true,
+  })),
+  { name: "spaces between tokens", ...body(pretty), trusted: true },
+  { name: "text beyond ASCII", ...body(unicode), trusted: true },
+  { name: "bytes beyond ASCII", ...body(Buffer.from(unicode)), trusted: true },
+  { name: "a newline at the end", ...body(`${text}\n`), trusted: true },
+  { name: "a large body", ...body(JSON.stringify({ ...event, note: "x".repeat(200_000) })), trusted: true },
+  { name: "header names in upper case", headers: as((name) => name.toUpperCase()), trusted: true },
+  {
+    name: "header names in title case",
+    headers: as((name) => name.replace(/\b./g, (c) => c.toUpperCase())),
+    trusted: true,
+  },
+  { name: "more headers", headers: headers({ "content-type": "application/json", host: "x" }), trusted: true },
+  ...[24, 32, 48, 63, 64].map((length) => {
+    const one = `whsec_${base64(length, 3)}`;
+    return { name: `a secret of ${length} bytes`, secrets: one, headers: signatures(sign(text, one)), trusted: true };
+  }),
+  { name: "a secret without its prefix", secrets: secret.slice(6), trusted: true },
+  { name: "old and new secret, signed with the new", secrets: [older, secret], trusted: true },
+  {
+    name: "old and new secret, signed with the old",
+    secrets: [secret, older],
+    headers: signatures(sign(text, older)),
+    trusted: true,
+  },
+  {
+    name: "old and new secret, signed with both",
+    secrets: [secret, older],
+    headers: signatures(`${sign(text)} ${sign(text, older)}`),
+    trusted: true,
+  },
+  { name: "new secret, signed with both", headers: signatures(`${sign(text, older)} ${sign(text)}`), trusted: true },
+  {
+    name: "old secret, signed with both",
+    secrets: older,
+    headers: signatures(`${sign(text, older)} ${sign(text)}`),
+    trusted: true,
+  },
+  { name: "signed with another secret", secrets: older, trusted: false },
+  { name: "signed with none of the secrets", secrets: [older, `whsec_${base64(24, 5)}`], trusted: false },
+  { name: "a secret in the wrong case", secrets: `whsec_${base64(32, 1).toLowerCase()}`, trusted: false },
+  { name: "a secret that lost its end", secrets: secret.slice(0, -5), trusted: false },
+  { name: "an empty secret", secrets: "", trusted: false },
+  { name: "a prefix and nothing else", secrets: "whsec_", trusted: false },
+  { name: "a secret that is not base64", secrets: "whsec_!!!!", trusted: false },
+  { name: "a secret with dashes", secrets: "whsec_ab-_cd-_", trusted: false },
+  { name: "no secret", secrets: [], trusted: false },
+  ...[-300, -299, -60, -1, 0, 1, 60, 299, 300].map((s) => ({ name: `${s} s from now`, headers: at(s), trusted: true })),
+  ...[-1e9, -86_400, -3600, -301, 301, 3600, 86_400, 1e9].map((s) => ({
+    name: `${s} s from now`,
+    headers: at(s),
+    trusted: false,
+  })),
+  { name: "replayed with a new time", headers: { ...at(-3600), "webhook-timestamp": `${seconds}` }, trusted: false },
+  { name: "replayed under a new id", headers: headers({ "webhook-id": "msg_2" }), trusted: false },
+  { name: "time in ms", headers: headers({ "webhook-timestamp": `${now}` }), trusted: false },
+  { name: "time in words", headers: headers({ "webhook-timestamp": "now" }), trusted: false },
+  { name: "time as a date", headers: headers({ "webhook-timestamp": new Date(now).toISOString() }), trusted: false },
+  ...["abc", ".5", " ", "e1"].map((end) => ({
+    name: `time with ${JSON.stringify(end)} at its end`,
+    headers: headers({ "webhook-timestamp": `${seconds}${end}` }),
+    trusted: false,
+    otherIsWrong: "It reads the number at the start, and signs that instead of the header.",
+  })),
+  ...[1, 2, 10, 50, 100, 200, 300].map((cut) => ({
+    name: `a body cut by ${cut}`,
+    body: text.slice(0, -cut),
+    trusted: false,
+  })),
+  { name: "a body that lost its start", body: text.slice(1), trusted: false },
+  { name: "no body", body: "", trusted: false },
+  { name: "another amount", body: text.replace("1500000", "9500000"), trusted: false },
+  { name: "re-encoded with spaces", body: pretty, trusted: false },
+  {
+    name: "re-encoded in another order",
+    body: JSON.stringify({ data: event.data, event: event.event }),
+    trusted: false,
+  },
+  { name: "re-encoded with escapes", body: text.replace("Ada", String.raw`\u0041da`), trusted: false },
+  { name: "re-encoded with a newline", body: `${text}\n`, trusted: false },
+  { name: "re-encoded with a byte order mark", body: `\uFEFF${text}`, trusted: false },
+  { name: "re-encoded as UTF-16", body: Buffer.from(text, "utf16le"), trusted: false },
+  {
+    name: "bytes that are no UTF-8, changed on the way",
+    body: Buffer.from(text.replace("Ada", "A\u00ffa"), "latin1"),
+    headers: signatures(sign(text.replace("Ada", "A\uFFFDa"))),
+    trusted: false,
+    otherIsWrong: "It signs the text that it decodes, in which all broken bytes look the same.",
+  },
+  ...["webhook-id", "webhook-timestamp", "webhook-signature"].flatMap((name) => [
+    { name: `${name} missing`, headers: without(name), trusted: false },
+    { name: `${name} empty`, headers: headers({ [name]: "" }), trusted: false },
+  ]),
+  { name: "the right one of three signatures", headers: signatures(`v1,AAAA ${sign(text)} v1,BBBB`), trusted: true },
+  { name: "the same signature twice", headers: signatures(`${sign(text)} ${sign(text)}`), trusted: true },
+  { name: "a signature of another kind first", headers: signatures(`v1a,${signature} ${sign(text)}`), trusted: true },
+  { name: "spaces around the signature", headers: signatures(` ${sign(text)}  `), trusted: true },
+  { name: "only wrong signatures", headers: signatures("v1,AAAA v1,BBBB"), trusted: false },
+  { name: "the signature under another version", headers: signatures(`v2,${signature}`), trusted: false },
+  { name: "the signature under the asymmetric version", headers: signatures(`v1a,${signature}`), trusted: false },
+  { name: "the signature without a version", headers: signatures(signature), trusted: false },
+  { name: "an empty signature", headers: signatures("v1,"), trusted: false },
+  { name: "a signature without padding", headers: signatures(sign(text).replace(/=+$/, "")), trusted: false },
+  {
+    name: "a signature in URL letters",
+    headers: signatures(sign(unicode).replaceAll("+", "-").replaceAll("/", "_")),
+    trusted: false,
+  },
+  {
+    name: "a signature in hex",
+    headers: signatures(`v1,${Buffer.from(signature, "base64").toString("hex")}`),
+    trusted: false,
+  },
+  { name: "a signature in lower case", headers: signatures(sign(text).toLowerCase()), trusted: false },
+  { name: "a signature cut short", headers: signatures(sign(text).slice(0, -6)), trusted: false },
+  {
+    name: "a signature one character off",
+    headers: signatures(`v1,${signature[0] === "A" ? "B" : "A"}${signature.slice(1)}`),
+    trusted: false,
+  },
+  { name: "a signature of the body alone", headers: signatures(sign(text, secret, seconds, "")), trusted: false },
+  {
+    name: "a signature with something after it",
+    headers: signatures(`${sign(text)},more`),
+    trusted: false,
+    otherIsWrong: "It splits at every comma and looks at the second part only.",
+  },
+];
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
+afterEach(() => void vi.useRealTimers());
+
+function judgeOfOther({ body: given = text, headers: sent = headers(), secrets = secret }: Case): boolean {
+  return [secrets].flat().some((one) => {
+    try {
+      new Webhook(one).verify(given as string, sent);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe("beside the npm package standardwebhooks", () => {
+  test("there are at least 100 cases, each with a name of its own", () => {
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
+    expect(cases.length).toBeGreaterThanOrEqual(100);
+  });
+
+  test.each(cases)("$name", async (one) => {
+    const { body: given = text, headers: sent = headers(), secrets = secret, trusted, otherIsWrong } = one;
+    const verdict = await verifyWebhook(given, sent, secrets).then(
+      () => true,
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(WebhookError);
+        return false;
+      },
+    );
+    expect(verdict).toBe(trusted);
+    expect(judgeOfOther(one)).toBe(otherIsWrong ? !trusted : trusted);
+  });
+});
+
+describe("verifyWebhook", () => {
+  test.each([
+    ["text", text],
+    ["a Buffer", Buffer.from(text)],
+    ["a Buffer inside a larger one", Buffer.from(`..${text}..`).subarray(2, -2)],
+    ["a Uint8Array", new TextEncoder().encode(text)],
+    ["an ArrayBuffer", new TextEncoder().encode(text).buffer],
+  ])("takes %s and gives the event", async (_, given) => {
+    expect(await verifyWebhook(given, headers(), secret)).toEqual(event);
+  });
+
+  test.each([
+    ["of fetch", new Headers(headers())],
+    [
+      "of Node, an array among them",
+      { ...headers(), "webhook-signature": [sign(text, older), sign(text)], cookie: undefined },
+    ],
+  ])("takes headers %s", async (_, given) => {
+    expect(await verifyWebhook(text, given, secret)).toEqual(event);
+  });
+
+  test.each([{}, [], 7, null, undefined, { event: "x" }])(
+    "refuses %j, which is not raw, and says how to get it raw",
+    async (given) => {
+      const error = await failure(verifyWebhook(given as never, headers(), secret));
+      expect(error).toBeInstanceOf(WebhookError);
+      expect((error as Error).message).toMatch(/express\.raw.*request\.text/);
+    },
+  );
+
+  test.each([undefined, null, 7, "whsec_????", "whsec_"])(
+    "refuses the secret %j without repeating it",
+    async (given) => {
+      const error = await failure(verifyWebhook(text, headers(), given as never));
+      expect(error).toBeInstanceOf(WebhookError);
+      expect((error as Error).message).toMatch(/secret must be/);
+      expect((error as Error).message).not.toContain("????");
+    },
+  );
+
+  test.each(["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"])(
+    "refuses %j, signed but no event",
+    async (given) => {
+      expect(await failure(verifyWebhook(given, signatures(sign(given)), secret))).toBeInstanceOf(WebhookError);
+    },
+  );
+
+  test("refuses signed bytes that are no UTF-8", async () => {
+    const bytes = Buffer.concat([Buffer.from('{"event":"x","data":{"a":"'), Buffer.from([0xff]), Buffer.from('"}}')]);
+    const { createHmac } = await import("node:crypto");
+    const hmac = createHmac("sha256", Buffer.from(secret.slice(6), "base64"));
+    const value = `v1,${hmac.update(`msg_1.${seconds}.`).update(bytes).digest("base64")}`;
+    expect(await failure(verifyWebhook(bytes, signatures(value), secret))).toMatchObject({ code: "WebhookError" });
+  });
+
+  test("lets the caller set time and tolerance", async () => {
+    const old = at(-3600);
+    expect(await verifyWebhook(text, old, secret, { tolerance: 3600 })).toEqual(event);
+    expect(await verifyWebhook(text, old, secret, { now: now - 3_600_000 })).toEqual(event);
+    expect(await verifyWebhook(text, old, secret, { now: new Date(now - 3_600_000), tolerance: 0 })).toEqual(event);
+    expect(await failure(verifyWebhook(text, old, secret, { tolerance: 3599 }))).toBeInstanceOf(WebhookError);
+    expect(await failure(verifyWebhook(text, headers(), secret, { tolerance: NaN }))).toBeInstanceOf(WebhookError);
+    expect(await failure(verifyWebhook(text, headers(), secret, { now: NaN }))).toBeInstanceOf(WebhookError);
+  });
+});
+
+describe("signWebhook", () => {
+  test("signs what verifyWebhook and the other library take", async () => {
+    const signed = await signWebhook(event, secret);
+    expect(await verifyWebhook(signed.body, signed.headers, secret)).toEqual(event);
+    expect(new Webhook(secret).verify(signed.body, signed.headers)).toEqual(event);
+    expect(signed.headers["webhook-id"]).toMatch(/^msg_[0-9a-f-]{36}$/);
+  });
+
+  test("signs with the id and the time it is given", async () => {
+    const signed = await signWebhook(text, secret, { id: "msg_1", now: new Date(now) });
+    expect(signed).toEqual({ body: text, headers: { "content-type": "application/json", ...headers() } });
+  });
+});
