@@ -63,6 +63,8 @@ export async function run(options: RunOptions, output: Output, interrupted: Abor
     isolate: false,
     fileParallelism: false,
     maxWorkers: 1,
+    // Packages that Dredd stands on use what Node has deprecated.
+    execArgv: ["--no-warnings"],
     testTimeout: longestCheckMs,
     reporters: [reporter],
     provide: { run: options },

@@ -34,6 +34,20 @@ function schemasOf(profile: Profile): Record<string, Schema> {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, statedByInterface(schema)]));
 }
 
+/** What a profile promises of a schema, as one schema without references. */
+export function inlined(profile: Profile, schema: string): Schema {
+  const schemas = schemasOf(profile);
+  const inline = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inline);
+    if (typeof value !== "object" || value === null) return value;
+    const { $ref, ...rest } = value as Schema;
+    const name = typeof $ref === "string" ? $ref.split("/").at(-1) : undefined;
+    if (name !== undefined) return inline(schemas[name]);
+    return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, inline(inner)]));
+  };
+  return inline(schemas[schema]) as Schema;
+}
+
 /** What is wrong with a value: one line for each fault, with its place in the value. */
 export type Validator = (value: unknown) => string[];
 

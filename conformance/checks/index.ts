@@ -3,6 +3,7 @@ import type { Check } from "../check.ts";
 import { authChecks } from "./auth.ts";
 import { checkoutChecks } from "./checkout.ts";
 import { createChecks } from "./create.ts";
+import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
@@ -19,4 +20,5 @@ export const checks: readonly Check[] = [
   ...duplicateChecks,
   ...verifyChecks,
   ...checkoutChecks,
+  ...dreddChecks,
 ];

@@ -1,0 +1,235 @@
+// How each answer that the contract documents is brought about, for Dredd to judge. Answers that cannot be had at will
+// (429, most 500) stand in no table; neither do operations that would undo what the caller keeps in a sandbox.
+import type { Context } from "../check.ts";
+import type { Profile } from "../results.ts";
+import type { Effect } from "../results.ts";
+import type { TargetRequest } from "../target.ts";
+import { checkout, dataOf, disbursement, paid, startCheckout, usualAmount } from "./requests.ts";
+
+/** What a request is made of; `json` becomes the body. */
+export type Made = {
+  parameter?: string;
+  query?: string;
+  json?: unknown;
+  body?: string;
+  key?: TargetRequest["key"];
+  type?: string;
+  forced?: boolean;
+};
+
+export type Documented = {
+  method: string;
+  template: string;
+  status: number;
+  /** The requirement it counts for. */
+  id: string;
+  profile: Profile;
+  effect: Effect;
+  payouts?: number;
+  /** Only where the target has sandbox controls. */
+  sandbox?: true;
+  make(context: Context): Made | Promise<Made>;
+};
+
+const wrong = { key: "none" as const };
+const tooLarge = (json: Record<string, unknown>) => ({ json: { ...json, padding: "x".repeat(17_000) } });
+
+const disbursements = { method: "POST", template: "/v1/disbursements" };
+const aDisbursement = { method: "GET", template: "/v1/disbursements/{reference}" };
+const checkouts = { method: "POST", template: "/v1/checkouts" };
+const aCheckout = { method: "GET", template: "/v1/checkouts/{reference}" };
+const paying = { effect: "moves-money", payouts: 1 } as const;
+const creating = { effect: "moves-money" } as const;
+const rejected = { effect: "must-be-rejected" } as const;
+const harmless = { effect: "none" } as const;
+const core = { profile: "core" } as const;
+const extended = { profile: "extended" } as const;
+
+const startedReference = async (context: Context) => {
+  const data = dataOf(await startCheckout(context, checkout()));
+  return String(data["reference"]);
+};
+
+const forDisbursements: Documented[] = [
+  {
+    ...disbursements,
+    status: 200,
+    id: "create.accepted",
+    ...core,
+    ...paying,
+    make: (c) => ({ json: disbursement(c) }),
+  },
+  {
+    ...disbursements,
+    status: 400,
+    id: "create.amount-required",
+    ...core,
+    ...rejected,
+    make: (c) => ({ json: disbursement(c, { amount: undefined }) }),
+  },
+  {
+    ...disbursements,
+    status: 401,
+    id: "auth.create-needs-key",
+    ...core,
+    ...rejected,
+    make: (c) => ({ json: disbursement(c), ...wrong }),
+  },
+  {
+    ...disbursements,
+    status: 409,
+    id: "create.duplicate-refused",
+    ...core,
+    ...paying,
+    payouts: 2,
+    make: async (c) => ({ json: (await paid(c)).body }),
+  },
+  {
+    ...disbursements,
+    status: 413,
+    id: "limits.body-size",
+    ...extended,
+    ...rejected,
+    make: (c) => tooLarge(disbursement(c)),
+  },
+  {
+    ...disbursements,
+    status: 415,
+    id: "refusal.media-type-415",
+    ...extended,
+    ...rejected,
+    make: (c) => ({ json: disbursement(c), type: "text/plain" }),
+  },
+  {
+    ...disbursements,
+    status: 422,
+    id: "create.phone-pattern",
+    ...core,
+    ...rejected,
+    make: (c) => ({ json: disbursement(c, { phoneNumber: "12" }) }),
+  },
+  {
+    ...disbursements,
+    status: 500,
+    id: "forced.500-records-nothing",
+    ...extended,
+    ...paying,
+    sandbox: true,
+    make: (c) => ({ json: disbursement(c, { phoneNumber: "2250000000500" }), forced: true }),
+  },
+  {
+    ...disbursements,
+    status: 503,
+    id: "forced.503-twice",
+    ...extended,
+    ...paying,
+    sandbox: true,
+    make: (c) => ({ json: disbursement(c, { phoneNumber: "2250000000503" }), forced: true }),
+  },
+  {
+    ...aDisbursement,
+    status: 200,
+    id: "verify.found",
+    ...core,
+    ...paying,
+    make: async (c) => ({ parameter: (await paid(c)).reference }),
+  },
+  {
+    ...aDisbursement,
+    status: 401,
+    id: "auth.verify-needs-key",
+    ...core,
+    ...harmless,
+    make: (c) => ({ parameter: c.fresh(), ...wrong }),
+  },
+  {
+    ...aDisbursement,
+    status: 404,
+    id: "verify.unknown-404",
+    ...core,
+    ...harmless,
+    make: (c) => ({ parameter: c.fresh() }),
+  },
+];
+
+const forCheckouts: Documented[] = [
+  { ...checkouts, status: 200, id: "checkout.accepted", ...core, ...creating, make: () => ({ json: checkout() }) },
+  {
+    ...checkouts,
+    status: 400,
+    id: "checkout.amount-required",
+    ...core,
+    ...rejected,
+    make: () => ({ json: checkout({ amount: undefined }) }),
+  },
+  {
+    ...checkouts,
+    status: 401,
+    id: "auth.checkout-needs-key",
+    ...core,
+    ...rejected,
+    make: () => ({ json: checkout(), ...wrong }),
+  },
+  {
+    ...checkouts,
+    status: 409,
+    id: "checkout-request.reference-unique",
+    ...extended,
+    ...creating,
+    async make(c) {
+      const json = checkout({ reference: c.fresh() });
+      await startCheckout(c, json);
+      return { json };
+    },
+  },
+  { ...checkouts, status: 413, id: "limits.body-size", ...extended, ...rejected, make: () => tooLarge(checkout()) },
+  {
+    ...checkouts,
+    status: 415,
+    id: "refusal.media-type-415",
+    ...extended,
+    ...rejected,
+    make: () => ({ json: checkout(), type: "text/plain" }),
+  },
+  {
+    ...checkouts,
+    status: 422,
+    id: "checkout-request.amount",
+    ...extended,
+    ...rejected,
+    make: () => ({ json: checkout({ amount: 0 }) }),
+  },
+  {
+    ...aCheckout,
+    status: 200,
+    id: "checkout-record.shape",
+    ...extended,
+    ...creating,
+    make: async (c) => ({ parameter: await startedReference(c) }),
+  },
+  {
+    ...aCheckout,
+    status: 401,
+    id: "checkout-record.needs-key",
+    ...extended,
+    ...harmless,
+    make: (c) => ({ parameter: c.fresh(), ...wrong }),
+  },
+  {
+    ...aCheckout,
+    status: 404,
+    id: "checkout-record.unknown-404",
+    ...extended,
+    ...harmless,
+    make: (c) => ({ parameter: c.fresh() }),
+  },
+];
+
+/** What an answer of the contract is judged for, in the order of the document. */
+export const documented: readonly Documented[] = [...forDisbursements, ...forCheckouts];
+
+/** What it may cost at worst. */
+export const costOf = (rows: readonly Documented[]) => {
+  const payouts = rows.reduce((sum, row) => sum + (row.payouts ?? 0), 0);
+  return { payouts, amount: payouts * usualAmount };
+};

@@ -1,0 +1,98 @@
+// Dredd's judgement of the answers that the contract documents, under the requirements they belong to.
+import { answerSchema, routeOf } from "../contract.ts";
+import { summary, type Check, type Context } from "../check.ts";
+import { runDredd, type Prepared } from "../dredd.ts";
+import { createForwarder } from "../forwarder.ts";
+import type { Effect } from "../results.ts";
+import { inlined } from "../validate.ts";
+import { costOf, documented, type Documented } from "./documented.ts";
+
+/** `core` leaves it open which of 400 and 422 an invalid disbursement gets, and how a checkout is answered. */
+function alike({ method, template, status }: Documented): ((actual: number) => boolean) | undefined {
+  if (method === "POST" && template === "/v1/checkouts" && status !== 401) {
+    return (actual) => (status < 300 ? actual >= 200 && actual < 300 : actual >= 400 && actual < 500);
+  }
+  return status === 400 || status === 422 ? (actual) => actual === 400 || actual === 422 : undefined;
+}
+
+function schemaOf({ method, template, status }: Documented, { options }: Context) {
+  const route = routeOf(method, template);
+  const name = route && answerSchema(route, status)?.$ref?.split("/").at(-1);
+  // Errors of checkouts are open in the interface (§4.3).
+  const open = options.profile === "core" && template.startsWith("/v1/checkouts");
+  return name === undefined || open ? undefined : inlined(options.profile, name);
+}
+
+async function prepare(row: Documented, context: Context): Promise<Prepared> {
+  const made = await row.make(context);
+  const body = made.json === undefined ? made.body : JSON.stringify(made.json);
+  const parameter = encodeURIComponent(made.parameter ?? "");
+  return {
+    path: row.template.replace(/\{\w+\}/, () => parameter) + (made.query ?? ""),
+    passing: { effect: row.effect, key: made.key, forced: made.forced },
+    headers: body === undefined ? {} : { "content-type": made.type ?? "application/json" },
+    body,
+    schema: schemaOf(row, context),
+    alike: context.options.profile === "core" ? alike(row) : undefined,
+  };
+}
+
+const isRow = (method: string, template: string, status: number) => (row: Documented) =>
+  row.method === method && row.template === template && row.status === status;
+
+async function judge(rows: readonly Documented[], context: Context) {
+  const forwarder = await createForwarder(context.target);
+  const find = (method: string, template: string, status: number) => rows.find(isRow(method, template, status));
+  try {
+    const results = await runDredd(
+      forwarder,
+      (...answer) => find(...answer) !== undefined,
+      (...answer) => prepare(find(...answer) as Documented, context),
+    );
+    for (const { method, template, status, ok, message, answer } of results) {
+      const row = find(method, template, status) as Documented;
+      const actual = answer ? `${message} (${summary(answer)})` : message;
+      context.judge(
+        row.id,
+        ok,
+        `${method} ${template} answers ${status} as documented`,
+        actual,
+        answer ? [answer] : [],
+      );
+    }
+  } finally {
+    await forwarder.close();
+  }
+}
+
+const titles: Record<Effect, string> = {
+  none: "harmless requests",
+  "must-be-rejected": "requests to be refused",
+  "moves-money": "requests that create",
+};
+
+/** One check for each effect, since that is what a run allows or not; one more for what only a sandbox can do. */
+function checkOf(effect: Effect, sandbox: boolean, profile: "core" | "extended"): Check[] {
+  const rows = documented.filter(
+    (row) => row.effect === effect && (row.sandbox ?? false) === sandbox && row.profile === profile,
+  );
+  if (rows.length === 0) return [];
+  const where = sandbox ? " of a sandbox" : profile === "core" ? "" : " beyond the interface";
+  return [
+    {
+      name: `Dredd: documented answers to ${titles[effect]}${where}`,
+      ids: [...new Set(rows.map((row) => row.id))],
+      effect,
+      ...costOf(rows),
+      ...(sandbox ? { needs: ["sandbox"] as const } : {}),
+      run: (context) => judge(rows, context),
+    },
+  ];
+}
+
+export const dreddChecks: Check[] = (["none", "must-be-rejected", "moves-money"] as const).flatMap((effect) =>
+  (["core", "extended"] as const).flatMap((profile) => [
+    ...checkOf(effect, false, profile),
+    ...checkOf(effect, true, profile),
+  ]),
+);

@@ -1,0 +1,41 @@
+// Dredd is CommonJS, has no types, and takes a second to load: these are the parts that the suite uses, loaded when used.
+import type { EventEmitter } from "node:events";
+import { createRequire } from "node:module";
+
+export type Transaction = {
+  skip: boolean;
+  fullPath: string;
+  origin: { resourceName: string };
+  request: { method: string; headers: Record<string, string>; body: string };
+  expected: { statusCode: string; headers?: Record<string, string>; body?: string; bodySchema?: string };
+  real: { statusCode: number };
+};
+
+type Hook = (transaction: Transaction, next: () => void) => void;
+type Hooks = { beforeEach(hook: Hook): void; beforeEachValidation(hook: Hook): void };
+
+type Dredd = {
+  transactionRunner: {
+    executeAllTransactions(transactions: Transaction[], hooks: Hooks, done: (error?: Error) => void): void;
+  };
+  run(done: (error: Error | null) => void): void;
+};
+
+export type DreddConfiguration = {
+  endpoint: string;
+  /** Tells `test pass`, `test fail` and `test error`. */
+  emitter: EventEmitter;
+  apiDescriptions: { location: string; content: string }[];
+  loglevel: "silent";
+};
+
+type Output = { transports: { console: { silent: boolean } } };
+
+/** A Dredd that prints nothing. */
+export function newDredd(configuration: DreddConfiguration): Dredd {
+  const require = createRequire(import.meta.url);
+  const output = require("dredd/build/reporters/reporterOutputLogger.js") as { default: Output };
+  output.default.transports.console.silent = true;
+  const Constructor = require("dredd") as new (configuration: DreddConfiguration) => Dredd;
+  return new Constructor(configuration);
+}
