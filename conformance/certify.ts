@@ -6,9 +6,9 @@ import { OptionsError, readOptions } from "./options.ts";
 import { needsConsent, planLines } from "./plan.ts";
 import { CannotRun, probe } from "./probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
-import { exitCodeOf } from "./results.ts";
+import { finish, makeFolder } from "./reporting.ts";
 import { plannedChecks, run } from "./run.ts";
-import { writeReports } from "./write.ts";
+import { isSubcommand, runSubcommand } from "./subcommands.ts";
 
 async function certify(args: readonly string[]): Promise<number> {
   const given = readOptions(args, process.env, () => randomInt(2 ** 31));
@@ -23,14 +23,26 @@ async function certify(args: readonly string[]): Promise<number> {
       "This run pays on a target that is not loopback. Nothing was sent that pays; add --yes to go on.",
     );
   }
+  try {
+    makeFolder(given.reporting);
+  } catch (error) {
+    throw new CannotRun(`--report: ${(error as Error).message}`);
+  }
   const interrupted = new AbortController();
   process.once("SIGINT", () => interrupted.abort());
   process.once("SIGTERM", () => interrupted.abort());
-  const report = await run(options, process.stdout, interrupted.signal);
-  const written = await writeReports(report, given.reportDir);
+  const found = await run(options, process.stdout, interrupted.signal);
+  const { report, files, refusal, exitCode } = await finish(found, given.reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
-  console.log(`Report: ${written}`);
-  return exitCodeOf(report);
+  console.log(`Written: ${files.join(", ")}`);
+  if (refusal !== undefined) console.error(refusal);
+  return exitCode;
+}
+
+async function subcommand(name: Parameters<typeof runSubcommand>[0], args: readonly string[]): Promise<number> {
+  const { exitCode, text } = await runSubcommand(name, [...args], new Date());
+  (exitCode === 2 ? process.stderr : process.stdout).write(text);
+  return exitCode;
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -39,7 +51,8 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   try {
-    return await certify(args);
+    const [name, ...rest] = args;
+    return isSubcommand(name) ? await subcommand(name, rest) : await certify(args);
   } catch (error) {
     if (error instanceof OptionsError) console.error(`${error.faults.join("\n")}\n\n--help shows every option.`);
     else if (error instanceof CannotRun) console.error(error.message);

@@ -8,6 +8,9 @@ export const usage = `Usage: npm run certify -- --base-url URL [options]
   --effects none|reject|money what the run may do (money for a sandbox on loopback, otherwise none)
   --only ID,…                 judge these requirements alone
   --report DIR                where the report goes (./certify-report)
+  --baseline FILE             known failures (YAML: id, reason, expires) that are tolerated until their day
+  --sign KEYFILE              write certificate.jws for a certified run, signed with this key (certify keygen)
+  --valid-days N              how long that certificate counts (90)
   --recipient PHONE           who is paid (2257038102473)
   --failing-recipient PHONE   a number whose payouts fail (2250000000089 for a sandbox)
   --max-payouts N             payouts at most (500)
@@ -21,6 +24,8 @@ export const usage = `Usage: npm run certify -- --base-url URL [options]
   --api-key-file FILE         the key, when it is not in API_KEY
   --yes                       pay on a target that is not loopback, without asking
 
+  certify keygen FILE | certify verify CERTIFICATE --key FILE.pub [--report report.json] | certify diff A.json B.json
+
   Environment: API_KEY the merchant's key, API_KEY_2 a second merchant's, WEBHOOK_SECRET what signs the webhooks.`;
 
 /** The options of a run, as node:util parseArgs takes them. */
@@ -30,6 +35,9 @@ export const flags = {
   effects: { type: "string" },
   report: { type: "string", default: "./certify-report" },
   only: { type: "string", multiple: true },
+  baseline: { type: "string" },
+  sign: { type: "string" },
+  "valid-days": { type: "string", default: "90" },
   "webhook-url": { type: "string" },
   "webhook-listen": { type: "string" },
   recipient: { type: "string", default: "2257038102473" },

@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { flags } from "./flags.ts";
+import { readReporting } from "./reporting.ts";
+import type { Reporting } from "./reporting.ts";
 import { catalogue } from "./requirements.ts";
 import type { EffectsAllowed, Profile } from "./results.ts";
 
@@ -11,7 +13,7 @@ export type CertifyOptions = {
   profile: Profile;
   /** Left out: decided once the target is known. */
   effects?: EffectsAllowed;
-  reportDir: string;
+  reporting: Reporting;
   only?: string[];
   webhookUrl?: string;
   /** Left out: the receiver listens on loopback for a loopback target, and not at all for others. */
@@ -33,7 +35,7 @@ export type CertifyOptions = {
 };
 
 /** A run as it was decided on: the options, and what the target said of itself. Plain data. */
-export type RunOptions = Omit<CertifyOptions, "effects" | "reportDir" | "yes"> & {
+export type RunOptions = Omit<CertifyOptions, "effects" | "reporting" | "yes"> & {
   effects: EffectsAllowed;
   /** Part of every reference of this run; nobody used it before. */
   runId: string;
@@ -162,7 +164,16 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     baseUrl: read.url("base-url", values["base-url"] ?? "http://missing"),
     profile,
     effects: when(values.effects, (value) => read.oneOf("effects", value, ["none", "reject", "money"])),
-    reportDir: values.report,
+    reporting: readReporting(
+      {
+        folder: values.report,
+        baselineFile: values.baseline,
+        keyFile: values.sign,
+        validDays: read.whole("valid-days", values["valid-days"], 1, 3650),
+        ids: catalogue.map(({ id }) => id),
+      },
+      faults,
+    ),
     only: readOnly(values.only, profile, faults),
     webhookUrl: when(values["webhook-url"], (value) => read.url("webhook-url", value)),
     webhookListen: readListen(values["webhook-listen"], faults),

@@ -46,12 +46,15 @@ export function obstacles(report: Report): string[] {
   return found;
 }
 
+const shown = 5;
+
 /** A report that is no full pass of its profile; `obstacles` says why. */
 export class NotCertified extends Error {
   override name = "NotCertified";
   readonly obstacles: string[];
   constructor(found: string[]) {
-    super(`No certificate: ${found.join("; ")}.`);
+    const more = found.length - shown;
+    super(`No certificate: ${found.slice(0, shown).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`);
     this.obstacles = found;
   }
 }
