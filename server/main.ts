@@ -10,7 +10,7 @@ import { createService, type Service } from "./service.ts";
 import { StorageError } from "./storage/errors.ts";
 import { openStorage } from "./storage/open.ts";
 import type { Storage } from "./storage/storage.ts";
-import { systemLookup } from "./webhooks/lookup.ts";
+import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
   const log = pino({ level: config.logLevel });
@@ -22,7 +22,8 @@ async function start(config: Config): Promise<void> {
     random: randomBytes,
     chance: Math.random,
     log,
-    lookup: systemLookup,
+    // The system's own lookup knows names of this machine, which only a server for itself may call.
+    lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
   });
   const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
   const listener = await listen(service.app, config);

@@ -16,7 +16,7 @@ import { createTimeline } from "./workers/timeline.ts";
 const SETTLE_EVERY_MS = 25;
 const DELIVER_EVERY_MS = 100;
 /** How many webhooks go out at once, to one receiver and in all. */
-const LANES = { perHost: 16, total: 256 };
+const LANES = { perHost: 64, total: 1_024 };
 /** Real milliseconds that webhook attempts under way are given when the server stops. */
 const DRAIN_MS = 5_000;
 

@@ -48,18 +48,27 @@ export function createDeliveryWorker(options: Options): DeliveryWorker {
     return attempt;
   }
 
+  async function claimAndStart(merchantId: string | undefined): Promise<number> {
+    const now = clock.now();
+    const claimed = await storage.claimDeliveries({
+      now,
+      leaseUntil: now + LEASE_MS,
+      limit: lanes.room(),
+      room: lanes.room,
+      ...(merchantId === undefined ? {} : { merchantId }),
+    });
+    for (const delivery of claimed) void start(delivery);
+    return claimed.length;
+  }
+
+  // One claim after the other: two at once would each take the same room.
+  let claiming: Promise<unknown> = Promise.resolve();
+
   return {
-    async begin(merchantId) {
-      const now = clock.now();
-      const claimed = await storage.claimDeliveries({
-        now,
-        leaseUntil: now + LEASE_MS,
-        limit: lanes.room(),
-        room: lanes.room,
-        ...(merchantId === undefined ? {} : { merchantId }),
-      });
-      for (const delivery of claimed) void start(delivery);
-      return claimed.length;
+    begin(merchantId) {
+      const begun = claiming.then(() => claimAndStart(merchantId));
+      claiming = begun.catch(() => {});
+      return begun;
     },
     async idle(merchantId) {
       const attempts = [...underWay].filter(([, owner]) => merchantId === undefined || owner === merchantId);

@@ -19,6 +19,9 @@ export function deliveryQueue({ db, write }: Context): DeliveryQueue {
      ORDER BY e.next_attempt_at LIMIT :limit`,
   );
   const claim = db.prepare("UPDATE events SET claimed_until = ? WHERE id = ?");
+  const stillDue = db.prepare(
+    `SELECT 1 FROM events WHERE id = ? AND next_attempt_at = ? AND (claimed_until IS NULL OR claimed_until <= ?)`,
+  );
   const insertAttempt = db.prepare(
     `INSERT INTO attempts (event_id, number, at, sent_at, latency_ms, http_status, response_body, error)
      SELECT e.id, 1 + (SELECT count(*) FROM attempts WHERE event_id = e.id), ?, ?, ?, ?, ?, ? FROM events e WHERE e.id = ?`,
@@ -39,29 +42,40 @@ export function deliveryQueue({ db, write }: Context): DeliveryQueue {
     };
   }
 
+  let lastHost = "";
+
+  /** All hosts with something to come, beginning behind the one served last: none waits for ever for its turn. */
+  function* hosts(): Generator<string> {
+    const begin = lastHost;
+    const after = (host: string) => nextHost.get(host)?.host as string | undefined;
+    for (let host = after(begin); host !== undefined; host = after(host)) yield host;
+    for (let host = after(""); host !== undefined && host <= begin; host = after(host)) yield host;
+  }
+
   /** The due deliveries, host by host, as many of each as there is room for. */
   function* dueRows({ now, merchantId, limit, room }: ClaimRequest): Generator<Row> {
     let left = limit;
-    for (let host = ""; left > 0;) {
-      const found = nextHost.get(host);
-      if (!found) return;
-      host = found.host as string;
-      const rows = dueOfHost.all({
-        host,
-        now,
-        merchant: merchantId ?? null,
-        limit: Math.max(0, Math.min(left, room(host))),
-      });
-      left -= rows.length;
+    for (const host of hosts()) {
+      const fit = Math.min(left, room(host));
+      if (fit <= 0) continue;
+      const rows = dueOfHost.all({ host, now, merchant: merchantId ?? null, limit: fit });
+      if (rows.length > 0) lastHost = host;
       yield* rows;
+      left -= rows.length;
+      if (left <= 0) return;
     }
   }
 
   return {
-    claimDeliveries: (request) => {
+    async claimDeliveries(request) {
+      const rows = [...dueRows(request)];
       // Most looks find nothing: those take no transaction.
-      if (dueRows(request).next().done) return Promise.resolve([]);
-      return write(() => [...dueRows(request)].map((row) => claimRow(row, request.leaseUntil)));
+      if (rows.length === 0) return [];
+      return write(() =>
+        rows
+          .filter((row) => stillDue.get(row.id as string, row.next_attempt_at!, request.now))
+          .map((row) => claimRow(row, request.leaseUntil)),
+      );
     },
     claimDelivery: (merchantId, id, now, leaseUntil) =>
       write(() => {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { eventId, eventType, type RecordKind } from "../event.ts";
 import type { Checkout, Disbursement, FinalStatus } from "../storage.ts";
+import { receiverOf } from "../../webhooks/limits.ts";
 
 /** Writes events, inside the transaction of the status change they tell of. */
 export interface Events {
@@ -16,7 +17,7 @@ export function events(db: DatabaseSync): Events {
     insert(kind, { id, merchantId, reference, updatedAt, webhookURL }, status) {
       const base = [eventId(id), merchantId, eventType(kind, status), reference, updatedAt] as const;
       if (webhookURL === undefined) insert.run(...base, null, null, null, null);
-      else insert.run(...base, webhookURL, new URL(webhookURL).host, "pending", updatedAt);
+      else insert.run(...base, webhookURL, receiverOf(webhookURL), "pending", updatedAt);
     },
   };
 }
