@@ -129,6 +129,8 @@ export interface Checkouts {
   payCheckout(reference: string, customer: Customer, due: Due | undefined, at: number): Promise<boolean>;
   /** Gives a pending checkout its final status, with its event. False when it was final already. */
   finishCheckout(reference: string, status: FinalStatus, at: number): Promise<boolean>;
+  /** Cancels a checkout for which no number was given yet, with its event. False when it was paid, or is final. */
+  cancelCheckout(reference: string, at: number): Promise<boolean>;
 }
 
 // ---- events and their delivery ------------------------------------------------------------------------------------

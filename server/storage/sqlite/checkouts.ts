@@ -22,6 +22,10 @@ export function checkouts({ db, write, events }: Context): Checkouts {
     `UPDATE checkouts SET status = ?, due_at = NULL, due_status = NULL, updated_at = max(updated_at, ?)
      WHERE reference = ? AND status = 'pending' RETURNING *`,
   );
+  const cancel = db.prepare(
+    `UPDATE checkouts SET status = 'cancelled', due_at = NULL, due_status = NULL, updated_at = max(updated_at, ?)
+     WHERE reference = ? AND status = 'pending' AND customer_id IS NULL RETURNING *`,
+  );
 
   function insertRow(c: Checkout) {
     insert.run(
@@ -72,6 +76,12 @@ export function checkouts({ db, write, events }: Context): Checkouts {
       write(() => {
         const row = finish.get(status, at, reference);
         if (row) events.insert("checkout", toCheckout(row), status);
+        return row !== undefined;
+      }),
+    cancelCheckout: (reference, at) =>
+      write(() => {
+        const row = cancel.get(at, reference);
+        if (row) events.insert("checkout", toCheckout(row), "cancelled");
         return row !== undefined;
       }),
   };
