@@ -41,6 +41,8 @@ export function inlined(profile: Profile, schema: string): Schema {
     if (Array.isArray(value)) return value.map(inline);
     if (typeof value !== "object" || value === null) return value;
     const { $ref, ...rest } = value as Schema;
+    // A format of OpenAPI, unknown to JSON Schema.
+    if (rest["format"] === "int64") delete rest["format"];
     const name = typeof $ref === "string" ? $ref.split("/").at(-1) : undefined;
     if (name !== undefined) return inline(schemas[name]);
     return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, inline(inner)]));

@@ -1,7 +1,7 @@
 // §2.4, §4.3: checkouts. The interface leaves the answer's shape open; a link and a reference have to be somewhere in it.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
 import type { Answer } from "../target.ts";
-import { checkout, is4xx, startCheckout, startInvalidCheckout } from "./requests.ts";
+import { checkout, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Every text in a JSON value, with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -31,11 +31,6 @@ async function started(context: Context, over: Record<string, unknown> = {}): Pr
   if (!isCreated(answer)) throw new Prerequisite("a checkout to build on: a 2xx (§4.3)", summary(answer));
   return answer;
 }
-
-const pages = {
-  webhookURL: "https://merchant.example/hooks",
-  redirectURL: "https://merchant.example/orders/1?step=done",
-};
 
 const bad: [string, string, unknown][] = [
   ["checkout.types", "amount", "2500"],
@@ -97,8 +92,9 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.optional-fields"],
     effect: "moves-money",
     async run(context) {
-      const { webhookURL, redirectURL } = pages;
-      for (const over of [{}, { webhookURL }, { redirectURL }, pages]) {
+      const webhookURL = someAddress(context);
+      const redirectURL = "https://merchant.example/orders/1?step=done";
+      for (const over of [{}, { webhookURL }, { redirectURL }, { webhookURL, redirectURL }]) {
         const answer = await startCheckout(context, checkout(over));
         const what = Object.keys(over).join(" and ") || "neither address";
         context.judge("checkout.optional-fields", isCreated(answer), `a 2xx with ${what}`, summary(answer), [answer]);

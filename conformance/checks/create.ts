@@ -1,6 +1,6 @@
 // §2.1, §2.2, §4.1: what create accepts, and how it answers.
 import { summary, type Check } from "../check.ts";
-import { dataOf, disbursement, paid, pay, usualAmount, verify } from "./requests.ts";
+import { dataOf, disbursement, paid, pay, someAddress, usualAmount, verify } from "./requests.ts";
 
 /** Large, and still within a usual budget; the interface names no maximum. */
 const amounts = [1, 7, 99, 1_234_567, 2_147_483];
@@ -152,7 +152,7 @@ export const createChecks: Check[] = [
     payouts: 2,
     amount: 2 * usualAmount,
     async run(context) {
-      for (const webhookURL of [undefined, "https://merchant.example/hooks?from=certify"]) {
+      for (const webhookURL of [undefined, someAddress(context)]) {
         const answer = await pay(context, disbursement(context, { webhookURL }));
         const what = webhookURL === undefined ? "without webhookURL" : "with a webhookURL";
         context.judge("create.webhook-optional", answer.status === 200, `200 ${what}`, summary(answer), [answer]);

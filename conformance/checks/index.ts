@@ -1,12 +1,21 @@
 // Every check there is, and the requirements that have none yet.
 import type { Check } from "../check.ts";
+import { addressChecks } from "./addresses.ts";
 import { authChecks } from "./auth.ts";
+import { checkoutStateChecks } from "./checkout-states.ts";
 import { checkoutChecks } from "./checkout.ts";
+import { checkoutRecordChecks } from "./checkout-record.ts";
 import { createChecks } from "./create.ts";
 import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
+import { forcedChecks } from "./forced.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
+import { limitChecks } from "./limits.ts";
+import { referenceChecks } from "./references.ts";
+import { refusalChecks } from "./refusals.ts";
+import { sandboxChecks } from "./sandbox.ts";
+import { stateChecks } from "./states.ts";
 import { verifyChecks } from "./verify.ts";
 
 export { pending } from "./pending.ts";
@@ -20,5 +29,14 @@ export const checks: readonly Check[] = [
   ...duplicateChecks,
   ...verifyChecks,
   ...checkoutChecks,
+  ...refusalChecks,
+  ...stateChecks,
+  ...checkoutRecordChecks,
+  ...checkoutStateChecks,
+  ...addressChecks,
+  ...limitChecks,
+  ...forcedChecks,
+  ...referenceChecks,
+  ...sandboxChecks,
   ...dreddChecks,
 ];

@@ -4,7 +4,7 @@ import { dataOf, disbursement, is4xx, isRefusal, pay, payInvalid } from "./reque
 
 const json = { "content-type": "application/json" };
 
-const malformed: [string, string | Buffer][] = [
+export const malformed: [string, string | Buffer][] = [
   ["text", "not json"],
   ["an object cut short", '{"reference":"certify-cut","amount":100,'],
   ["a trailing comma", '{"reference":"certify-comma","amount":100,}'],
@@ -14,7 +14,7 @@ const malformed: [string, string | Buffer][] = [
   ["NaN", '{"reference":"certify-nan","amount":NaN}'],
 ];
 
-const notObjects: [string, unknown][] = [
+export const notObjects: [string, unknown][] = [
   ["null", null],
   ["an array", []],
   ["an array of disbursements", [{ reference: "certify-array", amount: 100 }]],

@@ -27,6 +27,10 @@ export function checkout(over: Record<string, unknown> = {}): Record<string, unk
   return { amount: 2500, currency: "XOF", country: "CI", ...over };
 }
 
+/** An address to be notified at: the suite's own where it listens, otherwise one that is reserved for examples. */
+export const someAddress = ({ receiver }: Context): string =>
+  receiver ? `${receiver.open().url}?order=1&from=certify` : "https://merchant.example/hooks?order=1&from=certify";
+
 type More = Omit<TargetRequest, "method" | "path">;
 
 /** Creates a disbursement that the target ought to pay. */

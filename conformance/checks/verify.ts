@@ -1,6 +1,6 @@
 // §2.3, §4.2: looking a disbursement up.
 import { summary, type Check, type Context } from "../check.ts";
-import { dataOf, paid, usualAmount, verified, verify } from "./requests.ts";
+import { dataOf, paid, someAddress, usualAmount, verified, verify } from "./requests.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isInstant = (value: unknown) =>
@@ -101,7 +101,7 @@ export const verifyChecks: Check[] = [
     payouts: 1,
     amount: usualAmount,
     async run(context) {
-      const webhookURL = "https://merchant.example/hooks?order=1&from=certify";
+      const webhookURL = someAddress(context);
       const { reference } = await paid(context, { webhookURL });
       const { data } = await verified(context, reference);
       context.judge(

@@ -1,0 +1,223 @@
+// D6 to D8: the answer to a checkout, its own reference, its record.
+import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import type { Answer, TargetRequest } from "../target.ts";
+import {
+  checkout,
+  dataOf,
+  disbursement,
+  pay,
+  someAddress,
+  startCheckout,
+  startInvalidCheckout,
+  usualAmount,
+} from "./requests.ts";
+
+export const look = (context: Context, reference: string, more: Partial<TargetRequest> = {}): Promise<Answer> =>
+  context.target.send({ method: "GET", path: `/v1/checkouts/${encodeURIComponent(reference)}`, ...more });
+
+/** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not answer as D6 says. */
+export async function started(context: Context, over: Record<string, unknown> = {}) {
+  const body = checkout(over);
+  const answer = await startCheckout(context, body);
+  const data = dataOf(answer);
+  if (answer.status !== 200 || typeof data["reference"] !== "string") {
+    throw new Prerequisite("a checkout to build on: 200 with data.reference (D6)", summary(answer));
+  }
+  return { body, answer, data, reference: data["reference"] };
+}
+
+const same = (expected: unknown, actual: unknown) => JSON.stringify(expected) === JSON.stringify(actual);
+
+const badAmounts: [string, unknown, number][] = [
+  ["0", 0, 422],
+  ["-5", -5, 422],
+  ["2.5", 2.5, 400],
+  ["the text 2500", "2500", 400],
+];
+
+export const checkoutRecordChecks: Check[] = [
+  {
+    name: "the answer to a checkout, field by field",
+    ids: ["checkout-body.shape", "checkout-body.echo"],
+    effect: "moves-money",
+    async run(context) {
+      const own = context.fresh();
+      const answer = await startCheckout(context, checkout({ amount: 123_456, reference: own }));
+      const faults = context.validator("CheckoutCreatedEnvelope")(answer.json);
+      const ok = answer.status === 200 && faults.length === 0;
+      context.judge(
+        "checkout-body.shape",
+        ok,
+        "200 with url, reference, merchantsReference, amount, fee and status",
+        faults.join(", ") || summary(answer),
+      );
+      const data = dataOf(answer);
+      const echoed = data["amount"] === 123_456 && data["merchantsReference"] === own;
+      context.judge("checkout-body.echo", echoed, "amount and merchantsReference as given", summary(answer), [answer]);
+      const bare = await started(context);
+      const equal = bare.data["merchantsReference"] === bare.reference;
+      context.judge("checkout-body.echo", equal, "both references equal when none was given", summary(bare.answer), [
+        bare.answer,
+      ]);
+    },
+  },
+  {
+    name: "a checkout's own reference is used once",
+    ids: ["checkout-request.reference-unique"],
+    effect: "moves-money",
+    async run(context) {
+      const { body, reference } = await started(context, { reference: context.fresh() });
+      const again = await startCheckout(context, { ...body, amount: 99 });
+      const { location } = again.headers;
+      const ok = again.status === 409 && (location ?? "").endsWith(`/v1/checkouts/${reference}`);
+      const actual = `${summary(again)}, Location: ${location ?? "missing"}`;
+      context.judge("checkout-request.reference-unique", ok, `409 with Location: /v1/checkouts/${reference}`, actual);
+    },
+  },
+  {
+    name: "a checkout and a disbursement with one reference",
+    ids: ["checkout-request.reference-apart"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const { body } = await started(context, { reference: context.fresh() });
+      const answer = await pay(context, disbursement(context, { reference: body["reference"] }));
+      context.judge(
+        "checkout-request.reference-apart",
+        answer.status === 200,
+        "200 to a disbursement with a checkout's reference",
+        summary(answer),
+      );
+    },
+  },
+  {
+    name: "the languages of a checkout",
+    ids: ["checkout-request.locale"],
+    effect: "moves-money",
+    async run(context) {
+      for (const locale of ["en", "fr"]) {
+        const answer = await startCheckout(context, checkout({ locale }));
+        context.judge("checkout-request.locale", answer.status === 200, `200 to locale ${locale}`, summary(answer), [
+          answer,
+        ]);
+      }
+      for (const [locale, expected] of [
+        ["de", 422],
+        ["EN", 422],
+        ["", 422],
+        [1, 400],
+      ] as const) {
+        const answer = await startInvalidCheckout(context, checkout({ locale }));
+        const ok = answer.status === expected;
+        context.judge(
+          "checkout-request.locale",
+          ok,
+          `${expected} to locale ${JSON.stringify(locale)}`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "a checkout's amount is a whole number of at least 1",
+    ids: ["checkout-request.amount"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const [what, amount, expected] of badAmounts) {
+        const answer = await startInvalidCheckout(context, checkout({ amount }));
+        context.judge(
+          "checkout-request.amount",
+          answer.status === expected,
+          `${expected} to an amount of ${what}`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "a checkout's country and currency follow their patterns",
+    ids: ["checkout-request.patterns"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const over of [{ country: "ci" }, { country: "CIV" }, { currency: "xof" }, { currency: "XO" }]) {
+        const answer = await startInvalidCheckout(context, checkout(over));
+        context.judge(
+          "checkout-request.patterns",
+          answer.status === 422,
+          `422 to ${JSON.stringify(over)}`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "the record of a checkout",
+    ids: ["checkout-record.shape", "checkout-record.agrees"],
+    effect: "moves-money",
+    async run(context) {
+      const addresses = {
+        webhookURL: someAddress(context),
+        redirectURL: "https://merchant.example/back?a=1",
+      };
+      const { body, data, reference } = await started(context, {
+        ...addresses,
+        reference: context.fresh(),
+        amount: 4321,
+      });
+      const answer = await look(context, reference);
+      const faults = answer.status === 200 ? context.validator("CheckoutEnvelope")(answer.json) : [summary(answer)];
+      context.judge(
+        "checkout-record.shape",
+        faults.length === 0,
+        "200 with the record of a checkout",
+        faults.join(", ") || "so it is",
+      );
+      const record = dataOf(answer);
+      const { url: _, ...answered } = data;
+      const { reference: merchantsReference, ...asked } = body;
+      const expected = { ...asked, ...answered, merchantsReference };
+      for (const [field, value] of Object.entries(expected)) {
+        const actual = `${field} ${JSON.stringify(record[field])}`;
+        context.judge(
+          "checkout-record.agrees",
+          same(value, record[field]),
+          `${field} ${JSON.stringify(value)}`,
+          actual,
+        );
+      }
+    },
+  },
+  {
+    name: "a checkout that nobody has",
+    ids: ["checkout-record.unknown-404"],
+    effect: "none",
+    async run(context) {
+      for (const reference of [context.fresh(), "CHK0000000000000000000000"]) {
+        const answer = await look(context, reference);
+        context.judge(
+          "checkout-record.unknown-404",
+          answer.status === 404,
+          "404 to an unknown checkout",
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "a checkout without a valid key",
+    ids: ["checkout-record.needs-key"],
+    effect: "none",
+    async run(context) {
+      for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
+        const answer = await look(context, context.fresh(), { key });
+        const what = key === "none" ? "without a key" : "with a wrong key";
+        context.judge("checkout-record.needs-key", answer.status === 401, `401 ${what}`, summary(answer), [answer]);
+      }
+    },
+  },
+];

@@ -1,0 +1,137 @@
+// D17: outcomes that a sandbox is asked for by the last three digits of the phone number.
+import { summary, type Check, type Context } from "../check.ts";
+import { dataOf, disbursement, paid, pay, usualAmount, verified } from "./requests.ts";
+import { advance, forcing, settled } from "./sandbox-controls.ts";
+
+/** How long a held answer is waited for: less than it is held, more than any answer takes. */
+const holdMs = 3000;
+
+type Forced = Pick<Check, "name" | "payouts"> & { id: string; run(context: Context, id: string): Promise<void> };
+
+/** A disbursement whose status is there at once. */
+const atOnce = (suffix: string, status: string) => async (context: Context, id: string) => {
+  const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
+  context.judge(id, data.status === status, `${status} in the answer`, data.status);
+  const { data: record } = await verified(context, reference);
+  context.judge(id, record.status === status, `${status} in the record`, record.status);
+};
+
+/** Sends until the target accepts, four times at most. */
+async function statuses(context: Context, body: unknown) {
+  const answers = [];
+  do answers.push(await pay(context, body, { forced: true }));
+  while (answers.at(-1)?.status === 503 && answers.length < 4);
+  return answers;
+}
+
+const forced: Forced[] = [
+  { id: "forced.001-success", name: "001 succeeds at once", payouts: 1, run: atOnce("001", "success") },
+  { id: "forced.002-failed", name: "002 fails at once", payouts: 1, run: atOnce("002", "failed") },
+  {
+    id: "forced.089-fails-later",
+    name: "089 is pending, then fails",
+    payouts: 1,
+    async run(context, id) {
+      const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
+      context.judge(id, data.status === "pending", "pending at first", data.status);
+      const { data: record } = await settled(context, reference);
+      context.judge(id, record.status === "failed", "failed in the end", record.status);
+    },
+  },
+  {
+    id: "forced.129-stays-pending",
+    name: "129 stays pending",
+    payouts: 1,
+    async run(context, id) {
+      const { reference } = await paid(context, { phoneNumber: forcing("129") });
+      await advance(context, 30 * 86_400);
+      const { data } = await verified(context, reference);
+      context.judge(id, data.status === "pending", "pending a month later", data.status);
+    },
+  },
+  {
+    id: "forced.500-records-nothing",
+    name: "500 records nothing",
+    payouts: 2,
+    async run(context, id) {
+      const body = disbursement(context, { phoneNumber: forcing("500") });
+      const broken = await pay(context, body, { forced: true });
+      context.judge(id, broken.status === 500, "500", summary(broken), [broken]);
+      const answer = await pay(context, { ...body, phoneNumber: forcing("001") });
+      context.judge(id, answer.status === 200, "200 to the same reference afterwards", summary(answer), [answer]);
+    },
+  },
+  {
+    id: "forced.503-twice",
+    name: "503 twice, then accepted",
+    payouts: 4,
+    async run(context, id) {
+      const answers = await statuses(context, disbursement(context, { phoneNumber: forcing("503") }));
+      const seen = answers.map((answer) => answer.status).join(", ");
+      context.judge(id, seen === "503, 503, 200", "503, 503, 200", seen, answers);
+      const waits = answers.slice(0, -1).map((answer) => answer.headers["retry-after"]);
+      context.judge(
+        id,
+        waits.every((wait) => wait === "1"),
+        "Retry-After: 1 on each 503",
+        waits.join(", "),
+        answers,
+      );
+    },
+  },
+  {
+    id: "forced.504-answer-lost",
+    name: "504 is recorded, and its answer lost",
+    payouts: 2,
+    async run(context, id) {
+      const body = disbursement(context, { phoneNumber: forcing("504") });
+      const lost = await pay(context, body, { forced: true });
+      context.judge(id, lost.status === undefined, "a connection closed without an answer", summary(lost), [lost]);
+      const again = await pay(context, body);
+      context.judge(id, again.status === 409, "409 to the same request afterwards", summary(again), [again]);
+    },
+  },
+  {
+    id: "forced.408-answer-late",
+    name: "408 is recorded, and its answer held back",
+    payouts: 2,
+    async run(context, id) {
+      const body = disbursement(context, { phoneNumber: forcing("408") });
+      const late = await pay(context, body, { forced: true, timeoutMs: holdMs });
+      context.judge(id, late.status === undefined, `no answer for ${holdMs} ms`, summary(late), [late]);
+      const again = await pay(context, body);
+      context.judge(id, again.status === 409, "409 to the same request in the meantime", summary(again), [again]);
+    },
+  },
+  {
+    id: "forced.duplicate-first",
+    name: "a used reference goes before a forced outcome",
+    payouts: 4,
+    async run(context, id) {
+      const { body } = await paid(context);
+      for (const suffix of ["500", "503", "504"]) {
+        const answer = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
+        context.judge(
+          id,
+          answer.status === 409,
+          `409 to a used reference, number ending in ${suffix}`,
+          summary(answer),
+          [answer],
+        );
+        context.judge(id, dataOf(answer)["reference"] === undefined, "no second disbursement", summary(answer), [
+          answer,
+        ]);
+      }
+    },
+  },
+];
+
+export const forcedChecks: Check[] = forced.map(({ id, name, payouts = 0, run }) => ({
+  name,
+  ids: [id],
+  effect: "moves-money",
+  payouts,
+  amount: payouts * usualAmount,
+  needs: ["sandbox"],
+  run: (context) => run(context, id),
+}));

@@ -1,0 +1,211 @@
+// D14, D15: fees, and how long, large and odd a value may be.
+import { summary, type Check } from "../check.ts";
+import {
+  checkout,
+  dataOf,
+  disbursement,
+  paid,
+  pay,
+  payInvalid,
+  startCheckout,
+  startInvalidCheckout,
+  usualAmount,
+  verified,
+} from "./requests.ts";
+
+const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
+
+/** Pairs that somebody might take for one. */
+const lookalikes: [string, (text: string) => [string, string]][] = [
+  ["by case", (text) => [`${text}a`, `${text}A`]],
+  ["by a space at the end", (text) => [text, `${text} `]],
+  ["by a space at the start", (text) => [text, ` ${text}`]],
+  ["in Unicode form", (text) => [`${text}é`, `${text}e\u0301`]],
+];
+
+/** Amounts and the fee of each, rounded half up: 1 % of a disbursement, 4.8 % of a checkout. */
+const fees = {
+  disbursement: [
+    [49, 0],
+    [50, 1],
+    [149, 1],
+    [150, 2],
+    [12_345, 123],
+  ],
+  checkout: [
+    [10, 0],
+    [11, 1],
+    [100, 5],
+    [2500, 120],
+    [12_345, 593],
+  ],
+} as const;
+
+const overMaximum = ["9007199254740992", "9007199254740993", "10000000000000000000", "1e300"];
+const withAmount = (body: Record<string, unknown>, amount: string) =>
+  JSON.stringify({ ...body, amount: 1 }).replace('"amount":1', () => `"amount":${amount}`);
+
+const json = { "content-type": "application/json" };
+
+/** A JSON text of exactly so many bytes. */
+const padded = (body: Record<string, unknown>, bytes: number) => {
+  const text = JSON.stringify(body);
+  return text.slice(0, -1) + " ".repeat(bytes - text.length) + "}";
+};
+
+const referenceChecks: Check[] = [
+  {
+    name: "how long a reference may be",
+    ids: ["limits.reference-length"],
+    effect: "moves-money",
+    payouts: 3,
+    amount: 3 * usualAmount,
+    async run(context) {
+      const start = context.fresh();
+      const accepted = [start.padEnd(64, "x"), start + "💸".repeat(64 - start.length)];
+      for (const reference of accepted) {
+        const answer = await pay(context, disbursement(context, { reference }));
+        context.judge("limits.reference-length", answer.status === 200, "200 to 64 code points", summary(answer), [
+          answer,
+        ]);
+      }
+      // A single character was perhaps used before: the 409 then shows that it is one.
+      const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
+      const shortest = await pay(context, disbursement(context, { reference: single }));
+      const fits = shortest.status === 200 || shortest.status === 409;
+      context.judge("limits.reference-length", fits, "200 to one character", summary(shortest), [shortest]);
+      for (const reference of ["", start.padEnd(65, "x"), start + "💸".repeat(65 - start.length)]) {
+        const answer = await payInvalid(context, disbursement(context, { reference }));
+        const expected = `422 to ${[...reference].length} code points`;
+        context.judge("limits.reference-length", answer.status === 422, expected, summary(answer), [answer]);
+      }
+    },
+  },
+  {
+    name: "references with control characters",
+    ids: ["limits.reference-characters"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const character of controls) {
+        const reference = `${context.fresh()}${character}x`;
+        const code = `U+${character.codePointAt(0)?.toString(16).padStart(4, "0")}`;
+        const answer = await payInvalid(context, disbursement(context, { reference }));
+        context.judge(
+          "limits.reference-characters",
+          answer.status === 422,
+          `422 to a reference with ${code}`,
+          summary(answer),
+          [answer],
+        );
+      }
+    },
+  },
+  {
+    name: "references that look alike",
+    ids: ["limits.reference-as-sent"],
+    effect: "moves-money",
+    payouts: 2 * lookalikes.length,
+    amount: 2 * lookalikes.length * usualAmount,
+    async run(context) {
+      for (const [what, pair] of lookalikes) {
+        for (const reference of pair(context.fresh())) {
+          const answer = await pay(context, disbursement(context, { reference }));
+          const ok = answer.status === 200 && dataOf(answer)["merchantsReference"] === reference;
+          context.judge(
+            "limits.reference-as-sent",
+            ok,
+            `200 to both of two that differ ${what}, kept as sent`,
+            summary(answer),
+            [answer],
+          );
+        }
+      }
+    },
+  },
+];
+
+const amountChecks: Check[] = [
+  {
+    name: "amounts above the largest",
+    ids: ["limits.amount-maximum"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const amount of overMaximum) {
+        const body = withAmount(disbursement(context), amount);
+        const answers = [
+          await payInvalid(context, undefined, { body, headers: json }),
+          await startInvalidCheckout(context, undefined, { body: withAmount(checkout(), amount), headers: json }),
+        ];
+        for (const answer of answers) {
+          context.judge("limits.amount-maximum", answer.status === 422, `422 to ${amount}`, summary(answer), [answer]);
+        }
+      }
+    },
+  },
+  {
+    name: "the largest amount",
+    ids: ["limits.amount-maximum-kept"],
+    effect: "moves-money",
+    async run(context) {
+      const answer = await startCheckout(context, checkout({ amount: Number.MAX_SAFE_INTEGER }));
+      const ok = answer.status === 200 && /"amount"\s*:\s*9007199254740991\b/.test(answer.text);
+      context.judge("limits.amount-maximum-kept", ok, "200 with amount 9007199254740991", summary(answer));
+    },
+  },
+  {
+    name: "fees",
+    ids: ["fee.on-top", "fee.default-rates"],
+    effect: "moves-money",
+    payouts: fees.disbursement.length,
+    amount: 13_000,
+    async run(context) {
+      for (const [amount, fee] of fees.disbursement) {
+        const { data, reference, answer } = await paid(context, { amount });
+        const { data: record } = await verified(context, reference);
+        const sound = Number.isInteger(data.fee) && data.fee >= 0 && data.fee === record.fee;
+        const kept = data.amount === amount && record.amount === amount;
+        const actual = `fee ${data.fee}, then ${record.fee}; amount ${data.amount}, then ${record.amount}`;
+        context.judge("fee.on-top", sound && kept, `one whole fee, and amount ${amount} throughout`, actual, [answer]);
+        context.judge("fee.default-rates", data.fee === fee, `a fee of ${fee} on ${amount}`, `a fee of ${data.fee}`, [
+          answer,
+        ]);
+      }
+      for (const [amount, fee] of fees.checkout) {
+        const answer = await startCheckout(context, checkout({ amount }));
+        const actual = dataOf(answer)["fee"];
+        const expected = `a fee of ${fee} on a checkout of ${amount}`;
+        context.judge("fee.default-rates", actual === fee, expected, `a fee of ${JSON.stringify(actual)}`, [answer]);
+      }
+    },
+  },
+];
+
+const sizeChecks: Check[] = [
+  {
+    name: "a body that is too large",
+    ids: ["limits.body-size"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const bytes of [16 * 1024 + 1, 200_000]) {
+        const answer = await payInvalid(context, undefined, {
+          body: padded(disbursement(context), bytes),
+          headers: json,
+        });
+        context.judge("limits.body-size", answer.status === 413, `413 to ${bytes} bytes`, summary(answer), [answer]);
+      }
+    },
+  },
+  {
+    name: "a body that is just not too large",
+    ids: ["limits.body-size"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const answer = await pay(context, undefined, { body: padded(disbursement(context), 16 * 1024), headers: json });
+      context.judge("limits.body-size", answer.status === 200, "200 to 16384 bytes", summary(answer), [answer]);
+    },
+  },
+];
+
+export const limitChecks: Check[] = [...referenceChecks, ...amountChecks, ...sizeChecks];

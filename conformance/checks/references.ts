@@ -1,0 +1,121 @@
+// D19, D16: what the service makes itself (references, ids, customers), and what its page shows.
+import { Prerequisite, summary, type Check } from "../check.ts";
+import { linkOf } from "./checkout.ts";
+import { checkout, dataOf, paid, startCheckout, usualAmount, verified } from "./requests.ts";
+
+const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** How many bits a reference can hold after its prefix, if each character were random. */
+function bitsIn(reference: string): number {
+  const rest = reference.slice(3);
+  const alphabet = /^[0-9A-F]*$/.test(rest) ? 16 : /^[0-9A-Z]*$/.test(rest) ? 32 : 64;
+  return rest.length * Math.log2(alphabet);
+}
+
+/** In how many places two references differ. */
+const distance = (a: string, b: string) => [...a].filter((character, index) => character !== b[index]).length;
+
+export const referenceChecks: Check[] = [
+  {
+    name: "the form of service references",
+    ids: ["references.form"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const made = [
+        ["DSB", (await paid(context)).reference],
+        ["CHK", String(dataOf(await startCheckout(context, checkout()))["reference"])],
+      ] as const;
+      for (const [prefix, reference] of made) {
+        const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
+        context.judge("references.form", ok, `${prefix} and room for 80 random bits`, reference);
+      }
+    },
+  },
+  {
+    name: "service references cannot be guessed",
+    ids: ["references.unguessable"],
+    effect: "moves-money",
+    payouts: 5,
+    amount: 5 * usualAmount,
+    async run(context) {
+      const made: string[] = [];
+      for (let count = 0; count < 5; count += 1) made.push((await paid(context)).reference);
+      const pairs = made.flatMap((one, index) => made.slice(index + 1).map((other) => [one, other] as const));
+      // Of 16 random characters of 32 two references share one in the mean; that they share half does not happen.
+      const alike = pairs.filter(([one, other]) => distance(one, other) < (one.length - 3) / 2);
+      const actual = alike.length === 0 ? "so they do" : alike.map((pair) => pair.join(" and ")).join("; ");
+      context.judge("references.unguessable", alike.length === 0, "references that differ in most places", actual);
+    },
+  },
+  {
+    name: "the ids of records",
+    ids: ["references.record-ids"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const { reference } = await paid(context);
+      const { data } = await verified(context, reference);
+      context.judge("references.record-ids", uuid7.test(data.id), "a UUID of version 7", data.id);
+      const made = String(dataOf(await startCheckout(context, checkout()))["reference"]);
+      const answer = await context.target.send({ method: "GET", path: `/v1/checkouts/${made}` });
+      const id = String(dataOf(answer)["id"]);
+      context.judge("references.record-ids", uuid7.test(id), "a UUID of version 7", id, [answer]);
+    },
+  },
+  {
+    name: "one customer for one phone number",
+    ids: ["references.customer"],
+    effect: "moves-money",
+    payouts: 3,
+    amount: 3 * usualAmount,
+    needs: ["safe-numbers"],
+    async run(context) {
+      const { recipient } = context.options;
+      const other = `2250777${recipient.slice(-6)}`;
+      const numbers = [recipient, recipient, other === recipient ? `2250778${recipient.slice(-6)}` : other];
+      const customers = [];
+      for (const phoneNumber of numbers) {
+        const { reference } = await paid(context, { phoneNumber });
+        const { customer } = (await verified(context, reference)).data;
+        const name = `Customer ${phoneNumber.slice(-4)}`;
+        context.judge(
+          "references.customer",
+          customer.name === name,
+          "Customer and the last four digits",
+          customer.name,
+        );
+        customers.push(customer.id);
+      }
+      const ok = customers[0] === customers[1] && customers[0] !== customers[2];
+      const expected = "one id for one number, another for another";
+      context.judge("references.customer", ok, expected, customers.join(", "));
+    },
+  },
+  {
+    name: "the amount on the payment page",
+    ids: ["money.page-divides"],
+    effect: "moves-money",
+    async run(context) {
+      for (const [country, currency] of [
+        ["CI", "XOF"],
+        ["KE", "KES"],
+      ]) {
+        const made = await startCheckout(context, checkout({ amount: 123_456, country, currency }));
+        const link = linkOf(made);
+        if (link === undefined) throw new Prerequisite("a link to the payment page", summary(made));
+        const page = await context.target.open(link);
+        const shown = /1[\s.,'’\u00a0\u202f]?234[.,]56(?!\d)/.test(page.text);
+        context.judge(
+          "money.page-divides",
+          shown,
+          `1,234.56 on the page for 123456 ${currency}`,
+          shown ? "there" : "not there",
+          [made, page],
+        );
+      }
+    },
+  },
+];

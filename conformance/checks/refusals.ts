@@ -1,0 +1,206 @@
+// D1, D2: which status a refusal has, which comes first, and what it says.
+import { summary, type Check, type Context } from "../check.ts";
+import type { Answer, TargetRequest } from "../target.ts";
+import { rules, type Kind } from "./invalid-values.ts";
+import { malformed, notObjects } from "./json.ts";
+import { checkout, disbursement, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
+
+const json = { "content-type": "application/json" };
+const large = "x".repeat(17_000);
+
+const status = (context: Context, id: string, expected: number, what: string, answer: Answer) =>
+  context.judge(id, answer.status === expected, `${expected} to ${what}`, summary(answer), [answer]);
+
+/** Every case of a kind, on the fields of a disbursement and on those that a checkout shares. */
+async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
+  for (const { field, cases } of rules.filter((rule) => rule.kind === kind)) {
+    for (const [what, value] of cases) {
+      const answer = await payInvalid(context, disbursement(context, { [field]: value }));
+      status(context, id, expected, `a disbursement with ${field} ${what}`, answer);
+      if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;
+      const other = await startInvalidCheckout(context, checkout({ [field]: value }));
+      status(context, id, expected, `a checkout with ${field} ${what}`, other);
+    }
+  }
+}
+
+const kinds: { id: string; kind: Kind; expected: number; name: string }[] = [
+  { id: "refusal.missing-field-400", kind: "required", expected: 400, name: "a missing field is a 400" },
+  { id: "refusal.wrong-type-400", kind: "type", expected: 400, name: "a wrong type is a 400" },
+  { id: "refusal.bad-value-422", kind: "value", expected: 422, name: "a bad value is a 422" },
+];
+
+const paths = ["/v1/nothing", "/nothing", "/v1/disbursements/a/b", "/v1", "/V1/disbursements", "/v2/disbursements/a"];
+
+const methods: [method: string, path: string, allowed: string][] = [
+  ["GET", "/v1/disbursements", "POST"],
+  ["PUT", "/v1/disbursements", "POST"],
+  ["PATCH", "/v1/disbursements", "POST"],
+  ["DELETE", "/v1/disbursements", "POST"],
+  ["POST", "/v1/disbursements/certify-unknown", "GET"],
+  ["DELETE", "/v1/disbursements/certify-unknown", "GET"],
+  ["GET", "/v1/checkouts", "POST"],
+  ["DELETE", "/v1/checkouts/certify-unknown", "GET"],
+];
+
+const types: [string, Record<string, string>][] = [
+  ["text/plain", { "content-type": "text/plain" }],
+  ["a form", { "content-type": "application/x-www-form-urlencoded" }],
+  ["XML", { "content-type": "application/xml" }],
+  ["application/jsonx", { "content-type": "application/jsonx" }],
+  ["no Content-Type", {}],
+];
+
+type Step = { what: string; expected: number; over?: Record<string, unknown>; more: Partial<TargetRequest> };
+
+/** Requests with two faults each, of which the first in the order has to be answered. */
+const twoFaults: Step[] = [
+  { what: "a wrong method without a key", expected: 405, more: { method: "DELETE", key: "none" } },
+  { what: "a path that does not exist without a key", expected: 404, more: { path: "/v1/nothing", key: "none" } },
+  { what: "a body too large without a key", expected: 401, over: { padding: large }, more: { key: "none" } },
+  { what: "text without a key", expected: 401, more: { key: "none", headers: { "content-type": "text/plain" } } },
+  {
+    what: "a body too large that is text",
+    expected: 413,
+    more: { body: large, headers: { "content-type": "text/plain" } },
+  },
+  {
+    what: "text that is no JSON",
+    expected: 415,
+    more: { body: "not json", headers: { "content-type": "text/plain" } },
+  },
+];
+
+const severalFaults: { expected: number; over: Record<string, unknown>; fields: string[] }[] = [
+  { expected: 400, over: { amount: undefined, currency: undefined }, fields: ["amount", "currency"] },
+  { expected: 400, over: { amount: "100", country: 12 }, fields: ["amount", "country"] },
+  { expected: 400, over: { reference: undefined, amount: "100" }, fields: ["reference", "amount"] },
+  { expected: 422, over: { phoneNumber: "12", country: "ci" }, fields: ["phoneNumber", "country"] },
+  {
+    expected: 422,
+    over: { amount: 0, currency: "xof", webhookURL: "not a url" },
+    fields: ["amount", "currency", "webhookURL"],
+  },
+];
+
+export const refusalChecks: Check[] = [
+  ...kinds.map(({ id, kind, expected, name }): Check => ({
+    name,
+    ids: [id],
+    effect: "must-be-rejected",
+    run: (context) => refuseAll(context, kind, id, expected),
+  })),
+  {
+    name: "a body that is no JSON object is a 400",
+    ids: ["refusal.malformed-400"],
+    effect: "must-be-rejected",
+    async run(context) {
+      const bodies = [...malformed, ...notObjects.map(([what, value]) => [what, JSON.stringify(value)] as const)];
+      for (const [what, body] of bodies) {
+        status(
+          context,
+          "refusal.malformed-400",
+          400,
+          what,
+          await payInvalid(context, undefined, { body, headers: json }),
+        );
+        const other = await startInvalidCheckout(context, undefined, { body, headers: json });
+        status(context, "refusal.malformed-400", 400, `${what} (checkout)`, other);
+      }
+      const headers = { ...json, "content-length": "0" };
+      status(context, "refusal.malformed-400", 400, "no body", await payInvalid(context, undefined, { headers }));
+    },
+  },
+  {
+    name: "400 goes before 422",
+    ids: ["refusal.mixed-400"],
+    effect: "must-be-rejected",
+    async run(context) {
+      const faults = [
+        { amount: undefined, phoneNumber: "12" },
+        { amount: "100", country: "ci" },
+        { country: 1, phoneNumber: "+1" },
+      ];
+      for (const over of faults) {
+        const answer = await payInvalid(context, disbursement(context, over));
+        status(context, "refusal.mixed-400", 400, Object.keys(over).join(" and ") + ", wrong in both ways", answer);
+      }
+    },
+  },
+  {
+    name: "a media type that is not JSON is a 415",
+    ids: ["refusal.media-type-415"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const [what, headers] of types) {
+        const answer = await payInvalid(context, undefined, { body: JSON.stringify(disbursement(context)), headers });
+        status(context, "refusal.media-type-415", 415, what, answer);
+        const other = await startInvalidCheckout(context, undefined, { body: JSON.stringify(checkout()), headers });
+        status(context, "refusal.media-type-415", 415, `${what} (checkout)`, other);
+      }
+    },
+  },
+  {
+    name: "a path that does not exist is a 404",
+    ids: ["refusal.unknown-path-404"],
+    effect: "none",
+    async run(context) {
+      for (const path of paths) {
+        for (const key of ["own", "none"] as const) {
+          const answer = await context.target.send({ method: "GET", path, key });
+          status(context, "refusal.unknown-path-404", 404, `${path} with ${key === "own" ? "the" : "no"} key`, answer);
+        }
+      }
+    },
+  },
+  {
+    name: "a method that the path does not have is a 405",
+    ids: ["refusal.wrong-method-405"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const [method, path, allowed] of methods) {
+        const answer = await context.target.send({ method, path, effect: "must-be-rejected" });
+        const listed = String(answer.headers["allow"] ?? "")
+          .toUpperCase()
+          .split(/\s*,\s*/);
+        const ok = answer.status === 405 && listed.includes(allowed) && !listed.includes(method);
+        const actual = `${summary(answer)}, Allow: ${answer.headers["allow"] ?? "missing"}`;
+        const expected = `405 to ${method} ${path}, with Allow: ${allowed}`;
+        context.judge("refusal.wrong-method-405", ok, expected, actual, [answer]);
+      }
+    },
+  },
+  {
+    name: "of two faults the first in order is answered",
+    ids: ["refusal.order"],
+    effect: "moves-money",
+    payouts: 3,
+    amount: 3 * usualAmount,
+    async run(context) {
+      for (const { what, expected, over, more } of twoFaults) {
+        const body = more.body === undefined ? { json: disbursement(context, over) } : {};
+        const request = { method: "POST", path: "/v1/disbursements", effect: "must-be-rejected", ...body } as const;
+        status(context, "refusal.order", expected, what, await context.target.send({ ...request, ...more }));
+      }
+      const { body } = await paid(context);
+      const bad = await payInvalid(context, { ...body, phoneNumber: "12" });
+      status(context, "refusal.order", 422, "a used reference with a bad value", bad);
+      const worse = await payInvalid(context, { ...body, amount: "100" });
+      status(context, "refusal.order", 400, "a used reference with a wrong type", worse);
+    },
+  },
+  {
+    name: "the message names every field at fault",
+    ids: ["error-body.names-fields"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const { expected, over, fields } of severalFaults) {
+        const answer = await payInvalid(context, disbursement(context, over));
+        const { message } = (answer.json ?? {}) as { message?: unknown };
+        const ok = answer.status === expected && fields.every((field) => String(message).includes(field));
+        const wanted = `${expected} whose message names ${fields.join(" and ")}`;
+        context.judge("error-body.names-fields", ok, wanted, summary(answer), [answer]);
+      }
+    },
+  },
+];

@@ -1,0 +1,52 @@
+// What the sandbox can be made to do (D17, D18), for the checks that need it.
+import { Prerequisite, summary, type Context } from "../check.ts";
+import type { Answer } from "../target.ts";
+import { dataOf, paid, verified, type Disbursement } from "./requests.ts";
+
+/** A number that forces an outcome (D17). */
+export const forcing = (suffix: string) => `2250000000${suffix}`;
+
+/** Moving the time makes everything that falls due on the way happen before the answer. */
+const timeoutMs = 60_000;
+
+const control = (context: Context, path: string, json?: unknown): Promise<Answer> =>
+  context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", json, timeoutMs });
+
+/** Moves the merchant's sandbox time forward. Throws `Prerequisite` when the target does not. */
+export async function advance(context: Context, seconds: number): Promise<Answer> {
+  const answer = await control(context, "clock/advance", { seconds });
+  if (answer.status !== 200)
+    throw new Prerequisite(`200 to moving the sandbox time by ${seconds} s (D18)`, summary(answer));
+  return answer;
+}
+
+/** Ends a checkout without a browser. */
+export const finish = (context: Context, reference: string, outcome: string): Promise<Answer> =>
+  control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
+
+const patienceMs = 8000;
+
+/** Looks a disbursement up until its status is final; the sandbox time is moved where there is one. */
+export async function settled(context: Context, reference: string): Promise<{ data: Disbursement; seen: string[] }> {
+  const seen: string[] = [];
+  const end = context.now().getTime() + patienceMs;
+  for (let round = 0; ; round += 1) {
+    const { data } = await verified(context, reference);
+    if (data.status !== seen.at(-1)) seen.push(data.status);
+    if (data.status !== "pending" || context.now().getTime() > end) return { data, seen };
+    if (round === 0 && context.options.environment === "sandbox") await advance(context, 60);
+    else await context.sleep(100);
+  }
+}
+
+/** Makes a disbursement whose outcome is forced, and waits for it. */
+export async function paidAndSettled(context: Context, phoneNumber: string, over: Record<string, unknown> = {}) {
+  const made = await paid(context, { phoneNumber, ...over });
+  return { ...made, ...(await settled(context, made.reference)) };
+}
+
+/** What a list under /sandbox holds. */
+export const listed = (answer: Answer, name: string): Record<string, unknown>[] => {
+  const list = dataOf(answer)[name];
+  return Array.isArray(list) ? (list as Record<string, unknown>[]) : [];
+};

@@ -1,0 +1,171 @@
+// D3, D4, D5: what becomes of a disbursement, whose reference is whose, and how a lost answer is recovered.
+import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import type { Answer } from "../target.ts";
+import { dataOf, disbursement, paid, pay, payInvalid, usualAmount, verified, verify } from "./requests.ts";
+import { advance, forcing, paidAndSettled, settled } from "./sandbox-controls.ts";
+
+const one = { payouts: 1, amount: usualAmount };
+
+/** The part of a record that a change of status leaves alone. */
+const unchanging = (record: Record<string, unknown>) =>
+  JSON.stringify({ ...record, status: undefined, updatedAt: undefined });
+
+/** What a 409 leads to. */
+async function followLocation(context: Context, refused: Answer, id: string) {
+  const { location } = refused.headers;
+  const expected = "409 with Location: /v1/disbursements/{service reference}";
+  const path = /\/v1\/disbursements\/[^/?#]+$/.exec(location ?? "")?.[0];
+  const actual = `${summary(refused)}, Location: ${location ?? "missing"}`;
+  if (!context.judge(id, refused.status === 409 && path !== undefined, expected, actual, [refused])) return undefined;
+  return context.target.send({ method: "GET", path: path as string });
+}
+
+export const stateChecks: Check[] = [
+  {
+    name: "a final status stays",
+    ids: ["status.final-stays", "status.settles", "status.updated-at-moves"],
+    effect: "moves-money",
+    ...one,
+    async run(context) {
+      const { reference } = await paid(context);
+      const { answer: first } = await verified(context, reference);
+      const { data: final, seen } = await settled(context, reference);
+      const ended = final.status === "success" || final.status === "failed";
+      const known = seen.every((status) => ["pending", "success", "failed"].includes(status));
+      context.judge("status.settles", ended && known, "pending, then success or failed", seen.join(", then "));
+      if (context.options.environment === "sandbox") await advance(context, 3 * 86_400);
+      for (let round = 0; round < 5; round += 1) {
+        const { data } = await verified(context, reference);
+        const stays = data.status === final.status;
+        context.judge("status.final-stays", stays, `${final.status} for good`, `${data.status} on a later look`);
+        const same = JSON.stringify(data) === JSON.stringify(final);
+        context.judge(
+          "status.updated-at-moves",
+          same,
+          "the same record once the status is final",
+          same ? "the same" : "another",
+        );
+      }
+      const before = dataOf(first);
+      const moved =
+        before["status"] === final.status || Date.parse(final.updatedAt) > Date.parse(String(before["updatedAt"]));
+      const times = `${String(before["updatedAt"])}, then ${final.updatedAt}`;
+      context.judge("status.updated-at-moves", moved, "a later updatedAt after the status changed", times);
+      const kept = unchanging(before) === unchanging(final);
+      context.judge(
+        "status.updated-at-moves",
+        kept,
+        "everything else as it was",
+        kept ? "so it is" : `${unchanging(before)}, then ${unchanging(final)}`,
+      );
+    },
+  },
+  {
+    name: "a failed disbursement fails for good and keeps its reference",
+    ids: ["uniqueness.failed-counts", "status.final-stays"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["failing-recipient"],
+    async run(context) {
+      const { body, data, reference } = await paidAndSettled(context, context.options.failingRecipient ?? "");
+      if (data.status !== "failed") throw new Prerequisite("a disbursement that failed", `status ${data.status}`);
+      const again = await pay(context, body);
+      context.judge(
+        "uniqueness.failed-counts",
+        again.status === 409,
+        "409 to the reference of a failed disbursement",
+        summary(again),
+      );
+      const { data: later } = await verified(context, reference);
+      context.judge(
+        "status.final-stays",
+        later.status === "failed",
+        "failed for good",
+        `${later.status} on a later look`,
+      );
+    },
+  },
+  {
+    name: "a refused request uses no reference up",
+    ids: ["uniqueness.refused-leaves-none"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    async run(context) {
+      for (const over of [{ amount: "100" }, { phoneNumber: "12" }]) {
+        const body = disbursement(context);
+        const refused = await payInvalid(context, { ...body, ...over });
+        const answer = await pay(context, body);
+        const expected = `200 to a reference that was refused with ${refused.status} before`;
+        context.judge("uniqueness.refused-leaves-none", answer.status === 200, expected, summary(answer), [
+          refused,
+          answer,
+        ]);
+      }
+    },
+  },
+  {
+    name: "two merchants, one reference",
+    ids: ["uniqueness.per-merchant", "uniqueness.merchants-apart"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["second-key"],
+    async run(context) {
+      const { body, reference } = await paid(context);
+      const other = await pay(context, body, { key: "second" });
+      context.judge(
+        "uniqueness.per-merchant",
+        other.status === 200,
+        "200 to another merchant's use of the reference",
+        summary(other),
+      );
+      const looks = [
+        await verify(context, reference, { key: "second" }),
+        await verify(context, String(dataOf(other)["reference"])),
+      ];
+      for (const look of looks) {
+        context.judge(
+          "uniqueness.merchants-apart",
+          look.status === 404,
+          "404 for another merchant's disbursement",
+          summary(look),
+          [look],
+        );
+      }
+    },
+  },
+  {
+    name: "the way from a 409 to the record",
+    ids: ["recovery.location"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    async run(context) {
+      const { body, reference } = await paid(context);
+      const found = await followLocation(context, await pay(context, body), "recovery.location");
+      const same = found?.status === 200 && dataOf(found)["reference"] === reference;
+      if (found) context.judge("recovery.location", same, "the disbursement that exists", summary(found), [found]);
+    },
+  },
+  {
+    name: "an answer that was lost",
+    ids: ["recovery.lost-answer"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["sandbox"],
+    async run(context) {
+      const body = disbursement(context, { phoneNumber: forcing("504") });
+      const lost = await pay(context, body, { forced: true });
+      if (lost.status !== undefined)
+        throw new Prerequisite("a connection closed without an answer (D17, 504)", summary(lost));
+      const found = await followLocation(context, await pay(context, body), "recovery.lost-answer");
+      if (!found) return;
+      const { merchantsReference, amount } = dataOf(found);
+      const same = found.status === 200 && merchantsReference === body["reference"] && amount === body["amount"];
+      context.judge("recovery.lost-answer", same, "the disbursement whose answer was lost", summary(found), [found]);
+    },
+  },
+];
