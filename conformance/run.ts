@@ -1,4 +1,5 @@
 // Carries a run out: vitest executes the checks, and their reports become one tree.
+import { setFlagsFromString } from "node:v8";
 import type { Reporter, TestCase, Vitest } from "vitest/node";
 import { startVitest } from "vitest/node";
 import { checks, pending, watches } from "./checks/index.ts";
@@ -17,7 +18,7 @@ export const plannedChecks = (options: RunOptions) =>
     options,
   );
 
-const here = new URL(".", import.meta.url).pathname;
+const here = import.meta.dirname;
 const scenarios = `scenarios.run${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`;
 const longestCheckMs = 300_000;
 
@@ -50,6 +51,9 @@ function collector(progress: ReturnType<typeof createProgress>) {
  */
 export async function run(options: RunOptions, output: Output, interrupted: AbortSignal): Promise<Report> {
   const startedAt = new Date();
+  // Most of what a run allocates is short-lived; without this the process grows to twice the size.
+  setFlagsFromString("--max-semi-space-size=1");
+  setFlagsFromString("--optimize-for-size");
   const progress = createProgress(output, plannedChecks(options).length + 1);
   const { reports, errors, reporter } = collector(progress);
   const started: Promise<Vitest> = startVitest("test", [], {
@@ -59,6 +63,8 @@ export async function run(options: RunOptions, output: Output, interrupted: Abor
     include: [scenarios],
     exclude: [],
     watch: false,
+    // An installed suite may lie where nothing can be written.
+    cache: false,
     pool: "threads",
     isolate: false,
     fileParallelism: false,
