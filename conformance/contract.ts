@@ -1,5 +1,5 @@
-// The only place that knows where the contract's files lie. Sources and the published package (dist/) both find them
-// one folder up: generated/ and spec/.
+// The only place that knows where the contract's files lie. Sources and the published package, whose dist/ mirrors the
+// repository, both find them one folder up: generated/ and spec/.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import type { paths } from "../generated/openapi.ts";
@@ -40,7 +40,7 @@ export const catalogueText = () => read("spec/requirements.yaml");
 /** The suite's own version. */
 export const suiteVersion = (): string => {
   const beside = new URL("package.json", import.meta.url);
-  const text = readFileSync(existsSync(beside) ? beside : new URL("package.json", above), "utf8");
+  const text = readFileSync(existsSync(beside) ? beside : new URL("../package.json", above), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 };
 

@@ -1,7 +1,7 @@
 import type { ParseArgsOptionsConfig } from "node:util";
 
 /** What `--help` prints. */
-export const usage = `Usage: npm run certify -- --base-url URL [options]
+export const usage = `Usage: certify --base-url URL [options]
 
   --base-url URL              the target, with any path in front of /v1
   --profile core|extended     what to judge (core)

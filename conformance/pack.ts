@@ -1,0 +1,18 @@
+// Makes what is published: dist/ mirrors the repository, so that the compiled suite finds the contract where its sources
+// do. Run by npm before it packs.
+import { execFileSync } from "node:child_process";
+import { chmodSync, cpSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const here = import.meta.dirname;
+const dist = join(here, "dist");
+const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+
+rmSync(dist, { recursive: true, force: true });
+execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: here, stdio: "inherit" });
+for (const file of ["LICENSE", "spec/requirements.yaml", "generated/openapi.json", "generated/openapi.dredd.json"]) {
+  cpSync(join(here, "..", file), join(dist, file));
+}
+cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });
+chmodSync(join(dist, "conformance/certify.js"), 0o755);
