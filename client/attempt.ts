@@ -1,6 +1,7 @@
 import {
   AbortedError,
   AuthenticationError,
+  ClientError,
   ConnectionError,
   DuplicateReferenceError,
   NotFoundError,
@@ -11,10 +12,10 @@ import {
   UsageError,
   ValidationError,
 } from "./errors.ts";
-import type { ClientError, ErrorDetails } from "./errors.ts";
-import type { Fetch, Hooks, Settings } from "./options.ts";
+import type { ErrorDetails } from "./errors.ts";
+import type { Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
-import type { Reply, Transport } from "./transport.ts";
+import type { Path, Reply, Transport } from "./transport.ts";
 import type { OperationId } from "./types.ts";
 
 /** What all calls of a client share. */
@@ -38,6 +39,7 @@ export interface Data {
 /** What a call asks for, whatever the number of its tries. */
 export interface Job {
   operation: OperationId;
+  path: Path;
   /** The merchant's reference of a create, the service's of a verify. */
   reference: string | undefined;
   body?: unknown;
@@ -61,8 +63,10 @@ export interface Failure {
 
 export type Outcome = Failure | { error?: undefined; data: Data };
 
+type ErrorClass = new (message: string, details: ErrorDetails) => ClientError;
+
 // The service has looked at the request and recorded nothing, or (409) says itself what there is.
-const refusals: Record<number, new (message: string, details: ErrorDetails) => ClientError> = {
+const refusals: Record<number, ErrorClass> = {
   400: ValidationError,
   401: AuthenticationError,
   403: AuthenticationError,
@@ -80,7 +84,7 @@ const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ConnectionRefused)$/;
 export async function attempt(context: Context, job: Job, settings: Settings, count: number): Promise<Outcome> {
   const { runtime, hooks } = context;
   const { signal, timeout } = settings;
-  const info = { operation: job.operation, reference: job.reference, attempt: count };
+  const info = aboutTry(job, count);
   const started = runtime.now();
   const controller = new AbortController();
   let key = "";
@@ -94,7 +98,7 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
       controller.abort();
     };
   });
-  const abort = () => stop(new AbortedError("The signal ended the call."));
+  const abort = () => stop(new AbortedError("The signal ended it."));
   const cancel = runtime.after(timeout, () => stop(new TimeoutError(`No answer within ${timeout} ms.`)));
   const send = async () => {
     key = await context.giveKey();
@@ -122,13 +126,11 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
 
 /** The outcome of a try that ended without an answer. */
 function explain(thrown: unknown, sent: boolean): Failure {
-  if (thrown instanceof AbortedError) return { error: thrown, ambiguous: sent };
-  if (thrown instanceof TimeoutError) return { error: thrown, ambiguous: sent, retry: true };
-  if (thrown instanceof UsageError) return { error: thrown };
-  if (!sent) return { error: new UsageError("apiKey failed, or the request cannot become JSON.", { cause: thrown }) };
+  if (thrown instanceof ClientError) return { error: thrown, ambiguous: sent, retry: thrown instanceof TimeoutError };
+  if (!sent) return { error: new UsageError("apiKey failed, or the request is no JSON.", { cause: thrown }) };
   const { code, cause } = thrown as { code?: string; cause?: { code?: string } };
   return {
-    error: new ConnectionError("The service was not reached, or the connection broke.", { cause: thrown }),
+    error: new ConnectionError("No connection, or it broke.", { cause: thrown }),
     ambiguous: !notConnected.test(`${code ?? cause?.code}`),
     retry: true,
   };
@@ -141,32 +143,31 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
   const data = body?.data;
   if (ok && isData(data) && (context.acceptExamples || job.answers(data))) {
     if (!job.final || job.final.includes(data.status)) return { data };
-    return {
-      error: new TimeoutError(`The status is still ${data.status}.`, { last: data } as ErrorDetails),
-      retry: true,
-    };
+    return { error: new TimeoutError(`Still ${data.status}.`, { last: data } as ErrorDetails), retry: true };
   }
   const said = [body?.error, body?.message].filter((part) => typeof part === "string").join(": ");
   // A service could repeat the key in its text.
   const details = { status, requestId: requestId(response), serverMessage: said.replaceAll(key, "[key]") };
+  const wait = headers.get("retry-after") ?? "";
+  const retryAfter = Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.now() || 0);
+  const location = headers.get("location");
+  const fail = (Kind: ErrorClass, message: string, retry = true, ambiguous = retry): Failure => {
+    return { error: new Kind(message, details), retry, ambiguous, retryAfter, location };
+  };
   const message = `The service answered ${status}. ${details.serverMessage}`;
-  const retryAfter = delayOf(headers.get("retry-after"), context.runtime);
-  if (status === 429) return { error: new RateLimitError(message, details), retryAfter, retry: true };
-  if (status >= 500) return { error: new ServerError(message, details), retryAfter, retry: true, ambiguous: true };
+  if (status === 429) return fail(RateLimitError, message, true, false);
+  if (status >= 500) return fail(ServerError, message);
   const Refusal = refusals[status];
   // Whatever stands in between may answer too, but the shape of §7 is the service's own.
-  if (Refusal && (said || status === 401)) {
-    return {
-      error: new Refusal(message, details),
-      location: headers.get("location"),
-      retry: !!job.final && status === 404,
-    };
-  }
-  const page = `Not an answer of the service: ${status}, ${headers.get("content-type")}. Check baseUrl and proxies.`;
-  return { error: new UnexpectedAnswerError(page, details), retry: true, ambiguous: true };
+  if (Refusal && (said || status === 401)) return fail(Refusal, message, status === 404 && !!job.final, false);
+  return fail(
+    UnexpectedAnswerError,
+    `Unexpected ${status}, ${headers.get("content-type")}: check baseUrl and proxies.`,
+  );
 }
 
-function parse(text = ""): unknown {
+/** What a text is as JSON; undefined when it is none. */
+export function parse(text = ""): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -178,13 +179,12 @@ function isData(data: Data | undefined): data is Data {
   return !!data?.reference && !!data.status && Number.isSafeInteger(data.amount);
 }
 
-/** `Retry-After` in ms: seconds, or a date. */
-function delayOf(value: string | null, runtime: Runtime): number {
-  return Math.max(0, Number(value) * 1000 || Date.parse(value ?? "") - runtime.now() || 0);
-}
-
 function requestId(response: Response | undefined): string | undefined {
   return response?.headers.get("x-request-id") ?? undefined;
+}
+
+export function aboutTry({ operation, reference }: Job, count: number): RequestInfo {
+  return { operation, reference, attempt: count };
 }
 
 /** Calls a hook so that neither an error nor a rejection in it reaches the payment. */

@@ -12,9 +12,9 @@ import {
   refuse,
   scripted,
   silence,
-} from "./fakes.ts";
-import type { Step } from "./fakes.ts";
-import { ClientError, createClient, UsageError } from "./index.ts";
+} from "./testing/fakes.ts";
+import type { Step } from "./testing/fakes.ts";
+import { AbortedError, ClientError, createClient, UsageError } from "./index.ts";
 import type { ClientOptions } from "./index.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
@@ -35,7 +35,6 @@ describe("options", () => {
     ["a key beyond ASCII", { apiKey: "clé" }, /apiKey must be/],
     ["a key that is a number", { apiKey: 7 }, /apiKey must be/],
     ["a misspelt option", { baseURL: "https://pay.example" }, /no option "baseURL", only: .*baseUrl/],
-    ["a signal for all calls", { signal: new AbortController().signal }, /no option "signal"/],
     ["a fetch that is none", { fetch: "fetch" }, /fetch must be of type function/],
     ["hooks that are none", { hooks: null }, /hooks must be of type object/],
     ["a misspelt hook", { hooks: { onrequest() {} } }, /no option "onrequest", only: onRequest/],
@@ -98,6 +97,17 @@ describe("options", () => {
     ]);
     await time.run(failure(client.disbursements.verify("DSB1")));
     expect([sent.length, sent[2]!.headers.get("b")]).toEqual([3, "1"]);
+  });
+
+  test("may hold a signal that ends every call", async () => {
+    const { client, time, sent } = scripted([], { signal: AbortSignal.abort() });
+    const calls = [
+      () => client.disbursements.create(payout),
+      () => client.checkouts.verify("x"),
+      () => client.checkouts.waitFor("x"),
+    ];
+    for (const call of calls) expect(await time.run(failure(call()))).toBeInstanceOf(AbortedError);
+    expect(sent).toEqual([]);
   });
 
   test("of one call are checked as well", async () => {

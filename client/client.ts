@@ -97,7 +97,7 @@ export interface DisbursementClient {
  */
 export function createClient(options: ClientOptions): DisbursementClient {
   if (typeof window === "object" && typeof document === "object") {
-    console.warn("This page shows the API key to everyone who opens it. Call the service from a server.");
+    console.warn("Everyone who opens this page can read the API key.");
   }
   return buildClient(options, system);
 }
@@ -105,11 +105,12 @@ export function createClient(options: ClientOptions): DisbursementClient {
 /** createClient with time and chance of the caller's choice. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { baseUrl, settings, ...rest } = settleClient(options);
-  const context: Context = { runtime, transport: createTransport(baseUrl), ...rest };
+  const raw = createRawClient(baseUrl, rest.fetch, rest.giveKey);
+  const context: Context = { runtime, transport: createTransport(raw), ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
-    raw: createRawClient(baseUrl, rest.fetch, rest.giveKey),
+    raw,
   };
 }
 
@@ -121,15 +122,15 @@ function resource(context: Context, kind: Kind, base: Settings) {
     verify(context, kind, reference, settings(), statuses);
   return {
     create: (request: DisbursementRequest | CheckoutRequest, options?: CallOptions) =>
-      toCall(kind.create, (async () => create(context, kind, request, settle(options, base)))()),
+      toCall(`create${kind.name}`, (async () => create(context, kind, request, settle(options, base)))()),
     verify: (reference: string, options?: CallOptions) =>
       toCall(
-        kind.verify,
+        `verify${kind.name}`,
         verifyWith(reference, () => settle(options, base)),
       ),
     waitFor: (reference: string, options?: WaitOptions) =>
       toCall(
-        kind.verify,
+        `verify${kind.name}`,
         verifyWith(reference, () => settleWait(options, base), final),
       ),
   };

@@ -29,4 +29,4 @@ export type {
   WebhookEvent,
 } from "./types.ts";
 export { signWebhook, verifyWebhook } from "./webhooks.ts";
-export type { SignOptions, VerifyOptions, WebhookHeaders } from "./webhooks.ts";
+export type { RawBody, SignOptions, VerifyOptions, WebhookHeaders } from "./webhooks.ts";

@@ -4,7 +4,7 @@ import type { OperationId } from "./types.ts";
 
 /** When to try again. Every try of a create carries the same reference, so that it pays at most once. */
 export interface RetryOptions {
-  /** Requests per call, the first included; 1 never tries again. Default 5. */
+  /** Requests per call, the first included; 1 never tries again. Default 8. */
   tries?: number;
   /** Upper end of the first pause, in ms; it doubles with each try, and the pause is drawn at random below it. Default 250. */
   minDelay?: number;
@@ -60,7 +60,7 @@ export interface Hooks {
 
 /** What may differ from call to call. */
 export interface CallOptions {
-  /** Ends the call. A create that was already sent then throws OutcomeUnknownError. */
+  /** Ends the call, or all calls of a client. A create that was already sent then throws OutcomeUnknownError. */
   signal?: AbortSignal | undefined;
   /** For one try, reading the answer included, in ms. Default 15,000. */
   timeout?: number;
@@ -71,7 +71,7 @@ export interface CallOptions {
 
 export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
 
-export interface ClientOptions extends Omit<CallOptions, "signal"> {
+export interface ClientOptions extends CallOptions {
   /** Where the service is, without `/v1`; a path and slashes at its end are fine. */
   baseUrl: string | URL;
   /** The merchant's key, or a function that gives it; the function is asked before every try. */
@@ -97,7 +97,7 @@ export interface Settings {
 const defaults: Settings = {
   signal: undefined,
   timeout: 15_000,
-  retry: { tries: 5, minDelay: 250, maxDelay: 8000, totalTime: 60_000 },
+  retry: { tries: 8, minDelay: 250, maxDelay: 8000, totalTime: 60_000 },
   headers: {},
 };
 
@@ -106,9 +106,8 @@ const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxD
 const ignore = () => {};
 const noHooks: Required<Hooks> = { onRequest: ignore, onResponse: ignore, onRetry: ignore };
 
-const { signal: _, ...forEveryCall } = defaults;
 const clientDefaults = {
-  ...forEveryCall,
+  ...defaults,
   baseUrl: undefined as unknown,
   apiKey: undefined as unknown,
   // Looked up for every call: the global one may be replaced later, and must be called without an object.
@@ -152,20 +151,20 @@ function areHeaders(headers: Record<string, string>): boolean {
 export function settle(options: CallOptions | undefined, base: Settings): Settings {
   const settings = complete(options, base);
   const headers = { ...base.headers, ...settings.headers };
-  ensure(areHeaders(headers), "headers must be an object of header names and values.");
+  ensure(areHeaders(headers), "headers must be names and values of headers.");
   return { ...settings, headers, retry: complete(settings.retry, base.retry) };
 }
 
 /** A wait as a call that is tried until its time is over. */
 export function settleWait(options: WaitOptions | undefined, base: Settings): Settings {
-  const { signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
+  const { signal, timeout: totalTime, ...delays } = complete({ signal: base.signal, ...options }, waitDefaults);
   return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };
 }
 
 /** The key, fit for a header. The message must not repeat it, as the one of `fetch` would. */
 export function checkKey(key: unknown): string {
   const isPlain = typeof key === "string" && /^[\x21-\x7e]+$/.test(key);
-  ensure(isPlain, "apiKey must be, or give, a text of printable ASCII without spaces.");
+  ensure(isPlain, "apiKey must be, or give, printable ASCII without spaces.");
   return key;
 }
 
@@ -176,7 +175,7 @@ export function settleClient(options: ClientOptions) {
   const url = URL.canParse(`${baseUrl}`) ? new URL(`${baseUrl}`).href : "";
   ensure(
     /^https?:\/\/[^/@?#]+(\/[^?#]*)?$/.test(url),
-    "baseUrl must be an http or https address without user, password, query or fragment.",
+    "baseUrl must be http or https, without user, password, query or fragment.",
   );
   return {
     baseUrl: url.replace(/\/+$/, ""),

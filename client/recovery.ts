@@ -3,18 +3,18 @@ import { DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
 import { ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
 import { read, send } from "./retry.ts";
-import type { CheckoutRequest, DisbursementRequest, OperationId } from "./types.ts";
+import type { Path } from "./transport.ts";
+import type { CheckoutRequest, DisbursementRequest, KindName } from "./types.ts";
 
 /** What the client has to know of a kind of record. */
 export interface Kind {
-  create: OperationId;
-  verify: OperationId;
-  /** The merchant's reference may be left out, and the answer has a link. */
-  isCheckout?: boolean;
+  name: KindName;
+  path: Path;
 }
 
-export const disbursement: Kind = { create: "createDisbursement", verify: "verifyDisbursement" };
-export const checkout: Kind = { create: "createCheckout", verify: "verifyCheckout", isCheckout: true };
+export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements" };
+/** The merchant's reference may be left out, and the answer to a create has a link. */
+export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
 
 type Body = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
 type Stored = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
@@ -29,18 +29,18 @@ export async function create(context: Context, kind: Kind, request: Body, settin
   // Every try sends the same, whatever the caller does to its object meanwhile.
   const body = { ...request };
   const { reference, amount } = body;
+  const isCheckout = kind === checkout;
   ensure(
-    reference ? typeof reference === "string" : kind.isCheckout && reference === undefined,
+    reference ? typeof reference === "string" : isCheckout && reference === undefined,
     "reference must be a text.",
   );
   const job: Job = {
-    operation: kind.create,
+    operation: `create${kind.name}`,
+    path: kind.path,
     reference,
     body,
     answers: (data) =>
-      data.amount === amount &&
-      (!reference || data.merchantsReference === reference) &&
-      (!kind.isCheckout || "url" in data),
+      data.amount === amount && (!reference || data.merchantsReference === reference) && (!isCheckout || "url" in data),
   };
   const sent = await send(context, job, settings);
   if (!sent.error) return Object.assign(sent.data, { recovered: false });
@@ -58,11 +58,11 @@ export async function create(context: Context, kind: Kind, request: Body, settin
 }
 
 /** What decides whether a payment is the one meant: amount, currency, country and who gets it. */
-function isSame(existing: Stored, { amount, currency, country, phoneNumber }: Body): boolean {
+function isSame(existing: Stored, body: Body): boolean {
+  const fields = ["amount", "currency", "country"] as const;
+  const { phoneNumber } = body;
   return (
-    existing.amount === amount &&
-    existing.currency === currency &&
-    existing.country === country &&
+    fields.every((field) => existing[field] === body[field]) &&
     (!phoneNumber || existing.customer?.phoneNumber === phoneNumber)
   );
 }
@@ -77,23 +77,16 @@ async function follow(context: Context, kind: Kind, location: string | null | un
   }
 }
 
-function unknown(reference: string | undefined, cause: unknown): OutcomeUnknownError {
-  const advice = reference
-    ? `Call create again with the same reference, ${reference}, and content; never with another reference.`
-    : "Make another one: nobody has the link of this one.";
-  return new OutcomeUnknownError(`It is not known whether this was recorded. ${advice}`, { cause });
+function unknown(reference = "none", cause: unknown): OutcomeUnknownError {
+  const advice = `Call create again with the same reference (${reference}), never with another.`;
+  return new OutcomeUnknownError(`Whether this was recorded is not known. ${advice}`, { cause });
 }
 
 /** Looks a record up by the service's reference; with `final`, until its status is one of these. */
 export function verify(context: Context, kind: Kind, reference: string, settings: Settings, final?: readonly string[]) {
   // `..`, a slash or nothing at all would reach another path.
-  ensure(
-    typeof reference === "string" &&
-      /^[^/\\]+$/.test(reference) &&
-      !/^\.\.?$/.test(reference) &&
-      reference.isWellFormed(),
-    "reference must be what create gave as `reference`: a text, not empty, without slashes.",
-  );
+  const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference) && reference.isWellFormed();
+  ensure(isSegment, "reference must be the text that create gave as `reference`.");
   const answers = (data: Data) => data.reference === reference;
-  return read(context, { operation: kind.verify, reference, answers, final }, settings);
+  return read(context, { operation: `verify${kind.name}`, path: kind.path, reference, answers, final }, settings);
 }

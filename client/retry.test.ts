@@ -12,8 +12,8 @@ import {
   refuse,
   scripted,
   silence,
-} from "./fakes.ts";
-import type { Step } from "./fakes.ts";
+} from "./testing/fakes.ts";
+import type { Step } from "./testing/fakes.ts";
 import {
   AbortedError,
   ConnectionError,
@@ -121,8 +121,8 @@ describe("pauses", () => {
     expect(await pausesOf(failures(3), { ...retry, tries: 3, minDelay: 0 })).toEqual([0, 0]);
   });
 
-  test("are 250 ms to 2 s, four of them, unless set otherwise", async () => {
-    expect(await pausesOf(failures(5), {})).toEqual([250, 500, 1000, 2000]);
+  test("are 250 ms to 8 s, seven of them, unless set otherwise", async () => {
+    expect(await pausesOf(failures(8), {})).toEqual([250, 500, 1000, 2000, 4000, 8000, 8000]);
   });
 
   test.each([

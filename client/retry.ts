@@ -1,6 +1,5 @@
-import { attempt, notify } from "./attempt.ts";
-import type { Context, Data, Job, Outcome } from "./attempt.ts";
-import { AbortedError } from "./errors.ts";
+import { aboutTry, attempt, notify } from "./attempt.ts";
+import type { Context, Data, Failure, Job, Outcome } from "./attempt.ts";
 import type { Settings } from "./options.ts";
 import { sleep } from "./runtime.ts";
 
@@ -17,24 +16,21 @@ const lastTry = 0.05;
  */
 export async function send(context: Context, job: Job, settings: Settings): Promise<Sent> {
   const { runtime, hooks } = context;
-  const { signal, retry } = settings;
-  const { tries, minDelay, maxDelay, totalTime } = retry;
+  const { tries, minDelay, maxDelay, totalTime } = settings.retry;
   const deadline = runtime.now() + totalTime;
   let ambiguousBefore = false;
   for (let count = 1; ; count++) {
     const timeout = Math.min(settings.timeout, deadline - runtime.now());
     const outcome = await attempt(context, job, { ...settings, timeout }, count);
-    const { error } = outcome;
-    if (!error) return { ...outcome, ambiguousBefore };
-    const { retryAfter = 0 } = outcome;
+    const { error, retry, retryAfter = 0, ambiguous } = outcome as Partial<Failure>;
     const room = deadline - totalTime * lastTry - runtime.now();
-    if (!outcome.retry || count >= tries || room <= retryAfter) return { ...outcome, ambiguousBefore };
+    if (!error || !retry || count >= tries || room <= retryAfter) return { ...outcome, ambiguousBefore };
 
-    ambiguousBefore ||= !!outcome.ambiguous;
+    ambiguousBefore ||= !!ambiguous;
     const delay = Math.min(room, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (count - 1)));
-    notify(hooks.onRetry, { operation: job.operation, reference: job.reference, attempt: count, delay, error });
-    await sleep(runtime, delay, signal);
-    if (signal?.aborted) return { error: new AbortedError("The signal ended the call."), ambiguousBefore };
+    notify(hooks.onRetry, { ...aboutTry(job, count), delay, error });
+    // When the signal ends the pause, the next try finds that out before it sends anything.
+    await sleep(runtime, delay, settings.signal);
   }
 }
 

@@ -2,18 +2,18 @@
 import createFetchClient, { type Client } from "openapi-fetch";
 import type { paths } from "../generated/openapi.ts";
 import type { Fetch } from "./options.ts";
-import type { OperationId } from "./types.ts";
 
 /** openapi-fetch itself, typed by the contract. */
 export type RawClient = Client<paths>;
 
-/** What a request is about. */
+/** Where records of a kind are made and, under their reference, looked up. */
+export type Path = Extract<keyof paths, "/v1/disbursements" | "/v1/checkouts">;
+
+/** What a request is about: a create has a body, a verify the service's reference. */
 interface Message {
-  operation: OperationId;
-  /** For verify: the service's reference. */
-  reference?: string | undefined;
-  /** For create. */
+  path: Path;
   body?: unknown;
+  reference?: string | undefined;
 }
 
 /** How it is sent. */
@@ -42,42 +42,24 @@ class Carrier {
   }
 }
 
-// A redirect could lead elsewhere with the key, and turns a POST into a GET. Workers know no "error" here.
-const redirect = "manual";
-
-type Body<Path extends "/v1/disbursements" | "/v1/checkouts"> =
-  paths[Path]["post"]["requestBody"]["content"]["application/json"];
-
-export function createTransport(baseUrl: string): Transport {
-  const api = createFetchClient<paths>({ baseUrl, redirect, Request: Carrier as unknown as typeof Request });
-  return ({ operation, reference = "", body }, sending, fetch) => {
-    const send = (carrier: unknown) => fetch((carrier as Carrier).url, (carrier as Carrier).init);
-    const init = { ...sending, fetch: send, parseAs: "text" } as const;
-    const params = { path: { reference } };
-    switch (operation) {
-      case "createDisbursement":
-        return api.POST("/v1/disbursements", { ...init, body: body as Body<"/v1/disbursements"> });
-      case "verifyDisbursement":
-        return api.GET("/v1/disbursements/{reference}", { ...init, params });
-      case "createCheckout":
-        return api.POST("/v1/checkouts", { ...init, body: body as Body<"/v1/checkouts"> });
-      case "verifyCheckout":
-        return api.GET("/v1/checkouts/{reference}", { ...init, params });
-    }
-  };
-}
-
-/** The plain client, which sends the key and follows no redirect, and does nothing else. */
-export function createRawClient(baseUrl: string, fetch: Fetch, giveKey: () => string | Promise<string>): RawClient {
-  const raw = createFetchClient<paths>({
+/** openapi-fetch as it comes, but for the key it sends and the redirects it does not follow. */
+export function createRawClient(baseUrl: string, fetch: Fetch, giveKey: () => Promise<string>): RawClient {
+  return createFetchClient<paths>({
     baseUrl,
-    redirect,
-    fetch: (request) => fetch(request),
-  });
-  raw.use({
-    async onRequest({ request }) {
+    // A redirect could lead elsewhere with the key, and turns a POST into a GET. Workers know no "error" here.
+    redirect: "manual",
+    async fetch(request) {
       request.headers.set("x-api-key", await giveKey());
+      return fetch(request);
     },
   });
-  return raw;
+}
+
+export function createTransport(api: RawClient): Transport {
+  return ({ path, body, reference = "" }, sending, fetch) => {
+    const send = (carrier: unknown) => fetch((carrier as Carrier).url, (carrier as Carrier).init);
+    const init = { ...sending, Request: Carrier, fetch: send, parseAs: "text" } as const;
+    if (body) return api.POST(path, { ...init, body: body as never });
+    return api.GET(`${path}/{reference}`, { ...init, params: { path: { reference } } });
+  };
 }

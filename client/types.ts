@@ -22,8 +22,11 @@ export type CheckoutStatus = Schemas["CheckoutStatus"];
 /** What a webhook receiver gets (D11); `event` tells which. */
 export type WebhookEvent = Schemas["WebhookEvent"];
 
+/** A kind of record, as it stands in the operations' names. */
+export type KindName = "Disbursement" | "Checkout";
+
 /** The operations of the contract that this client calls, by their `operationId`. */
-export type OperationId = "createDisbursement" | "verifyDisbursement" | "createCheckout" | "verifyCheckout";
+export type OperationId = Extract<keyof operations, `${"create" | "verify"}${KindName}`>;
 
 /** Statuses other than 200 that the contract names for an operation. */
 export type ErrorStatus<Op extends OperationId> = Exclude<keyof operations[Op]["responses"], 200>;

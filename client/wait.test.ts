@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answer, failure, lost, ok, record, refuse, scripted, silence } from "./fakes.ts";
+import { answer, failure, lost, ok, record, refuse, scripted, silence } from "./testing/fakes.ts";
 import { AbortedError, AuthenticationError, NotFoundError, TimeoutError, UsageError } from "./index.ts";
 
 const pending = () => ok({ ...record, status: "pending" });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { failure } from "./fakes.ts";
+import { failure } from "./testing/fakes.ts";
 import { signWebhook, verifyWebhook, WebhookError } from "./index.ts";
 import type { WebhookEvent } from "./index.ts";
 
@@ -263,14 +263,6 @@ describe("verifyWebhook", () => {
       expect(await failure(verifyWebhook(given, signatures(sign(given)), secret))).toBeInstanceOf(WebhookError);
     },
   );
-
-  test("refuses signed bytes that are no UTF-8", async () => {
-    const bytes = Buffer.concat([Buffer.from('{"event":"x","data":{"a":"'), Buffer.from([0xff]), Buffer.from('"}}')]);
-    const { createHmac } = await import("node:crypto");
-    const hmac = createHmac("sha256", Buffer.from(secret.slice(6), "base64"));
-    const value = `v1,${hmac.update(`msg_1.${seconds}.`).update(bytes).digest("base64")}`;
-    expect(await failure(verifyWebhook(bytes, signatures(value), secret))).toMatchObject({ code: "WebhookError" });
-  });
 
   test("lets the caller set time and tolerance", async () => {
     const old = at(-3600);

@@ -1,7 +1,7 @@
 // What the tests put in place of time, chance and network.
-import { buildClient } from "./client.ts";
-import type { ClientOptions, Fetch } from "./options.ts";
-import type { Runtime } from "./runtime.ts";
+import { buildClient } from "../client.ts";
+import type { ClientOptions, Fetch } from "../options.ts";
+import type { Runtime } from "../runtime.ts";
 
 export const key = "test_key_9f8e7d6c5b4a3210";
 
