@@ -15,7 +15,7 @@ test("a report and itself have no differences, nor do runs that differ in times 
   again.observed.reverse();
   again.observed[0]!.value = { names: ["a", "b"], id: "webhook-id" };
   again.startedAt = "2027-01-01T00:00:00.000Z";
-  expect(compareReports(a, again)).toEqual({ differences: [], notes: [], compared: 4 });
+  expect(compareReports(a, again)).toEqual({ differences: [], notes: [], compared: 5 });
 });
 
 test("verdicts and observations that differ, or stand on one side alone, are named", () => {
@@ -23,15 +23,16 @@ test("verdicts and observations that differ, or stand on one side alone, are nam
     observed: [
       { requirement: "split", name: "missing amount", value: 422 },
       { requirement: "split", name: "empty body", value: null },
+      { requirement: "signing", name: "headers", value: { id: "webhook-id" } },
     ],
   });
   expect(compareReports(a, b).differences).toEqual([
     { kind: "verdict", requirement: "create.echo", a: "pass", b: "fail" },
     { kind: "verdict", requirement: "webhook.failed", a: "pass", b: undefined },
     { kind: "verdict", requirement: "new.one", a: undefined, b: "pass" },
-    { kind: "observed", requirement: "split", name: "missing amount", a: 400, b: 422 },
-    { kind: "observed", requirement: "signing", name: "headers", a: a.observed[1]!.value, b: undefined },
-    { kind: "observed", requirement: "split", name: "empty body", a: undefined, b: null },
+    { kind: "observed", requirement: "split", name: "missing amount", a: "400", b: "422" },
+    { kind: "observed", requirement: "signing", name: "headers, names", a: '["a","b"]', b: undefined },
+    { kind: "observed", requirement: "split", name: "empty body", a: undefined, b: "null" },
   ]);
 });
 
@@ -56,7 +57,7 @@ test("the text names both targets and what each does", () => {
   expect(text).toContain("  create.echo\n    A  Passed\n    B  Failed\n");
   expect(text).toContain("  webhook.failed\n    A  Passed\n    B  not in this run\n");
   expect(text).toContain("  split: missing amount\n    A  400\n    B  422\n");
-  expect(text).toContain("4 differences; 4 verdicts and observations compared.");
+  expect(text).toContain("5 differences; 5 verdicts and observations compared.");
 });
 
 test("nothing in a report is a command to the terminal", () => {

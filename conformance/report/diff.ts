@@ -1,16 +1,16 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Report } from "../results.ts";
+import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";
 
-/** What two environments do not have in common. `a` and `b` are verdicts or observed values; left out where there is none. */
+/** What two environments do not have in common. `a` and `b` are verdicts, or observed values as JSON; left out where there is none. */
 export type Difference = {
   kind: "verdict" | "observed";
   requirement: string;
-  /** What was observed; with `observed`. */
+  /** What was observed, and where in it the two differ; with `observed`. */
   name?: string;
-  a?: unknown;
-  b?: unknown;
+  a?: string;
+  b?: string;
 };
 
 export type Comparison = {
@@ -33,10 +33,14 @@ const settings: [keyof Report, string][] = [
   ["suiteVersion", "The versions of the suite differ"],
 ];
 
-function observations({ observed }: Report) {
-  return new Map(
-    observed.map((observation) => [JSON.stringify([observation.requirement, observation.name]), observation]),
+/** Every single thing observed, so that of a long observation only what differs is named. */
+function observationsIn({ observed }: Report) {
+  const leaves = observed.flatMap(({ requirement, name, value }) =>
+    leavesOf(value).map((leaf): [string, string] => {
+      return [JSON.stringify([requirement, leaf.path ? `${name}, ${leaf.path}` : name]), leaf.value];
+    }),
   );
+  return new Map(leaves);
 }
 
 function verdictsOf({ requirements }: Report) {
@@ -46,7 +50,7 @@ function verdictsOf({ requirements }: Report) {
 /** Compares what two runs found: verdicts of requirements, and what the targets do where the interface is open. */
 export function compareReports(a: Report, b: Report): Comparison {
   const judged = pairs(verdictsOf(a), verdictsOf(b));
-  const seen = pairs(observations(a), observations(b));
+  const seen = pairs(observationsIn(a), observationsIn(b));
   const notes = settings
     .filter(([key]) => a[key] !== b[key])
     .map(([key, text]) => `${text}: ${String(a[key])} and ${String(b[key])}.`);
@@ -56,10 +60,10 @@ export function compareReports(a: Report, b: Report): Comparison {
         .filter(([, one, other]) => one !== other)
         .map(([requirement, one, other]) => ({ kind: "verdict" as const, requirement, a: one, b: other })),
       ...seen
-        .filter(([, one, other]) => !one || !other || !isDeepStrictEqual(one.value, other.value))
+        .filter(([, one, other]) => one !== other)
         .map(([key, one, other]) => {
           const [requirement, name] = JSON.parse(key) as [string, string];
-          return { kind: "observed" as const, requirement, name, a: one?.value, b: other?.value };
+          return { kind: "observed" as const, requirement, name, a: one, b: other };
         }),
     ],
     notes,
@@ -67,9 +71,9 @@ export function compareReports(a: Report, b: Report): Comparison {
   };
 }
 
-function shown({ kind }: Difference, value: unknown): string {
+function shown({ kind }: Difference, value: string | undefined): string {
   if (value === undefined) return kind === "verdict" ? "not in this run" : "nothing observed";
-  return oneLine(kind === "verdict" ? verdicts[value as keyof typeof verdicts] : JSON.stringify(value));
+  return oneLine(kind === "verdict" ? verdicts[value as keyof typeof verdicts] : value);
 }
 
 function section(title: string, differences: Difference[]): string[] {

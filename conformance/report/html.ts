@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { observationsOf } from "./observed.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -67,6 +68,7 @@ export function renderHtml(report: Report): string {
     attention: report.requirements.filter(needsAttention),
     known: report.requirements.filter(({ knownFailure }) => knownFailure),
     groups: bySource(report.requirements),
+    observed: observationsOf(report),
     notJudged: notJudged(report.requirements),
     took: duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,
