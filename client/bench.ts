@@ -1,0 +1,96 @@
+// CPU per call beside openapi-fetch with a time-out signal, in turns, against a server in another process.
+// `--json` prints the numbers alone.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import createFetchClient from "openapi-fetch";
+import type { paths } from "../generated/openapi.ts";
+import { createClient } from "./index.ts";
+import { created, key, payout, record } from "./testing/fakes.ts";
+
+const calls = 2000;
+const rounds = 15;
+const width = 16;
+
+if (process.send) serve();
+else await measure();
+
+/** Answers every request at once with the same record. */
+function serve() {
+  const bodies = [created, record].map((data) => Buffer.from(JSON.stringify({ statusCode: 200, data })));
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      const body = request.method === "POST" ? bodies[0]! : bodies[1]!;
+      response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
+      response.end(body);
+    });
+  });
+  server.listen(0, "127.0.0.1", () => process.send!((server.address() as AddressInfo).port));
+}
+
+async function measure() {
+  const server = fork(new URL(import.meta.url));
+  const [port] = (await once(server, "message")) as [number];
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const { disbursements } = createClient({ baseUrl, apiKey: key });
+  const plain = createFetchClient<paths>({ baseUrl, headers: { "x-api-key": key } });
+  const path = { reference: record.reference };
+
+  const create = await compare(
+    () => disbursements.create(payout),
+    () => plain.POST("/v1/disbursements", { body: payout, signal: AbortSignal.timeout(15_000) }),
+  );
+  const verify = await compare(
+    () => disbursements.verify(record.reference),
+    () => plain.GET("/v1/disbursements/{reference}", { params: { path }, signal: AbortSignal.timeout(15_000) }),
+  );
+  server.kill();
+  print({ create, verify });
+}
+
+interface Comparison {
+  /** CPU of this process for one call, in µs: median of the rounds. */
+  client: number;
+  openapiFetch: number;
+  ratio: number;
+}
+
+async function compare(client: () => Promise<unknown>, other: () => Promise<unknown>): Promise<Comparison> {
+  const costs = { client: [] as number[], other: [] as number[] };
+  for (let round = 0; round <= rounds; round++) {
+    const first = round % 2 ? client : other;
+    const second = round % 2 ? other : client;
+    const [a, b] = [await cpuOf(first), await cpuOf(second)];
+    // The first round warms up.
+    if (round === 0) continue;
+    costs.client.push(round % 2 ? a : b);
+    costs.other.push(round % 2 ? b : a);
+  }
+  const ratios = costs.client.map((cost, i) => cost / costs.other[i]!);
+  return { client: median(costs.client), openapiFetch: median(costs.other), ratio: median(ratios) };
+}
+
+/** µs of CPU for one call, of so many made `width` at a time. */
+async function cpuOf(call: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  let left = calls;
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      while (left-- > 0) await call();
+    }),
+  );
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / calls;
+}
+
+function median(numbers: number[]): number {
+  return Math.round(numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]! * 100) / 100;
+}
+
+function print(results: Record<string, Comparison>) {
+  if (process.argv.includes("--json")) return console.log(JSON.stringify(results));
+  for (const [name, { client, openapiFetch, ratio }] of Object.entries(results)) {
+    console.log(`${name}: ${client} µs CPU per call, openapi-fetch with a time-out ${openapiFetch} µs: ${ratio} times`);
+  }
+}
