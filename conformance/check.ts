@@ -22,8 +22,8 @@ export type Context = {
   judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly Answer[]): boolean;
   /** Records what the target does where it is free. `value` has to be equal in two runs when the behaviour is. */
   observe(id: string, name: string, value: unknown): void;
-  /** Says that the target cannot be made to do what the requirement needs. */
-  notApplicable(id: string, why: string): void;
+  /** Says that the target cannot be made to do what the requirement needs, or that the effects do not allow it. */
+  notApplicable(id: string, why: string, code?: "target" | "effects"): void;
   /** Says that the requirement could not be looked at this time, through no fault of the suite. */
   couldNotRun(id: string, why: string): void;
   /** A merchant's reference that nobody has used. */

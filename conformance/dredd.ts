@@ -73,12 +73,11 @@ function change(transaction: Transaction, prepared: Prepared) {
 export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Prepare): Promise<Judged[]> {
   const judged: Judged[] = [];
   const emitter = new EventEmitter();
-  let current: { transaction: Transaction; template: string; prepared: Prepared } | undefined;
+  let current: { method: string; template: string; status: number; prepared: Prepared } | undefined;
   const record = (ok: boolean, message: string) => {
     if (!current) return;
-    const { transaction, template } = current;
-    const status = Number(transaction.expected.statusCode);
-    judged.push({ method: transaction.request.method, template, status, ok, message, answer: forwarder.answers.pop() });
+    const { prepared: _, ...documented } = current;
+    judged.push({ ...documented, ok, message, answer: forwarder.answers.pop() });
   };
   emitter.on("test pass", () => record(true, "as documented"));
   emitter.on("test fail", (test: { message: string }) => record(false, test.message.trim()));
@@ -99,9 +98,11 @@ export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Pr
       const template = transaction.origin.resourceName;
       try {
         if (forwarder.thrown) return next();
-        const prepared = await prepare(transaction.request.method, template, Number(transaction.expected.statusCode));
+        const { method } = transaction.request;
+        const status = Number(transaction.expected.statusCode);
+        const prepared = await prepare(method, template, status);
         change(transaction, prepared);
-        current = { transaction, template, prepared };
+        current = { method, template, status, prepared };
         forwarder.passing = prepared.passing;
       } catch (error) {
         forwarder.thrown ??= error;

@@ -1,7 +1,7 @@
 // Carries a run out: vitest executes the checks, and their reports become one tree.
 import { setFlagsFromString } from "node:v8";
-import type { Reporter, TestCase, Vitest } from "vitest/node";
-import { startVitest } from "vitest/node";
+import type { Reporter, TestCase } from "vitest/node";
+import { createVitest } from "vitest/node";
 import { checks, pending, watches } from "./checks/index.ts";
 import type { CheckReport } from "./outcome.ts";
 import type { RunOptions } from "./options.ts";
@@ -45,6 +45,46 @@ function collector(progress: ReturnType<typeof createProgress>) {
   return { reports, errors, reporter };
 }
 
+/** Vitest ends the process by itself on a signal; here a signal has to leave time for the report. */
+function withoutListenersOf<T>(start: () => Promise<T>): Promise<T> {
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  const own = signals.map((signal) => process.listeners(signal));
+  return start().finally(() => {
+    for (const [index, signal] of signals.entries()) {
+      for (const listener of process.listeners(signal)) {
+        if (!own[index]?.includes(listener)) process.off(signal, listener);
+      }
+    }
+  });
+}
+
+/** Lets vitest run the checks in one worker. */
+async function execute(options: RunOptions, reporter: Reporter) {
+  const vitest = await withoutListenersOf(() =>
+    createVitest("test", {
+      config: false,
+      root: here,
+      dir: here,
+      include: [scenarios],
+      exclude: [],
+      watch: false,
+      // An installed suite may lie where nothing can be written.
+      cache: false,
+      pool: "threads",
+      isolate: false,
+      fileParallelism: false,
+      maxWorkers: 1,
+      // Packages that Dredd stands on use what Node has deprecated.
+      execArgv: ["--no-warnings"],
+      testTimeout: longestCheckMs,
+      reporters: [reporter],
+      provide: { run: options },
+    }),
+  );
+  await vitest.start();
+  await vitest.close();
+}
+
 /**
  * Carries a run out and reports it, whatever happens on the way.
  * @param interrupted ends the run early when it aborts; what there is by then is reported
@@ -56,26 +96,7 @@ export async function run(options: RunOptions, output: Output, interrupted: Abor
   setFlagsFromString("--optimize-for-size");
   const progress = createProgress(output, plannedChecks(options).length + 1);
   const { reports, errors, reporter } = collector(progress);
-  const started: Promise<Vitest> = startVitest("test", [], {
-    config: false,
-    root: here,
-    dir: here,
-    include: [scenarios],
-    exclude: [],
-    watch: false,
-    // An installed suite may lie where nothing can be written.
-    cache: false,
-    pool: "threads",
-    isolate: false,
-    fileParallelism: false,
-    maxWorkers: 1,
-    // Packages that Dredd stands on use what Node has deprecated.
-    execArgv: ["--no-warnings"],
-    testTimeout: longestCheckMs,
-    reporters: [reporter],
-    provide: { run: options },
-  });
-  const ended = started.then((vitest) => vitest.close());
+  const ended = execute(options, reporter);
   const stopped = new Promise<void>((resolve) => {
     interrupted.addEventListener("abort", () => resolve(), { once: true });
   });

@@ -1,6 +1,7 @@
 // One run's shared state, and how one check is carried out in it.
 import { BudgetExceeded } from "./budget.ts";
 import type { Check, Context, Need, Watch } from "./check.ts";
+import { permits } from "./ledger.ts";
 import { conclude, type CheckReport, type Finding } from "./outcome.ts";
 import type { RunOptions } from "./options.ts";
 import type { Receiver } from "./receiver.ts";
@@ -66,7 +67,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         return ok;
       },
       observe: (requirement, name, value) => void observed.push({ requirement, name, value }),
-      notApplicable: (id, text) => void (notApplicable[id] = { code: "target", text }),
+      notApplicable: (id, text, code = "target") => void (notApplicable[id] = { code, text }),
       couldNotRun: (id, why) => void (notRun[id] = why),
       fresh: () => `certify-${options.runId}-${(references += 1)}`,
       now: deps.now,
@@ -133,7 +134,10 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       effect: "none",
       offline: true,
       async run(context) {
-        for (const [watch, seen] of met) report(context, watch, seen);
+        for (const [watch, seen] of met) {
+          const effect = selected.get(watch.id)?.effect ?? "none";
+          report(context, watch, seen, permits(options.effects, effect));
+        }
       },
     };
   }
@@ -141,9 +145,13 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   return { runCheck, watchAll };
 }
 
-function report(context: Context, watch: Watch, seen: { answers: number; faulty: Map<Answer, string[]> }) {
+type Seen = { answers: number; faulty: Map<Answer, string[]> };
+
+function report(context: Context, watch: Watch, seen: Seen, permitted: boolean) {
   if (seen.answers === 0) {
+    const { effects } = context.options;
     if (watch.rare) context.notApplicable(watch.id, watch.rare);
+    else if (!permitted) context.notApplicable(watch.id, `it needs more than --effects ${effects}`, "effects");
     else context.couldNotRun(watch.id, "no answer of this kind was met");
     return;
   }

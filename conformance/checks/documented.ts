@@ -129,7 +129,7 @@ const forDisbursements: Documented[] = [
   {
     ...aDisbursement,
     status: 200,
-    id: "verify.found",
+    id: "verify.record-shape",
     ...core,
     ...paying,
     make: async (c) => ({ parameter: (await paid(c)).reference }),

@@ -1,0 +1,192 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Report } from "./results.ts";
+import { startSoundTarget } from "./sound-target.ts";
+
+const key = "test-key-4b1d9c72e05f";
+const recipient = "2257038102473";
+const started: { stop(): Promise<unknown> }[] = [];
+let folder = "";
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "certify-"));
+});
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((one) => one.stop()));
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function target(settings: Partial<Parameters<typeof startSoundTarget>[0]> = {}) {
+  const sound = await startSoundTarget({ key, ...settings });
+  started.push(sound);
+  return sound;
+}
+
+type Outcome = { code: number | null; output: string; report?: Report };
+
+/** Runs the command line. `onOutput` may act while it runs. */
+function certify(args: string[], env: Record<string, string> = { API_KEY: key }, onOutput?: (text: string) => void) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "certify.ts"), ...args, "--report", folder], {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+      onOutput?.(output);
+    });
+  }
+  const ended = new Promise<Outcome>((resolve) => {
+    child.on("close", async (code) => {
+      const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
+      resolve({ code, output, ...(text === undefined ? {} : { report: JSON.parse(text) as Report }) });
+    });
+  });
+  return { child, ended };
+}
+
+const verdictsOf = (report: Report | undefined, verdict: string) =>
+  report?.requirements.filter((requirement) => requirement.verdict === verdict).map(({ id }) => id);
+
+const creating = ({ method, path, key: given }: { method: string; path: string; key: string | undefined }) =>
+  method !== "GET" && given === key && path.startsWith("/v1/");
+
+describe("a run that cannot be", () => {
+  test("a target that is not there is exit 2, without a report", async () => {
+    const gone = await target();
+    await gone.stop();
+    const { code, output, report } = await certify(["--base-url", gone.url]).ended;
+    expect([code, report]).toEqual([2, undefined]);
+    expect(output).toContain("cannot be reached");
+  });
+
+  test("a wrong key is exit 2", async () => {
+    const { url } = await target();
+    const { code, output } = await certify(["--base-url", url], { API_KEY: "another-key" }).ended;
+    expect(code).toBe(2);
+    expect(output).toContain("refuses the key with 401");
+    expect(output).not.toContain("another-key");
+  });
+
+  test("a target that closes every connection is exit 2", async () => {
+    const { url } = await target({ alter: () => undefined });
+    const { code, output } = await certify(["--base-url", url]).ended;
+    expect(code).toBe(2);
+    expect(output).toContain("closed without an answer");
+  });
+
+  test("a selection that the effects leave empty is exit 2", async () => {
+    const { url } = await target();
+    const { code, output } = await certify(["--base-url", url, "--effects", "none", "--only", "create.accepted"]).ended;
+    expect(code).toBe(2);
+    expect(output).toContain("Nothing is selected");
+  });
+});
+
+describe("what a run does to money", () => {
+  test("a target that is no sandbox gets no request that could create anything", async () => {
+    const { url, seen } = await target();
+    const { code, report } = await certify(["--base-url", url]).ended;
+    expect([report?.effects, report?.verdict, code]).toEqual(["none", "passed-partially", 0]);
+    expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
+  });
+
+  test("--effects reject stops at the first request that ought to have been refused", async () => {
+    const data = { reference: "r", merchantsReference: "m", amount: 100, fee: 0, status: "success" };
+    const { url, seen } = await target({
+      alter: (reply, request) =>
+        request.method === "POST" && request.key === undefined
+          ? { status: 200, body: { statusCode: 200, data } }
+          : reply,
+    });
+    const { code, report, output } = await certify(["--base-url", url, "--effects", "reject"]).ended;
+    expect(code).toBe(1);
+    expect(verdictsOf(report, "fail")).toEqual(["auth.create-needs-key"]);
+    expect(seen.filter((request) => request.method === "POST")).toHaveLength(1);
+    expect(report?.created).toMatchObject([{ kind: "disbursement", unintended: true }]);
+    expect(report?.budget.payouts).toBe(1);
+    expect(output).toContain("although it had to be refused");
+  });
+
+  test("--max-payouts 3 makes three", async () => {
+    const { url } = await target();
+    const { code, report } = await certify(["--base-url", url, "--effects", "money", "--max-payouts", "3"]).ended;
+    expect(code).toBe(2);
+    expect(report?.created.filter((record) => record.kind === "disbursement")).toHaveLength(3);
+    expect(verdictsOf(report, "could-not-run")).toContain("create.duplicate-race");
+  });
+
+  test("every payout that was made is listed", async () => {
+    const { url, seen } = await target();
+    const { report } = await certify(["--base-url", url, "--effects", "money", "--only", "create.reference-echoed"])
+      .ended;
+    const paid = seen.filter(creating).map(({ body }) => (JSON.parse(body) as { reference: string }).reference);
+    expect(report?.created.map((record) => record.merchantsReference)).toEqual(paid);
+    expect(paid).not.toEqual([]);
+  });
+});
+
+describe("verdicts", () => {
+  test("a sound target that differs wherever the interface is silent passes, behind a path prefix", async () => {
+    const { url } = await target({ prefix: "/api/payments" });
+    const { code, report, output } = await certify(["--base-url", `${url}/`, "--effects", "money"]).ended;
+    expect(verdictsOf(report, "fail")).toEqual([]);
+    expect(report?.errors).toEqual([]);
+    expect([code, output]).toEqual([0, expect.stringContaining("verify.agrees-with-create")]);
+  });
+
+  test("one fault fails what it breaks, and says what was required, what came and how to repeat it", async () => {
+    const { url } = await target({
+      alter(reply, { method, path }) {
+        if (method !== "GET" || !path.startsWith("/v1/disbursements/") || reply.status !== 200) return reply;
+        const body = reply.body as { data: Record<string, unknown> };
+        return { ...reply, body: { ...body, data: { ...body.data, createdAt: "2026-01-01 10:00" } } };
+      },
+    });
+    const { code, report, output } = await certify(["--base-url", url, "--effects", "money"]).ended;
+    expect(code).toBe(1);
+    expect(verdictsOf(report, "fail")).toEqual(["verify.record-shape", "verify.timestamps"]);
+    expect(output).toMatch(/verify\.timestamps {2}§2\.3[^]*expected[^]*2026-01-01 10:00[^]*curl -i -X/);
+  });
+
+  test("a target that stops halfway is said to have stopped, and does not pass", async () => {
+    const sound = await target();
+    const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
+      if (output.includes("create without")) void sound.stop();
+    });
+    const { code, report, output } = await ended;
+    expect(code === 1 || code === 2).toBe(true);
+    expect(report?.verdict === "error" || report?.verdict === "failed").toBe(true);
+    expect(output).toContain("cannot be reached");
+  });
+
+  test("Ctrl-C writes what there is, and is exit 2", async () => {
+    const { url } = await target();
+    const { child, ended } = certify(["--base-url", url, "--effects", "money"], undefined, (output) => {
+      if (output.includes("create without") && !child.killed) child.kill("SIGINT");
+    });
+    const { code, report } = await ended;
+    expect(code).toBe(2);
+    expect(report?.verdict).toBe("error");
+    expect(report?.errors).toContain("The run was interrupted.");
+    expect(verdictsOf(report, "pass")).toContain("auth.verify-needs-key");
+  });
+});
+
+test("no file and no line shows a key, a secret or a phone number", async () => {
+  const { url } = await target({
+    alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),
+  });
+  const secrets = { API_KEY: key, API_KEY_2: "second-key-77aa0c1b", WEBHOOK_SECRET: "whsec_c2VjcmV0LXNlY3JldA==" };
+  const header = "Authorization: Basic dXNlcjpwYXNz";
+  const { output, code } = await certify(["--base-url", url, "--effects", "money", "--header", header], secrets).ended;
+  expect(code).toBe(0);
+  const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
+  expect(files.length).toBeGreaterThan(0);
+  for (const secret of [...Object.values(secrets), "dXNlcjpwYXNz", recipient]) {
+    for (const text of [...files, output]) expect(text).not.toContain(secret);
+  }
+});

@@ -1,0 +1,135 @@
+// For tests: a small service that keeps the interface and, wherever that is silent, does otherwise than the reference
+// server. It must be certified for `core`; with a fault put into it, it must not.
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export type Reply = { status: number; body?: unknown; headers?: Record<string, string>; raw?: string };
+export type Seen = { method: string; path: string; key: string | undefined; body: string };
+
+type Settings = {
+  key: string;
+  /** In front of /v1. */
+  prefix?: string;
+  /** What /healthz answers; 404 when left out. */
+  environment?: "sandbox" | "live";
+  /** Replaces an answer, or drops it with `undefined`; `count` is the request's number. */
+  alter?: (reply: Reply, seen: Seen, count: number) => Reply | undefined;
+};
+
+const rules: Record<string, (value: unknown) => boolean> = {
+  reference: (value) => typeof value === "string",
+  amount: (value) => Number.isInteger(value) && Number(value) >= 1,
+  phoneNumber: (value) => typeof value === "string" && /^[0-9]{10,15}$/.test(value) && !value.includes("\n"),
+  country: (value) => typeof value === "string" && /^[A-Z]{2}$/.test(value),
+  currency: (value) => typeof value === "string" && /^[A-Z]{3}$/.test(value),
+};
+
+const refuse = (status: number, error: string): Reply => ({ status, body: { statusCode: status, error } });
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function createService() {
+  const records = new Map<string, Record<string, unknown>>();
+  const used = new Set<unknown>();
+
+  function pay(given: Record<string, unknown>): Reply {
+    const address = given["webhookURL"] ?? "https://none.example";
+    const sound = Object.entries(rules).every(([field, rule]) => rule(given[field]));
+    if (!sound || typeof address !== "string" || !URL.canParse(address)) return refuse(400, "That cannot be paid.");
+    if (used.has(given["reference"])) return refuse(409, "Paid before.");
+    used.add(given["reference"]);
+    const reference = randomUUID();
+    const now = new Date().toISOString();
+    const { reference: merchantsReference, phoneNumber, ...rest } = given;
+    const common = { reference, merchantsReference, amount: given["amount"], fee: 0, status: "success" };
+    const customer = { id: "c", name: "Somebody", phoneNumber };
+    const about = { id: reference, userId: "u", merchant: { name: "M", city: "Abidjan" }, customer };
+    records.set(reference, {
+      webhookURL: null,
+      ...rest,
+      ...about,
+      ...common,
+      createdAt: now,
+      updatedAt: now,
+      extra: true,
+    });
+    return { status: 200, body: { statusCode: 200, data: { ...common, extra: true } } };
+  }
+
+  return (method: string, path: string, body: string): Reply => {
+    const reference = /^\/v1\/disbursements\/([^/]+)$/.exec(path)?.[1];
+    if (method === "GET" && reference !== undefined) {
+      const record = records.get(decodeURIComponent(reference));
+      return record ? { status: 200, body: { statusCode: 200, data: record } } : refuse(404, "Not here.");
+    }
+    if (method !== "POST" || !["/v1/disbursements", "/v1/checkouts"].includes(path))
+      return refuse(404, "No such place.");
+    const given = parsed(body);
+    if (!given) return refuse(400, "That is no JSON object.");
+    if (path === "/v1/disbursements") return pay(given);
+    const missing = ["amount", "currency", "country"].filter((field) => given[field] === undefined);
+    if (missing.length > 0 || typeof given["amount"] !== "number") return { status: 400, body: { why: missing } };
+    const token = randomUUID();
+    return { status: 201, body: { session: token, links: { pay: `${String(given["origin"])}/pay/${token}` } } };
+  };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const bytes = Buffer.concat(chunks);
+  // Bytes that are no UTF-8 are no JSON.
+  return Buffer.from(bytes.toString("utf8")).equals(bytes) ? bytes.toString("utf8") : "";
+}
+
+function send(response: ServerResponse, reply: Reply | undefined) {
+  if (!reply) return void response.destroy();
+  const text = reply.raw ?? (reply.body === undefined ? "" : JSON.stringify(reply.body));
+  response.writeHead(reply.status, { "content-type": "application/json", ...reply.headers }).end(text);
+}
+
+/** Starts the service on a free port. */
+export async function startSoundTarget({ key, prefix = "", environment, alter = (reply) => reply }: Settings) {
+  const service = createService();
+  const seen: Seen[] = [];
+  let origin = "";
+  const answer = (method: string, path: string, given: string | undefined, body: string): Reply => {
+    if (path.startsWith("/pay/"))
+      return { status: 200, raw: "<p>Pay here</p>", headers: { "content-type": "text/html" } };
+    if (path === "/healthz")
+      return environment ? { status: 200, body: { environment } } : refuse(404, "No such place.");
+    if (given !== key) return refuse(401, "Who are you?");
+    return service(
+      method,
+      path,
+      path === "/v1/checkouts" ? body.replace("{", `{"origin":"${origin}${prefix}",`) : body,
+    );
+  };
+  const server = createServer(async (request, response) => {
+    const { method = "" } = request;
+    const path = (request.url ?? "").replace(prefix, "");
+    const body = await textOf(request);
+    const given = request.headers["x-api-key"] as string | undefined;
+    seen.push({ method, path, key: given, body });
+    send(response, alter(answer(method, path, given, body), seen.at(-1) as Seen, seen.length));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: origin + prefix,
+    /** Every request so far. */
+    seen,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
