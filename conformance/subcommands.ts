@@ -14,7 +14,7 @@ import { effects } from "./report/words.ts";
 /** What a command came to; its text belongs on stdout, with exit code 2 (bad input) on stderr. */
 export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
 
-export const usage = {
+const usage = {
   keygen: "certify keygen FILE: writes a private key to FILE (mode 0600) and its public key to FILE.pub",
   verify: "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json]",
   diff: "certify diff A/report.json B/report.json",

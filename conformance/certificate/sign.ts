@@ -29,7 +29,7 @@ export type Certificate = {
 };
 
 /** Why a report gets no certificate: everything that keeps it from being a full pass of its profile. Empty for one that is. */
-export function obstacles(report: Report): string[] {
+function obstacles(report: Report): string[] {
   const found: string[] = [];
   if (report.verdict !== "certified") found.push(`the verdict is ${report.verdict}, not certified`);
   if (report.only) found.push("only some requirements were selected (--only)");

@@ -4,7 +4,7 @@ import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";
 
 /** What two environments do not have in common. `a` and `b` are verdicts, or observed values as JSON; left out where there is none. */
-export type Difference = {
+type Difference = {
   kind: "verdict" | "observed";
   requirement: string;
   /** What was observed, and where in it the two differ; with `observed`. */
