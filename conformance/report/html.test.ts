@@ -1,3 +1,4 @@
+import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "../../scripts/browser.ts";
@@ -160,6 +161,24 @@ test("a script that got in all the same would not run", async () => {
   const injected = renderHtml(varied()).replace("</main>", `<script>document.title = "owned"</script></main>`);
   await page.setContent(injected);
   expect(await page.title()).toBe("Failed: https://sandbox.example, conformance report");
+});
+
+test.each(["light", "dark"] as const)("axe finds nothing that keeps people out, in %s colours", async (colorScheme) => {
+  const known = requirement("known", "warn", { knownFailure: { reason: "Repaired in 4.2", expires: "2026-12-31" } });
+  const report = madeUp([...varied().requirements, known, requirement("split", "observed")], {
+    errors: ["unreachable"],
+    baselineProblems: ["a: it fails no longer."],
+    observed: [{ requirement: "split", name: "missing amount", value: { text: 400 } }],
+    created: [{ kind: "disbursement", at: "2026-11-20T10:00:01.000Z", reference: "DSB1", unintended: true }],
+  });
+  const { page } = await opened(report);
+  await page.emulateMedia({ colorScheme });
+  await page.getByRole("button", { name: "Unfold all" }).click();
+  await page.evaluate(axe.source);
+  const run = () => (globalThis as unknown as { axe: typeof axe }).axe.run();
+  const { violations, passes } = await page.evaluate(run);
+  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  expect(passes.map(({ id }) => id)).toContain("color-contrast");
 });
 
 test("it fits a narrow screen, and prints in light colours without controls", async () => {
