@@ -175,8 +175,7 @@ test.each(["light", "dark"] as const)("axe finds nothing that keeps people out, 
   await page.emulateMedia({ colorScheme });
   await page.getByRole("button", { name: "Unfold all" }).click();
   await page.evaluate(axe.source);
-  const run = () => (globalThis as unknown as { axe: typeof axe }).axe.run();
-  const { violations, passes } = await page.evaluate(run);
+  const { violations, passes } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
   expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   expect(passes.map(({ id }) => id)).toContain("color-contrast");
 });
