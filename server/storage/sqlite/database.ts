@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../errors.ts";
@@ -8,16 +8,14 @@ export const MEMORY = ":memory:";
 
 /** Opens a database so that what is committed survives a loss of power. */
 export function openDatabase(path: string): DatabaseSync {
-  return explained(path, () => {
-    if (path !== MEMORY) mkdirSync(dirname(resolve(path)), { recursive: true });
-    const db = new DatabaseSync(path);
-    // Beside a server the keys command writes too: wait for each other rather than fail.
-    db.exec("PRAGMA busy_timeout = 5000");
-    db.exec("PRAGMA journal_mode = WAL");
-    db.exec("PRAGMA synchronous = FULL");
-    db.exec("PRAGMA foreign_keys = ON");
-    return db;
-  });
+  if (path !== MEMORY) mkdirSync(dirname(resolve(path)), { recursive: true });
+  const db = new DatabaseSync(path);
+  // Beside a server the keys command writes too: wait for each other rather than fail.
+  db.exec("PRAGMA busy_timeout = 5000");
+  db.exec("PRAGMA journal_mode = WAL");
+  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA foreign_keys = ON");
+  return db;
 }
 
 /**
@@ -26,21 +24,21 @@ export function openDatabase(path: string): DatabaseSync {
  */
 export function lockDatabase(path: string): () => void {
   if (path === MEMORY) return () => {};
-  return explained(path, () => {
-    mkdirSync(dirname(resolve(path)), { recursive: true });
-    const lock = new DatabaseSync(`${path}.lock`);
-    try {
-      lock.exec("BEGIN EXCLUSIVE");
-    } catch (error) {
-      lock.close();
-      if (!isBusy(error)) throw error;
-      throw new StorageError(
-        `Another server is using ${path}. Stop it, or give this one a file of its own in DATABASE_URL.`,
-        { cause: error },
-      );
-    }
-    return () => lock.close();
-  });
+  mkdirSync(dirname(resolve(path)), { recursive: true });
+  // However the file is called, it has one lock.
+  const file = existsSync(path) ? realpathSync(path) : path;
+  const lock = new DatabaseSync(`${file}.lock`);
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new StorageError(
+      `Another server is using ${path}. Stop it, or give this one a file of its own in DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+  return () => lock.close();
 }
 
 function isBusy(error: unknown): boolean {
@@ -48,7 +46,8 @@ function isBusy(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === SQLITE_BUSY;
 }
 
-function explained<T>(path: string, work: () => T): T {
+/** @throws StorageError for whatever went wrong while opening a database, with what to do about it */
+export function explained<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {

@@ -43,11 +43,11 @@ export function deliveryQueue({ db, write }: Context): DeliveryQueue {
   }
 
   let lastHost = "";
+  const after = (host: string) => nextHost.get(host)?.host as string | undefined;
 
   /** All hosts with something to come, beginning behind the one served last: none waits for ever for its turn. */
   function* hosts(): Generator<string> {
     const begin = lastHost;
-    const after = (host: string) => nextHost.get(host)?.host as string | undefined;
     for (let host = after(begin); host !== undefined; host = after(host)) yield host;
     for (let host = after(""); host !== undefined && host <= begin; host = after(host)) yield host;
   }

@@ -1,6 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { checkouts } from "./checkouts.ts";
-import { lockDatabase, openDatabase } from "./database.ts";
+import { explained, lockDatabase, openDatabase } from "./database.ts";
 import { deliveryLog } from "./delivery-log.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
@@ -16,6 +16,10 @@ import { createWriter } from "./writer.ts";
  * @throws StorageError when the file is in use by another server, newer than this code, or cannot be opened
  */
 export function openSqlite(path: string, options: { server: boolean }): Storage {
+  return explained(path, () => open(path, options));
+}
+
+function open(path: string, options: { server: boolean }): Storage {
   const unlock = options.server ? lockDatabase(path) : () => {};
   try {
     const db = openDatabase(path);

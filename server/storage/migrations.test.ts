@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { missingMigrations, readMigrations } from "./migrations.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "migrations-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function withFiles(...names: string[]): URL {
+  for (const name of names) writeFileSync(join(folder, name), `-- ${name}`);
+  return pathToFileURL(`${folder}/`);
+}
+
+test("files are read in the order of their numbers; what is no SQL is left alone", () => {
+  expect(readMigrations(withFiles("002-next.sql", "001-first.sql", "README.md"))).toEqual([
+    { version: 1, name: "001-first.sql", sql: "-- 001-first.sql" },
+    { version: 2, name: "002-next.sql", sql: "-- 002-next.sql" },
+  ]);
+});
+
+test.each([[["001-a.sql", "003-c.sql"]], [["001-a.sql", "001-b.sql"]], [["002-b.sql"]], [["a.sql"]]])(
+  "a gap, a repeat or a name without a number is refused: %j",
+  (names) => {
+    expect(() => readMigrations(withFiles(...names))).toThrow(/is out of order/);
+  },
+);
+
+test("only what a schema lacks is applied", () => {
+  const all = readMigrations(withFiles("001-a.sql", "002-b.sql"));
+  expect(missingMigrations(all, 0)).toEqual(all);
+  expect(missingMigrations(all, 1)).toEqual([all[1]]);
+  expect(missingMigrations(all, 2)).toEqual([]);
+  expect(() => missingMigrations(all, 3)).toThrow(/schema version 3; this server knows versions up to 2/);
+});

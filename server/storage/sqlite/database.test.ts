@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { StorageError } from "../errors.ts";
+import { addMerchant } from "../suite/fixtures.ts";
+import { openSqlite } from "./index.ts";
+
+const server = { server: true };
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "sqlite-"));
+  path = join(folder, "server.db");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function inFile<T>(work: (db: DatabaseSync) => T): T {
+  const db = new DatabaseSync(path);
+  try {
+    return work(db);
+  } finally {
+    db.close();
+  }
+}
+
+const dump = () =>
+  inFile((db) => ({
+    version: db.prepare("PRAGMA user_version").get()!.user_version,
+    tables: db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all(),
+  }));
+
+describe("one server for a file", () => {
+  const IN_USE =
+    /^Another server is using .+server\.db\. Stop it, or give this one a file of its own in DATABASE_URL\.$/;
+
+  test("a second one is refused, and gets the file once the first has let go", async () => {
+    const first = openSqlite(path, server);
+    expect(() => openSqlite(path, server)).toThrow(StorageError);
+    expect(() => openSqlite(path, server)).toThrow(IN_USE);
+    expect(() => openSqlite(join(folder, "..", folder.split("/").at(-1)!, "server.db"), server)).toThrow(IN_USE);
+    await first.close();
+    await openSqlite(path, server).close();
+  });
+
+  test("a link to the file is the same file", async () => {
+    const first = openSqlite(path, server);
+    const link = join(folder, "link.db");
+    symlinkSync(path, link);
+    expect(() => openSqlite(link, server)).toThrow(/Another server is using/);
+    await first.close();
+  });
+
+  test("what only works beside a server opens the same file, and both see what the other writes", async () => {
+    const first = openSqlite(path, server);
+    const beside = openSqlite(path, { server: false });
+    const merchant = await addMerchant(beside);
+    expect(await first.findMerchant(merchant.id)).toEqual(merchant);
+    expect(await beside.setRevoked("nothing", 0)).toBe(false);
+    await beside.close();
+    expect(() => openSqlite(path, server)).toThrow(IN_USE);
+    await first.close();
+  });
+
+  test("a server that was killed leaves no lock behind", async () => {
+    const script = `
+      import { openSqlite } from ${JSON.stringify(new URL("index.ts", import.meta.url).href)};
+      globalThis.storage = openSqlite(process.argv[1], { server: true });
+      console.log("open");
+      setInterval(() => {}, 1_000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", script, path]);
+    await once(child.stdout, "data");
+    expect(() => openSqlite(path, server)).toThrow(IN_USE);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await openSqlite(path, server).close();
+  });
+
+  test("databases in memory are each their own", async () => {
+    const both = [openSqlite(":memory:", server), openSqlite(":memory:", server)] as const;
+    const { id } = await addMerchant(both[0]);
+    expect(await both[1].findMerchant(id)).toBeUndefined();
+    await Promise.all(both.map((storage) => storage.close()));
+    expect(existsSync(":memory:.lock")).toBe(false);
+  });
+});
+
+describe("schema", () => {
+  test("a new file gets the whole schema, and a second start changes nothing", async () => {
+    await openSqlite(path, server).close();
+    const fresh = dump();
+    expect(fresh.version).toBe(1);
+    expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
+    await openSqlite(path, server).close();
+    expect(dump()).toEqual(fresh);
+  });
+
+  test("writes survive a loss of power: WAL, and every commit is flushed", async () => {
+    const storage = openSqlite(path, server);
+    expect(inFile((db) => db.prepare("PRAGMA journal_mode").get())).toEqual({ journal_mode: "wal" });
+    await storage.close();
+  });
+
+  test("a schema of a newer server is refused and left as it is", async () => {
+    await openSqlite(path, server).close();
+    inFile((db) => db.exec("PRAGMA user_version = 99"));
+    expect(() => openSqlite(path, server)).toThrow(
+      /^The database has schema version 99; this server knows versions up to 1\. Start the newer server/,
+    );
+    expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
+    // The lock was given back.
+    inFile((db) => db.exec("PRAGMA user_version = 1"));
+    await openSqlite(path, server).close();
+  });
+});
+
+describe("a path that cannot be used is refused with a word on what to do", () => {
+  const garbage = "this is no database, and long enough to be looked at. ".repeat(100);
+  test.each<[string, () => string]>([
+    ["a file that is no database", () => (writeFileSync(path, garbage), path)],
+    ["a folder", () => (mkdirSync(path), path)],
+    ["a path through a file", () => (writeFileSync(path, ""), join(path, "server.db"))],
+    ["a file system that takes no files", () => "/proc/server.db"],
+    ["a folder that cannot be made", () => "/dev/null/data/server.db"],
+    ["the database of another program", () => (inFile((db) => db.exec("CREATE TABLE merchants (a)")), path)],
+    [
+      "a database whose pages are damaged",
+      () => {
+        inFile((db) => db.exec("CREATE TABLE other (a); INSERT INTO other VALUES (zeroblob(100000))"));
+        writeFileSync(path, garbage, { flag: "r+" });
+        return path;
+      },
+    ],
+  ])("%s", async (_, make) => {
+    const unusable = make();
+    for (const options of [server, { server: false }]) {
+      expect(() => openSqlite(unusable, options)).toThrow(StorageError);
+      expect(() => openSqlite(unusable, options)).toThrow(/^Cannot open the database .+: .+\. Check DATABASE_URL\.$/s);
+    }
+  });
+
+  test("an empty file is a new database", async () => {
+    writeFileSync(path, "");
+    await openSqlite(path, server).close();
+    expect(dump().version).toBe(1);
+  });
+});

@@ -1,0 +1,83 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createWriter } from "./writer.ts";
+
+let db: DatabaseSync;
+/** What reached the database and what was answered, in order. */
+let steps: string[];
+beforeEach(() => {
+  db = new DatabaseSync(":memory:");
+  db.exec("CREATE TABLE rows (value TEXT UNIQUE) STRICT");
+  steps = [];
+  const exec = db.exec.bind(db);
+  vi.spyOn(db, "exec").mockImplementation((sql) => {
+    steps.push(sql);
+    exec(sql);
+  });
+});
+afterEach(() => db.close());
+
+const insert = (value: string) => () => {
+  steps.push(value);
+  return db.prepare("INSERT INTO rows VALUES (?) RETURNING value").get(value)!.value;
+};
+const stored = () =>
+  db
+    .prepare("SELECT value FROM rows ORDER BY value")
+    .all()
+    .map(({ value }) => value);
+
+test("what arrives in one turn shares one commit, and nothing is answered before it", async () => {
+  const { write } = createWriter(db);
+  const values = ["a", "b", "c"];
+  const answered = values.map(async (value) => steps.push(`answered ${await write(insert(value))}`));
+  expect(steps).toEqual([]);
+  await Promise.all(answered);
+  expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "c", "COMMIT", "answered a", "answered b", "answered c"]);
+});
+
+test("what arrives in the next turn has the next commit", async () => {
+  const { write } = createWriter(db);
+  await write(insert("a"));
+  await write(insert("b"));
+  expect(steps.filter((step) => step === "COMMIT")).toHaveLength(2);
+});
+
+test("one that throws fails alone; the others of its batch happen once", async () => {
+  const { write } = createWriter(db);
+  const results = await Promise.allSettled([
+    write(insert("a")),
+    write(insert("b")),
+    write(() => {
+      insert("half done")();
+      throw new Error("no");
+    }),
+    write(insert("a")),
+    write(insert("c")),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "rejected", "fulfilled"]);
+  expect(stored()).toEqual(["a", "b", "c"]);
+});
+
+test("when a commit fails nobody is told that it happened", async () => {
+  const { write } = createWriter(db);
+  const exec = vi.mocked(db.exec).getMockImplementation()!;
+  vi.mocked(db.exec).mockImplementation((sql) => {
+    if (sql === "COMMIT") throw new Error("disk full");
+    exec(sql);
+  });
+  const results = await Promise.allSettled([write(insert("a")), write(insert("b"))]);
+  expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(stored()).toEqual([]);
+
+  vi.mocked(db.exec).mockImplementation(exec);
+  await expect(write(insert("c"))).resolves.toBe("c");
+});
+
+test("a flush does at once what waits", async () => {
+  const { write, flush } = createWriter(db);
+  const answer = write(insert("a"));
+  flush();
+  expect(stored()).toEqual(["a"]);
+  await expect(answer).resolves.toBe("a");
+});
