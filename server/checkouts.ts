@@ -1,7 +1,8 @@
 import type { components } from "../generated/openapi.ts";
 import type { Deps } from "./deps.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, ConnectionDropped } from "./errors.ts";
 import { feeFor } from "./fees.ts";
+import { HOLD_MS, outcomeFor, REFUSED_TRIES } from "./outcomes.ts";
 import type { Checkout, Merchant } from "./storage/storage.ts";
 
 type Request = components["schemas"]["CheckoutRequest"];
@@ -47,6 +48,68 @@ export async function verifyCheckout(deps: Deps, merchant: Merchant, reference: 
   const record = await deps.storage.findCheckout(merchant.id, reference);
   if (!record) throw new ApiError("not-found", "You have no checkout with this reference.");
   return record;
+}
+
+/** A checkout and whose it is, as the page of it needs both. */
+export interface OpenCheckout {
+  checkout: Checkout;
+  merchant: Merchant;
+}
+
+/** The checkout behind a public reference (D19), up to date: an expiry or a settlement that is due has happened. */
+export async function openCheckout(deps: Deps, reference: string): Promise<OpenCheckout | undefined> {
+  // PostgreSQL takes no text with a NUL in it.
+  if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
+  const opened = await deps.storage.findPublicCheckout(reference);
+  if (!opened?.checkout.due) return opened;
+  const { checkout, merchant } = opened;
+  if (checkout.due!.at > deps.clock.now() + merchant.clockOffset) return opened;
+  await deps.timeline.settle(merchant.id);
+  deps.wake();
+  return deps.storage.findPublicCheckout(reference);
+}
+
+/** Pending, and no number was given yet. */
+export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
+
+/**
+ * Takes the payer's number, once: when the checkout was paid or ended before, nothing happens. Resolves when the
+ * payment is committed, and where it ends at once (D17) its outcome too.
+ * @param phoneNumber 10 to 15 digits
+ * @throws ApiError what D17 forces, with nothing recorded
+ * @throws ConnectionDropped when the payer never hears (D17, 504)
+ */
+export async function payCheckout(deps: Deps, opened: OpenCheckout, phoneNumber: string): Promise<void> {
+  const { checkout, merchant } = opened;
+  if (!isPayable(checkout)) return;
+  const { config, clock, ids, storage } = deps;
+  const outcome = outcomeFor(phoneNumber, config.sandbox);
+  if (outcome.refuse) await refuse(deps, opened, outcome.refuse);
+
+  const now = clock.now() + merchant.clockOffset;
+  const { status, at } = outcome;
+  // Without a status nothing is due, expiry included: D9 cancels what is unpaid, D17 keeps this payment pending for ever.
+  const due = status && { at: at === "once" ? now : now + config.settleDelayMs, status };
+  const paid = await storage.payCheckout(checkout.reference, { id: ids.record(now), phoneNumber }, due, now);
+  if (!paid) return;
+  if (at === "once") await openCheckout(deps, checkout.reference);
+
+  if (outcome.answer === "dropped") throw new ConnectionDropped();
+  if (outcome.answer === "held") await clock.sleep(HOLD_MS, deps.stopping);
+}
+
+/** The payer gives up. Once there is a number the payment is under way, and this changes nothing. */
+export async function cancelCheckout(deps: Deps, { checkout, merchant }: OpenCheckout): Promise<void> {
+  const now = deps.clock.now() + merchant.clockOffset;
+  if (await deps.storage.cancelCheckout(checkout.reference, now)) deps.wake();
+}
+
+/** As for a payout (D17); tries are counted by the service's reference, which no payout of the merchant's has. */
+async function refuse({ storage }: Deps, opened: OpenCheckout, when: "always" | "at-first"): Promise<void> {
+  const { merchant, checkout } = opened;
+  if (when === "always") throw new ApiError("internal", "This phone number makes the sandbox fail.");
+  const tries = await storage.countTry(merchant.id, checkout.reference);
+  if (tries <= REFUSED_TRIES) throw new ApiError("unavailable", "Nothing was recorded.", { "Retry-After": "1" });
 }
 
 /** Where the customer pays. Built from PUBLIC_URL, never from a request's Host. */
