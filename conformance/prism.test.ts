@@ -1,0 +1,66 @@
+// A mock that keeps no state answers every request as the document says, and must not pass.
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Report } from "./results.ts";
+
+/** What cannot be true of a service that remembers nothing. */
+const stateful = [
+  "auth.create-refuses-wrong-key",
+  "create.amount-echoed",
+  "create.reference-echoed",
+  "create.service-reference-unique",
+  "create.service-reference-verifies",
+  "create.duplicate-refused",
+  "create.duplicate-race",
+  "verify.agrees-with-create",
+  "verify.webhook-address",
+  "verify.unknown-404",
+  "checkout.reference",
+];
+
+let mock: ChildProcess;
+let folder = "";
+let url = "";
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "certify-prism-"));
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  const prism = createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
+  const document = join(import.meta.dirname, "../generated/openapi.json");
+  mock = spawn(process.execPath, [prism, "mock", document, "--host", "127.0.0.1", "--port", String(port)]);
+  await new Promise<void>((resolve, reject) => {
+    mock.stdout?.on("data", (chunk: Buffer) => chunk.toString().includes("listening") && resolve());
+    mock.on("close", () => reject(new Error("the mock did not start")));
+  });
+});
+afterAll(async () => {
+  mock.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("against a mock, every requirement that needs state fails by its name", { timeout: 60_000 }, async () => {
+  const args = [join(import.meta.dirname, "certify.ts"), "--base-url", url, "--effects", "money", "--report", folder];
+  const env = { PATH: process.env["PATH"] ?? "", API_KEY: "mock-key-0123456789" };
+  // The mock leaves requests unanswered whose body is no JSON.
+  const run = spawn(process.execPath, [...args, "--timeout", "1000"], { stdio: "ignore", env });
+  const code = await new Promise((resolve) => run.on("close", resolve));
+  const report = JSON.parse(await readFile(join(folder, "report.json"), "utf8")) as Report;
+  const failed = report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
+  expect([code, report.verdict]).toEqual([1, "failed"]);
+  expect(failed).toEqual(expect.arrayContaining(stateful));
+  expect(report.errors).toEqual([]);
+});

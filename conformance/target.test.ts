@@ -1,0 +1,225 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BudgetExceeded, createBudget } from "./budget.ts";
+import { createHttpClient } from "./http.ts";
+import { EffectNotAllowed, RunStopped } from "./ledger.ts";
+import { createRedactor } from "./redact.ts";
+import { createTarget, type TargetOptions } from "./target.ts";
+
+type Reply = { status: number; body?: string; headers?: Record<string, string> };
+
+const http = createHttpClient();
+let seen: { method?: string; url?: string; headers: IncomingMessage["headers"]; body: string }[] = [];
+let replies: Reply[] = [];
+let server: ReturnType<typeof createServer>;
+let waits: number[] = [];
+let clock = 0;
+
+const usual: Reply = { status: 200, body: '{"statusCode":200,"data":{"reference":"S1","merchantsReference":"M1"}}' };
+
+async function answer(request: IncomingMessage, response: ServerResponse) {
+  let body = "";
+  for await (const chunk of request) body += String(chunk);
+  seen.push({ method: request.method, url: request.url, headers: request.headers, body });
+  const { status, body: text = "", headers = {} } = replies.shift() ?? usual;
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(text);
+}
+
+beforeEach(async () => {
+  [seen, replies, waits, clock] = [[], [], [], 0];
+  server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+function target(over: Partial<TargetOptions> = {}, maxPayouts = 3, maxTotal = 1000) {
+  const options = {
+    baseUrl: `${origin()}/pay`,
+    effects: "money",
+    key: "the-key-1",
+    headers: {},
+    timeoutMs: 5000,
+  } as const;
+  return createTarget(
+    { ...options, ...over },
+    {
+      http,
+      budget: createBudget(maxPayouts, maxTotal),
+      redact: createRedactor(["the-key-1", "s3cret"], ["2257038102473"]),
+      now: () => new Date(clock),
+      sleep: async (ms) => {
+        waits.push(ms);
+        clock += ms;
+      },
+    },
+  );
+}
+
+const payout = { method: "POST", path: "/v1/disbursements", effect: "moves-money" } as const;
+const rejected = { ...payout, effect: "must-be-rejected" } as const;
+const body = (amount: number) => ({ reference: "M1", amount, currency: "XOF", phoneNumber: "2257038102473" });
+const refusal: Reply = { status: 422, body: '{"statusCode":422,"error":"no"}' };
+
+describe("sending", () => {
+  test("keeps the path prefix and the path as given, and sends the key and the extra headers", async () => {
+    await target({ headers: { "x-team": "a" } }).send({ method: "GET", path: "/v1/disbursements/../a%2Fb?x=1" });
+    expect(seen[0]).toMatchObject({ method: "GET", url: "/pay/v1/disbursements/../a%2Fb?x=1" });
+    expect(seen[0]?.headers).toMatchObject({ "x-api-key": "the-key-1", "x-team": "a" });
+  });
+
+  test.each([
+    ["none", undefined],
+    ["second", "the-key-2"],
+    [{ value: "other" }, "other"],
+  ] as const)("sends the key it is told to: %j", async (key, expected) => {
+    await target({ secondKey: "the-key-2" }).send({ method: "GET", path: "/v1/x", key });
+    expect(seen[0]?.headers["x-api-key"]).toBe(expected);
+  });
+
+  test("follows no redirect", async () => {
+    replies = [{ status: 302, headers: { location: "/elsewhere" } }];
+    const { status } = await target().send({ method: "GET", path: "/v1/x" });
+    expect([status, seen.length]).toEqual([302, 1]);
+  });
+
+  test("waits as long as a 429 asks for", async () => {
+    replies = [{ status: 429, headers: { "retry-after": "7" } }, { status: 429 }, usual];
+    const { status } = await target().send({ method: "GET", path: "/v1/x" });
+    expect([status, waits]).toEqual([200, [7000, 1000]]);
+  });
+
+  test("gives a 429 back that asks for more than two minutes", async () => {
+    replies = [{ status: 429, headers: { "retry-after": "3600" } }];
+    const { status } = await target().send({ method: "GET", path: "/v1/x" });
+    expect([status, waits]).toEqual([429, []]);
+  });
+
+  test("keeps to the rate", async () => {
+    const slow = target({ rate: 4 });
+    for (let count = 0; count < 3; count += 1) await slow.send({ method: "GET", path: "/v1/x" });
+    expect(waits).toEqual([250, 250]);
+  });
+
+  test("an answer that does not come in time is an answer without a status", async () => {
+    server.removeAllListeners("request");
+    const { status, exchange } = await target({ timeoutMs: 50 }).send({ method: "GET", path: "/v1/x" });
+    expect([status, exchange.failure]).toEqual([undefined, "no whole answer within 50 ms"]);
+  });
+
+  test("a target that is gone stops the run", async () => {
+    const gone = target();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await expect(gone.send({ method: "GET", path: "/v1/x" })).rejects.toThrow(RunStopped);
+    await expect(gone.send({ method: "GET", path: "/v1/x" })).rejects.toThrow(RunStopped);
+  });
+});
+
+describe("money", () => {
+  test.each([
+    ["none", rejected],
+    ["none", payout],
+    ["none", { method: "OPTIONS", path: "/v1/disbursements", effect: "must-be-rejected" }],
+    ["reject", payout],
+  ] as const)("--effects %s does not send %j", async (effects, request) => {
+    await expect(target({ effects }).send({ ...request, json: body(1) })).rejects.toThrow(EffectNotAllowed);
+    expect(seen).toEqual([]);
+  });
+
+  test("a request that creates has to say so", async () => {
+    await expect(target().send({ method: "POST", path: "/v1/checkouts", json: {} })).rejects.toThrow(
+      "declare its effect",
+    );
+    expect(seen).toEqual([]);
+  });
+
+  test("the number and the sum of payouts are kept", async () => {
+    const one = target({}, 2, 1000);
+    await one.send({ ...payout, json: body(600) });
+    await expect(one.send({ ...payout, json: body(500) })).rejects.toThrow(BudgetExceeded);
+    await one.send({ ...payout, json: body(400) });
+    await expect(one.send({ ...payout, json: body(0) })).rejects.toThrow(BudgetExceeded);
+    expect(seen).toHaveLength(2);
+  });
+
+  test("payouts that are sent at once keep the budget as well", async () => {
+    const one = target({}, 2);
+    const sent = await Promise.allSettled([1, 2, 3, 4].map((amount) => one.send({ ...payout, json: body(amount) })));
+    expect(sent.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    expect(seen).toHaveLength(2);
+  });
+
+  test("a refused payout costs nothing, one without a clear answer does", async () => {
+    const one = target();
+    replies = [refusal, { status: 500 }];
+    await one.send({ ...payout, json: body(100) });
+    expect([one.budget.payouts, one.budget.total]).toEqual([0, 0]);
+    await one.send({ ...payout, json: body(100) });
+    expect([one.budget.payouts, one.budget.total]).toEqual([1, 100]);
+  });
+
+  test("what ought to have been refused counts, and stops a run that may not pay", async () => {
+    const one = target({ effects: "reject" });
+    await one.send({ ...rejected, json: body(70) });
+    expect([one.budget.payouts, one.budget.total]).toEqual([1, 70]);
+    expect(one.ledger.created).toEqual([
+      {
+        kind: "disbursement",
+        at: expect.any(String),
+        amount: 70,
+        currency: "XOF",
+        reference: "S1",
+        merchantsReference: "M1",
+        unintended: true,
+      },
+    ]);
+    await expect(one.send({ method: "GET", path: "/v1/x" })).rejects.toThrow("had to be refused");
+  });
+
+  test("once the budget is used up, not even requests to be refused are sent", async () => {
+    await expect(target({}, 0).send({ ...rejected, json: body(1) })).rejects.toThrow(BudgetExceeded);
+    expect(seen).toEqual([]);
+  });
+});
+
+describe("links", () => {
+  test("are opened without the key, and without the extra headers on another host", async () => {
+    const one = target({ headers: { "x-team": "a" } });
+    await one.open(`${origin()}/checkouts/1?x=2`);
+    await one.open(`${origin().replace("127.0.0.1", "localhost")}/checkouts/1`).catch(() => undefined);
+    expect(seen[0]).toMatchObject({ url: "/checkouts/1?x=2" });
+    expect(seen[0]?.headers).toMatchObject({ "x-team": "a" });
+    for (const { headers } of seen) expect(headers["x-api-key"]).toBeUndefined();
+    for (const { headers } of seen.slice(1)) expect(headers["x-team"]).toBeUndefined();
+  });
+});
+
+describe("the record of an exchange", () => {
+  test("shows no key, no secret, no extra header and no phone number", async () => {
+    replies = [
+      { ...usual, body: '{"key":"the-key-1","phoneNumber":"2250707070707"}', headers: { "x-echo": "the-key-1" } },
+    ];
+    const one = target({ headers: { "x-token": "very-private" } });
+    await one.send({ ...payout, json: { ...body(1), note: "s3cret" } });
+    const [exchange] = one.takeExchanges();
+    const text = JSON.stringify(exchange);
+    for (const hidden of ["the-key-1", "s3cret", "very-private", "2257038102473", "2250707070707"]) {
+      expect(text).not.toContain(hidden);
+    }
+    expect(exchange?.requestBody).toContain('"phoneNumber":"**********473"');
+    expect(exchange?.curl).toContain('-H "x-api-key: $API_KEY"');
+    expect(exchange?.curl).toContain(`"phoneNumber":"'"$RECIPIENT"'"`);
+  });
+
+  test("shows bytes that are no text so that they can be sent again", async () => {
+    const one = target();
+    await one.send({ ...rejected, body: Buffer.from([0x7b, 0xff, 0x27]) });
+    expect(one.takeExchanges()[0]?.curl).toContain(String.raw`--data-binary $'{\xff\x27'`);
+  });
+});
