@@ -15,7 +15,7 @@ export function createApp(deps: Deps): Express {
   const contract = createContract({
     handlers: createHandlers(deps),
     authenticate: (key) => authenticate(deps.storage, key),
-    limit: limiter(deps.config.rateLimit),
+    limits: deps.config.rateLimit === undefined ? [] : [limiter(deps.config.rateLimit)],
     sandbox: deps.config.sandbox,
   });
 
@@ -55,8 +55,7 @@ function health({ config, storage, log }: Deps, prove: () => Promise<void>): Rou
 }
 
 /** Off by default; when on, so many requests per second and merchant (D15). */
-function limiter(perSecond: number | undefined): express.RequestHandler {
-  if (perSecond === undefined) return (_req, _res, next) => next();
+function limiter(perSecond: number): express.RequestHandler {
   return rateLimit({
     windowMs: 1_000,
     limit: perSecond,

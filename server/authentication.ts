@@ -1,10 +1,10 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { ApiError } from "./errors.ts";
 import type { Merchant, Storage } from "./storage/storage.ts";
 
 /** Keys are kept as this hash alone; being random, they need no slow one. */
 export function hashKey(key: string): Uint8Array {
-  return createHash("sha256").update(key).digest();
+  return hash("sha256", key, "buffer");
 }
 
 /**
@@ -13,8 +13,8 @@ export function hashKey(key: string): Uint8Array {
  */
 export async function authenticate(storage: Storage, key: string | undefined): Promise<Merchant> {
   if (key === undefined || key === "") throw new ApiError("unauthorized", "Send your API key in the x-api-key header.");
-  const hash = hashKey(key);
-  const found = await storage.findMerchantByKey(hash);
-  if (!found || !timingSafeEqual(hash, found.hash)) throw new ApiError("unauthorized", "This API key is not valid.");
+  const digest = hashKey(key);
+  const found = await storage.findMerchantByKey(digest);
+  if (!found || !timingSafeEqual(digest, found.hash)) throw new ApiError("unauthorized", "This API key is not valid.");
   return found.merchant;
 }

@@ -33,8 +33,8 @@ interface Options {
   handlers: Handlers;
   /** Whose request it is, from its key; runs before the body is read. */
   authenticate(key: string | undefined): Promise<Merchant>;
-  /** Runs once the merchant is known (in `res.locals.merchant`). */
-  limit: RequestHandler;
+  /** Run once the merchant is known (in `res.locals.merchant`). */
+  limits: RequestHandler[];
   /** Whether the paths under /sandbox exist (D18). */
   sandbox: boolean;
 }
@@ -49,7 +49,7 @@ export interface Contract {
 }
 
 /** Express routes for every path of the spec, each request checked against it before its handler runs. */
-export function createContract({ handlers, authenticate, limit, sandbox }: Options): Contract {
+export function createContract({ handlers, authenticate, limits, sandbox }: Options): Contract {
   const validators = new Map<string, Validator>();
   const router = express.Router({ caseSensitive: true, strict: true });
   const identify: RequestHandler = async (req, res, next) => {
@@ -69,7 +69,13 @@ export function createContract({ handlers, authenticate, limit, sandbox }: Optio
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
       const body = operation.requestBody ? [jsonBody] : [];
-      route[method](identify, limit, ...body, validator.check, answer(handlers, operation.operationId as OperationId));
+      route[method](
+        identify,
+        ...limits,
+        ...body,
+        validator.check,
+        answer(handlers, operation.operationId as OperationId),
+      );
     }
     route.all(({ method }) => {
       throw new ApiError("method-not-allowed", `${method} is not for this path; see Allow.`, {

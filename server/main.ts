@@ -13,7 +13,9 @@ import type { Storage } from "./storage/storage.ts";
 import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
-  const log = pino({ level: config.logLevel });
+  // Lines are gathered for up to a tenth of a second: one write for each would cost as much as the request.
+  const output = pino.destination({ sync: false, minLength: 4_096, periodicFlush: 100 });
+  const log = pino({ level: config.logLevel }, output);
   const storage = await openStorage(config.database, { server: true });
   const service = createService({
     config,
@@ -31,11 +33,11 @@ async function start(config: Config): Promise<void> {
   const usual = defaultPublicUrl(config.host, config.port);
   if (config.publicUrl === usual) config.publicUrl = defaultPublicUrl(config.host, listener.port);
   process.stdout.write(banner({ config, newKey, color: process.stdout.isTTY && config.color }));
-  stopOnSignal(service, listener, storage);
+  stopOnSignal(service, listener, storage, () => output.flushSync());
 }
 
 /** The first signal finishes what is in flight; a second one ends the process at once. */
-function stopOnSignal(service: Service, listener: Listener, storage: Storage): void {
+function stopOnSignal(service: Service, listener: Listener, storage: Storage, flushLog: () => void): void {
   let stopping = false;
   const stop = async () => {
     if (stopping) process.exit(1);
@@ -44,6 +46,7 @@ function stopOnSignal(service: Service, listener: Listener, storage: Storage): v
     await listener.close();
     await service.stop();
     await storage.close();
+    flushLog();
     process.exit(0);
   };
   process.on("SIGINT", stop);

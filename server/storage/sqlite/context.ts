@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Events } from "./events.ts";
+import type { KeyCache } from "./key-cache.ts";
 import type { Write } from "./writer.ts";
 
 /** What each part of the SQLite storage works with. */
@@ -7,6 +8,7 @@ export interface Context {
   db: DatabaseSync;
   write: Write;
   events: Events;
+  keys: KeyCache;
 }
 
 export type Row = Record<string, SQLOutputValue>;

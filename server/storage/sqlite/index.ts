@@ -5,6 +5,7 @@ import { deliveryLog } from "./delivery-log.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { events } from "./events.ts";
+import { createKeyCache } from "./key-cache.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
 import { timeline } from "./timeline.ts";
@@ -28,7 +29,8 @@ function open(path: string, options: { server: boolean }): Storage {
     if (options.server) db.exec("UPDATE events SET claimed_until = NULL WHERE claimed_until IS NOT NULL");
 
     const { write, flush } = createWriter(db);
-    const context = { db, write, events: events(db) };
+    const keys = createKeyCache(db);
+    const context = { db, write, events: events(db), keys };
     return {
       ...merchants(context),
       ...disbursements(context),
@@ -41,6 +43,7 @@ function open(path: string, options: { server: boolean }): Storage {
       },
       async close() {
         flush();
+        keys.close();
         db.close();
         unlock();
       },

@@ -1,7 +1,7 @@
 import type { ApiKey, Merchant, Merchants, WebhookSecrets } from "../storage.ts";
 import { optional, type Context, type Row } from "./context.ts";
 
-export function merchants({ db, write }: Context): Merchants {
+export function merchants({ db, write, keys }: Context): Merchants {
   const insertMerchant = db.prepare(
     "INSERT INTO merchants (id, name, created_at, clock_offset, webhook_secret) VALUES (?, ?, ?, ?, ?)",
   );
@@ -38,10 +38,19 @@ export function merchants({ db, write }: Context): Merchants {
       const row = selectKey.get(hash);
       return row && toKey(row);
     },
-    setRevoked: (keyId, revokedAt) => write(() => updateRevoked.run(revokedAt ?? null, keyId).changes === 1),
+    setRevoked: (keyId, revokedAt) =>
+      write(() => {
+        keys.clear();
+        return updateRevoked.run(revokedAt ?? null, keyId).changes === 1;
+      }),
     async findMerchantByKey(hash) {
+      const known = keys.get(hash);
+      if (known) return known;
       const row = selectOwner.get(hash);
-      return row && { merchant: toMerchant(row), hash: row.hash as Uint8Array };
+      if (!row) return undefined;
+      const found = { merchant: toMerchant(row), hash: row.hash as Uint8Array };
+      keys.put(found.hash, found.merchant);
+      return found;
     },
     async findMerchant(id) {
       const row = selectMerchant.get(id);

@@ -7,7 +7,7 @@ const kinds = [
   { kind: "checkout", table: "checkouts", toRecord: toCheckout },
 ] as const;
 
-export function timeline({ db, write, events }: Context): Timeline {
+export function timeline({ db, write, events, keys }: Context): Timeline {
   // Merchants first, so that each one's due records are one stretch of an index.
   const due = kinds.map(({ kind, table, toRecord }) => ({
     kind,
@@ -60,11 +60,15 @@ export function timeline({ db, write, events }: Context): Timeline {
       return row && { at: row.at as number, claimed: row.claimed === 1 };
     },
     async setClockOffset(merchantId, clockOffset) {
-      await write(() => setOffset.run(clockOffset, merchantId));
+      await write(() => {
+        keys.clear();
+        setOffset.run(clockOffset, merchantId);
+      });
     },
     async reset(merchantId) {
       await write(() => {
         for (const statement of forgotten) statement.run(merchantId);
+        keys.clear();
         zeroOffset.run(merchantId);
       });
     },
