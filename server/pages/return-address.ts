@@ -11,7 +11,7 @@ export function returnAddress(redirectURL: string, { reference, merchantsReferen
   const kept = address.search
     .slice(1)
     .split("&")
-    .filter((parameter) => parameter !== "" && !(nameOf(parameter) in own));
+    .filter((parameter) => parameter !== "" && !Object.hasOwn(own, nameOf(parameter)));
   const added = Object.entries(own).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   address.search = [...kept, ...added].join("&");
   return address.href;
