@@ -13,6 +13,7 @@ import {
   ValidationError,
 } from "./errors.ts";
 import type { ErrorDetails } from "./errors.ts";
+import { ignore } from "./options.ts";
 import type { Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Reply, Transport } from "./transport.ts";
@@ -118,16 +119,20 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
   );
   cancel();
   signal?.removeEventListener("abort", abort);
-  const { error } = outcome;
-  const duration = runtime.now() - started;
-  notify(hooks.onResponse, { ...info, duration, status: response?.status, requestId: requestId(response), error });
+  notify(hooks.onResponse, {
+    ...info,
+    duration: runtime.now() - started,
+    status: response?.status,
+    requestId: requestId(response),
+    error: outcome.error,
+  });
   return outcome;
 }
 
 /** The outcome of a try that ended without an answer. */
 function explain(thrown: unknown, sent: boolean): Failure {
   if (thrown instanceof ClientError) return { error: thrown, ambiguous: sent, retry: thrown instanceof TimeoutError };
-  if (!sent) return { error: new UsageError("apiKey failed, or the request is no JSON.", { cause: thrown }) };
+  if (!sent) return { error: new UsageError("apiKey failed, or the request cannot be written.", { cause: thrown }) };
   const { code, cause } = thrown as { code?: string; cause?: { code?: string } };
   return {
     error: new ConnectionError("No connection, or it broke.", { cause: thrown }),
@@ -145,7 +150,7 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
     if (!job.final || job.final.includes(data.status)) return { data };
     return { error: new TimeoutError(`Still ${data.status}.`, { last: data } as ErrorDetails), retry: true };
   }
-  const said = [body?.error, body?.message].filter((part) => typeof part === "string").join(": ");
+  const said = [body?.error, body?.message].filter(Boolean).join(": ");
   // A service could repeat the key in its text.
   const details = { status, requestId: requestId(response), serverMessage: said.replaceAll(key, "[key]") };
   const wait = headers.get("retry-after") ?? "";
@@ -159,7 +164,8 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
   if (status >= 500) return fail(ServerError, message);
   const Refusal = refusals[status];
   // Whatever stands in between may answer too, but the shape of §7 is the service's own.
-  if (Refusal && (said || status === 401)) return fail(Refusal, message, status === 404 && !!job.final, false);
+  if (Refusal && (typeof body?.error === "string" || status === 401))
+    return fail(Refusal, message, status === 404 && !!job.final, false);
   return fail(
     UnexpectedAnswerError,
     `Unexpected ${status}, ${headers.get("content-type")}: check baseUrl and proxies.`,
@@ -189,5 +195,5 @@ export function aboutTry({ operation, reference }: Job, count: number): RequestI
 
 /** Calls a hook so that neither an error nor a rejection in it reaches the payment. */
 export function notify<Info>(hook: (info: Info) => unknown, info: Info): void {
-  (async () => hook(info))().catch(() => {});
+  (async () => hook(info))().catch(ignore);
 }

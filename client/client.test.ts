@@ -34,10 +34,10 @@ describe("options", () => {
     ["a key with a space", { apiKey: "a bc" }, /apiKey must be/],
     ["a key beyond ASCII", { apiKey: "clé" }, /apiKey must be/],
     ["a key that is a number", { apiKey: 7 }, /apiKey must be/],
-    ["a misspelt option", { baseURL: "https://pay.example" }, /no option "baseURL", only: .*baseUrl/],
+    ["a misspelt option", { baseURL: "https://pay.example" }, /No option "baseURL", only: .*baseUrl/],
     ["a fetch that is none", { fetch: "fetch" }, /fetch must be of type function/],
     ["hooks that are none", { hooks: null }, /hooks must be of type object/],
-    ["a misspelt hook", { hooks: { onrequest() {} } }, /no option "onrequest", only: onRequest/],
+    ["a misspelt hook", { hooks: { onrequest() {} } }, /No option "onrequest", only: onRequest/],
     ["a hook that is none", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
     ["a time of zero", { timeout: 0 }, /timeout must be from 1 to 2147483647/],
     ["a time that is text", { timeout: "5" }, /timeout must be of type number/],
@@ -46,7 +46,7 @@ describe("options", () => {
     ["retry as a number", { retry: 3 }, /retry must be of type object/],
     ["no try", { retry: { tries: 0 } }, /tries must be from 1/],
     ["a pause below zero", { retry: { minDelay: -1 } }, /minDelay must be from 0/],
-    ["a misspelt retry option", { retry: { maxTries: 3 } }, /no option "maxTries", only: tries/],
+    ["a misspelt retry option", { retry: { maxTries: 3 } }, /No option "maxTries", only: tries/],
     ["headers as text", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
     ["a header value with a line break", { headers: { a: "secret\nb" } }, /headers must be/],
@@ -169,7 +169,6 @@ describe("the key", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     createClient({ baseUrl: "https://pay.example", apiKey: key });
     expect(warn).not.toHaveBeenCalled();
-    vi.stubGlobal("window", {});
     vi.stubGlobal("document", {});
     createClient({ baseUrl: "https://pay.example", apiKey: key });
     expect(warn).toHaveBeenCalledOnce();

@@ -1,4 +1,4 @@
-import type { Context } from "./attempt.ts";
+import type { Context, Data } from "./attempt.ts";
 import { settle, settleClient, settleWait } from "./options.ts";
 import type { CallOptions, ClientOptions, Settings, WaitOptions } from "./options.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
@@ -96,8 +96,8 @@ export interface DisbursementClient {
  * @throws {UsageError} An option is wrong; the text says which and what it should be.
  */
 export function createClient(options: ClientOptions): DisbursementClient {
-  if (typeof window === "object" && typeof document === "object") {
-    console.warn("Everyone who opens this page can read the API key.");
+  if (globalThis.document) {
+    console.warn("This page shows everyone the API key.");
   }
   return buildClient(options, system);
 }
@@ -117,21 +117,15 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
 const final = ["success", "failed", "cancelled"];
 
 function resource(context: Context, kind: Kind, base: Settings) {
-  // The functions are asynchronous so that a wrong argument rejects, and result() can tell it.
-  const verifyWith = async (reference: string, settings: () => Settings, statuses?: string[]) =>
-    verify(context, kind, reference, settings(), statuses);
+  // Asynchronous, so that a wrong argument rejects and result() can tell it.
+  const call = (verb: "create" | "verify", run: () => Promise<Data>) =>
+    toCall(`${verb}${kind.name}`, (async () => run())());
   return {
     create: (request: DisbursementRequest | CheckoutRequest, options?: CallOptions) =>
-      toCall(`create${kind.name}`, (async () => create(context, kind, request, settle(options, base)))()),
+      call("create", () => create(context, kind, request, settle(options, base))),
     verify: (reference: string, options?: CallOptions) =>
-      toCall(
-        `verify${kind.name}`,
-        verifyWith(reference, () => settle(options, base)),
-      ),
+      call("verify", () => verify(context, kind, reference, settle(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>
-      toCall(
-        `verify${kind.name}`,
-        verifyWith(reference, () => settleWait(options, base), final),
-      ),
+      call("verify", () => verify(context, kind, reference, settleWait(options, base), final)),
   };
 }

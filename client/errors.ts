@@ -18,7 +18,7 @@ export abstract class ClientError extends Error implements ErrorDetails {
   declare readonly requestId?: string | undefined;
   declare readonly serverMessage?: string | undefined;
 
-  constructor(message: string, details: ErrorDetails = {}) {
+  constructor(message: string, details?: ErrorDetails) {
     super(message, details);
     Object.assign(this, details);
   }

@@ -103,7 +103,7 @@ const defaults: Settings = {
 
 const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
 
-const ignore = () => {};
+export const ignore = () => {};
 const noHooks: Required<Hooks> = { onRequest: ignore, onResponse: ignore, onRetry: ignore };
 
 const clientDefaults = {
@@ -127,7 +127,7 @@ export function ensure(condition: unknown, message: string): asserts condition {
 function complete<T extends object>(options: object = {}, defaultsOfKind: T): T {
   const whole = { ...defaultsOfKind } as Record<string, unknown>;
   for (const [name, value] of Object.entries(options)) {
-    ensure(name in whole, `There is no option "${name}", only: ${Object.keys(whole).join(", ")}.`);
+    ensure(name in whole, `No option "${name}", only: ${Object.keys(whole).join(", ")}.`);
     if (value === undefined) continue;
     const type = typeof whole[name];
     ensure(type === "undefined" || (typeof value === type && value !== null), `${name} must be of type ${type}.`);
@@ -138,20 +138,16 @@ function complete<T extends object>(options: object = {}, defaultsOfKind: T): T 
   return whole as T;
 }
 
-/** The error that fetch would throw shows the value, which may be a secret. */
-function areHeaders(headers: Record<string, string>): boolean {
-  try {
-    return !!new Headers(headers);
-  } catch {
-    return false;
-  }
-}
-
 /** Refuses what is wrong in a call's options and takes from `base` what they leave open. */
 export function settle(options: CallOptions | undefined, base: Settings): Settings {
   const settings = complete(options, base);
   const headers = { ...base.headers, ...settings.headers };
-  ensure(areHeaders(headers), "headers must be names and values of headers.");
+  try {
+    void new Headers(headers);
+  } catch {
+    // Without its cause, which shows the value: it may be a secret.
+    throw new UsageError("headers must be header names and values.");
+  }
   return { ...settings, headers, retry: complete(settings.retry, base.retry) };
 }
 

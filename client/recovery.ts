@@ -70,7 +70,7 @@ function isSame(existing: Stored, body: Body): boolean {
 /** The record that a 409 points to (D5): only the last segment counts, under the client's own base address. */
 async function follow(context: Context, kind: Kind, location: string | null | undefined, settings: Settings) {
   try {
-    const reference = decodeURIComponent(/[^/]*$/.exec(location!.replace(/[?#].*/, ""))![0]);
+    const reference = decodeURIComponent(/([^/?#]*)([?#].*)?$/.exec(location!)![1]!);
     return { data: await verify(context, kind, reference, settings) };
   } catch (cause) {
     return { cause };
@@ -85,8 +85,8 @@ function unknown(reference = "none", cause: unknown): OutcomeUnknownError {
 /** Looks a record up by the service's reference; with `final`, until its status is one of these. */
 export function verify(context: Context, kind: Kind, reference: string, settings: Settings, final?: readonly string[]) {
   // `..`, a slash or nothing at all would reach another path.
-  const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference) && reference.isWellFormed();
-  ensure(isSegment, "reference must be the text that create gave as `reference`.");
+  const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
+  ensure(isSegment, "reference must be the one that create gave.");
   const answers = (data: Data) => data.reference === reference;
   return read(context, { operation: `verify${kind.name}`, path: kind.path, reference, answers, final }, settings);
 }

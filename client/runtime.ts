@@ -18,15 +18,15 @@ export const system: Runtime = {
 };
 
 /** Waits `delay` ms; ends early, without an error, when the signal does. */
-export function sleep(runtime: Runtime, delay: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
+export async function sleep(runtime: Runtime, delay: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return;
+  await new Promise<void>((resolve) => {
     const end = () => {
       cancel();
       signal?.removeEventListener("abort", end);
       resolve();
     };
     const cancel = runtime.after(delay, end);
-    if (signal?.aborted) end();
-    else signal?.addEventListener("abort", end);
+    signal?.addEventListener("abort", end);
   });
 }

@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { publint } from "publint";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { measureSizes } from "./size.ts";
+import { key } from "./testing/fakes.ts";
+import { installPacked, tsc } from "./testing/packed.ts";
+import type { Project } from "./testing/packed.ts";
+import { startServer } from "./testing/processes.ts";
+import type { Running } from "./testing/processes.ts";
+
+const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
+const examples = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+const names = ["pay", "result", "wait", "checkout", "webhooks"];
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwLaLaSw==";
+
+/** Sends one signed and one forged event to both handlers of the webhook example. */
+const webhookDriver = `
+import { signWebhook } from "@disbursement-checkout/client";
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { app, POST } from "./webhooks.ts";
+
+const spec = JSON.parse(readFileSync(process.env.SPEC!, "utf8"));
+const { body, headers } = await signWebhook(spec.components.examples.DisbursementCompletedEvent.value, process.env.WEBHOOK_SECRET!);
+const server = app.listen(0, "127.0.0.1", async () => {
+  const url = \`http://127.0.0.1:\${(server.address() as AddressInfo).port}/webhooks\`;
+  const statuses: number[] = [];
+  for (const sent of [body, body + " "]) {
+    const init = { method: "POST", headers, body: sent };
+    statuses.push((await fetch(url, init)).status, (await POST(new Request(url, init))).status);
+  }
+  console.log(statuses.join(" "));
+  server.close();
+});
+`;
+
+/** What someone with neither Node's types nor skipLibCheck writes. */
+const strictConsumer = `
+import { createClient, ClientError, type Disbursement } from "@disbursement-checkout/client";
+
+export async function look(reference: string): Promise<Disbursement["status"] | string> {
+  const client = createClient({ baseUrl: "https://pay.example", apiKey: async () => "key", timeout: 5000 });
+  try {
+    const { status, createdAt } = await client.disbursements.verify(reference);
+    return status + createdAt;
+  } catch (error) {
+    return error instanceof ClientError ? error.code : "unknown";
+  }
+}
+`;
+
+let project: Project;
+let server: Running;
+beforeAll(async () => {
+  const links = ["openapi-fetch", "openapi-typescript-helpers", "express", "@types"];
+  [server, project] = await Promise.all([startServer(key), installPacked(links)]);
+  for (const [i, name] of names.entries()) project.write(`${name}.ts`, examples[i]!);
+  project.write("webhook-driver.ts", webhookDriver);
+}, 120_000);
+afterAll(async () => {
+  project.remove();
+  await server.stop();
+});
+
+describe("the packed package", () => {
+  test("holds JavaScript, types, licence and README, and no tests", () => {
+    const files = readdirSync(project.installed, { recursive: true }).map(String);
+    const wanted = [
+      "package.json",
+      "README.md",
+      "dist/LICENSE",
+      "dist/client/index.js",
+      "dist/client/index.d.ts",
+      "dist/generated/openapi.d.ts",
+    ];
+    expect(files).toEqual(expect.arrayContaining(wanted));
+    expect(files.filter((file) => /test|testing|chaos|bench|(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  });
+
+  test("is clean for publint", async () => {
+    const { messages } = await publint({ pkgDir: project.installed, pack: false, strict: true, level: "suggestion" });
+    expect(messages).toEqual([]);
+  });
+
+  test("has types that every way of importing ESM finds", async () => {
+    const analysis = await checkPackage(createPackageFromTarballData(readFileSync(project.tarball)));
+    expect(analysis.types).toBeTruthy();
+    // ESM alone, on purpose: require() of it works in Node 20.19 and later, which the tool does not know.
+    const isAboutCommonJs = { kind: "CJSResolvesToESM" };
+    expect("problems" in analysis ? analysis.problems : []).toEqual([expect.objectContaining(isAboutCommonJs)]);
+  });
+
+  test("compiles for a strict consumer without Node's types", () => {
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2022",
+      lib: ["es2022", "dom"],
+      types: [],
+    };
+    project.write("strict.ts", strictConsumer);
+    project.write("strict.json", { compilerOptions, files: ["strict.ts"] });
+    expect(project.node([tsc, "-p", "strict.json"])).toBe("");
+  });
+
+  test("imports nothing of Node", () => {
+    const files = readdirSync(`${project.installed}/dist/client`).filter((file) => file.endsWith(".js"));
+    const code = files.map((file) => readFileSync(`${project.installed}/dist/client/${file}`, "utf8")).join("\n");
+    expect(code).not.toMatch(/node:|\bprocess\b|\bBuffer\b|require\(/);
+    const imported = [...code.matchAll(/from "([^."][^"]*)"/g)].map(([, name]) => name);
+    expect(imported).toEqual(["openapi-fetch"]);
+  });
+});
+
+describe("the README", () => {
+  test("has five examples that compile with strict", () => {
+    expect(examples).toHaveLength(names.length);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2024",
+      types: ["node"],
+      skipLibCheck: true,
+      noImplicitReturns: true,
+      allowImportingTsExtensions: true,
+    };
+    project.write("tsconfig.json", { compilerOptions, include: ["*.ts"], exclude: ["strict.ts"] });
+    expect(project.node([tsc, "-p", "."])).toBe("");
+  });
+
+  const expected: [string, RegExp][] = [
+    ["pay", /^DSB\S+ pending made\n$/],
+    ["pay", /^paid before: DSB\S+\n$/],
+    ["result", /^paid: DSB\S+\npaid before\nmend the request: .*phoneNumber.*\n$/],
+    ["wait", /^did not arrive\n$/],
+    ["checkout", /^send the customer to http\S+\/checkouts\/CHK\S+\npending\n$/],
+    ["webhook-driver", /^payroll-2026-11-0042 success 473\npayroll-2026-11-0042 success 473\n204 204 400 400\n$/],
+  ];
+  test.each(expected)("example %s runs and prints %s", (name, output) => {
+    const spec = new URL("../generated/openapi.json", import.meta.url).pathname;
+    const env = { BASE_URL: server.baseUrl, API_KEY: key, WEBHOOK_SECRET: secret, SPEC: spec };
+    expect(project.node([`${name}.ts`], env)).toMatch(output);
+  });
+});
+
+describe("the size", () => {
+  test("stays within 6 kB for the client, openapi-fetch included", async () => {
+    const { client, everything } = await measureSizes();
+    expect(client.gzipped).toBeLessThanOrEqual(6000);
+    expect(everything.gzipped).toBeLessThanOrEqual(7000);
+  });
+});
