@@ -1,0 +1,94 @@
+// `npm run bench`: the server beside what it is built on and beside Prism, in one run. Read the ratios: the figures
+// themselves are this machine's.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { API_KEY, load, oneReference, payout, verify, type Measured } from "./bench/load.ts";
+import { startTarget, type Target } from "./bench/target.ts";
+import { deliveriesPerSecond, settlementToDelivery } from "./bench/webhooks.ts";
+
+const ROUNDS = 5;
+const REQUESTS = { fast: 20_000, prism: 2_000 };
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const folder = await mkdtemp(join(tmpdir(), "bench-"));
+
+const startServer = (file: string, settleDelayMs: number) =>
+  startTarget("server", [join(root, "server/main.ts")], {
+    PORT: "0",
+    DATABASE_URL: `sqlite:${join(folder, file)}`,
+    SANDBOX_API_KEY: API_KEY,
+    SETTLE_DELAY_MS: String(settleDelayMs),
+  });
+
+// Settlement comes later and would be counted to whatever runs then: it is measured by itself, with the webhooks.
+const server = await startServer("requests.db", 86_400_000);
+const baseline = await startTarget("handler that does nothing", [join(root, "scripts/bench/baseline.ts")]);
+const prism = await startTarget("Prism", [
+  join(root, "node_modules/@stoplight/prism-cli/dist/index.js"),
+  ...["mock", join(root, "generated/openapi.json"), "--host", "127.0.0.1", "--port", "4011"],
+]);
+
+type Row = Record<"create" | "verify", Measured>;
+
+async function round(target: Target, requests: number, reference: string): Promise<Row> {
+  return { create: await load(target, requests, payout()), verify: await load(target, requests, verify(reference)) };
+}
+
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+function medianOf(rows: Row[], kind: keyof Row): Measured {
+  return {
+    perSecond: median(rows.map((row) => row[kind].perSecond)),
+    cpuPerRequest: median(rows.map((row) => row[kind].cpuPerRequest)),
+  };
+}
+
+function print(kind: keyof Row, rows: Map<Target, Row[]>): void {
+  const reference = medianOf(rows.get(baseline)!, kind);
+  const slow = medianOf(rows.get(prism)!, kind);
+  console.log(`\n${kind}`.padEnd(30), "per second".padStart(12), "CPU µs each".padStart(12), "CPU ratio".padStart(12));
+  for (const [target, measured] of rows) {
+    const { perSecond, cpuPerRequest } = medianOf(measured, kind);
+    const ratio = (cpuPerRequest / reference.cpuPerRequest).toFixed(2);
+    console.log(
+      `  ${target.name}`.padEnd(29),
+      perSecond.toFixed(0).padStart(12),
+      cpuPerRequest.toFixed(1).padStart(12),
+      ratio.padStart(12),
+      target === server ? `  ${(perSecond / slow.perSecond).toFixed(1)} × Prism's throughput` : "",
+    );
+  }
+}
+
+async function webhooks(): Promise<void> {
+  const sender = await startServer("webhooks.db", 2_000);
+  const receiver = await startTarget("receiver", [join(root, "scripts/bench/receiver.ts")]);
+  const { p50, p99 } = await settlementToDelivery(sender, receiver, 200, 10);
+  console.log(`\nsettlement to delivery at 200 payouts per second: p50 ${p50} ms, p99 ${p99} ms`);
+  const perSecond = await deliveriesPerSecond(sender, receiver, 20_000);
+  console.log(`deliveries at full load: ${perSecond.toFixed(0)} per second`);
+  await Promise.all([sender.stop(), receiver.stop()]);
+}
+
+try {
+  const rows = new Map<Target, Row[]>([server, baseline, prism].map((target) => [target, []]));
+  const references = new Map<Target, string>();
+  for (const target of rows.keys()) references.set(target, await oneReference(target));
+  // The first round warms up and does not count.
+  for (let number = 0; number <= ROUNDS; number++) {
+    for (const [target, measured] of rows) {
+      const requests = target === prism ? REQUESTS.prism : REQUESTS.fast;
+      const row = await round(target, requests, references.get(target)!);
+      if (number > 0) measured.push(row);
+    }
+  }
+  await Promise.all([...rows.keys()].map((target) => target.stop()));
+  console.log(`Median of ${ROUNDS} rounds of ${REQUESTS.fast} requests (Prism ${REQUESTS.prism}) over 64 connections.`);
+  print("create", rows);
+  print("verify", rows);
+  await webhooks();
+} finally {
+  await rm(folder, { recursive: true });
+}

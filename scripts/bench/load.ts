@@ -1,0 +1,69 @@
+import { Pool } from "undici";
+import type { Target } from "./target.ts";
+
+export const API_KEY = "benchmark-key-0000";
+const CONNECTIONS = 64;
+
+export interface Measured {
+  perSecond: number;
+  /** Microseconds of the server's processor time for one request. */
+  cpuPerRequest: number;
+}
+
+export interface Request {
+  method: "GET" | "POST";
+  path: string;
+  /** Made anew for each request. */
+  body?: () => string;
+}
+
+/** Sends so many requests over 64 connections. @throws Error when one of them is not answered with 200 */
+export async function load(target: Target, amount: number, { method, path, body }: Request): Promise<Measured> {
+  const pool = new Pool(target.url, { connections: CONNECTIONS });
+  const headers = { "x-api-key": API_KEY, ...(body && { "content-type": "application/json" }) };
+  let left = amount;
+  async function connection() {
+    while (left-- > 0) {
+      const response = await pool.request({ method, path, headers, body: body?.() ?? null });
+      await response.body.dump();
+      if (response.statusCode !== 200) throw new Error(`${target.name} answered ${path} with ${response.statusCode}`);
+    }
+  }
+  const cpuBefore = target.cpuMs();
+  const begun = performance.now();
+  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
+  const seconds = (performance.now() - begun) / 1_000;
+  const cpuPerRequest = ((target.cpuMs() - cpuBefore) * 1_000) / amount;
+  await pool.close();
+  return { perSecond: amount / seconds, cpuPerRequest };
+}
+
+let payouts = 0;
+
+/** A payout that every server answers with 200; each with a reference of its own. */
+export const payout = (webhookURL?: string): Request => ({
+  method: "POST",
+  path: "/v1/disbursements",
+  body: () =>
+    JSON.stringify({
+      reference: `bench-${(payouts += 1)}`,
+      amount: 10_000,
+      phoneNumber: "2257038102473",
+      country: "CI",
+      currency: "XOF",
+      webhookURL,
+    }),
+});
+
+export const verify = (reference: string): Request => ({ method: "GET", path: `/v1/disbursements/${reference}` });
+
+/** Makes one payout and gives the service's reference for it. */
+export async function oneReference({ url }: Target): Promise<string> {
+  const response = await fetch(`${url}/v1/disbursements`, {
+    method: "POST",
+    headers: { "x-api-key": API_KEY, "content-type": "application/json" },
+    body: payout().body!(),
+  });
+  const { data } = (await response.json()) as { data: { reference: string } };
+  return data.reference;
+}

@@ -1,0 +1,20 @@
+// A receiver of webhooks that takes everything at once, in a process of its own; it notes when each one came.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+const arrivals: { settledAt: number; arrivedAt: number }[] = [];
+
+const server = createServer((req, res) => {
+  const chunks: Buffer[] = [];
+  req.on("data", (chunk: Buffer) => chunks.push(chunk));
+  req.on("end", () => {
+    if (req.method === "GET") return void res.end(JSON.stringify(arrivals.splice(0)));
+    const { data } = JSON.parse(Buffer.concat(chunks).toString());
+    arrivals.push({ settledAt: Date.parse(data.updatedAt), arrivedAt: Date.now() });
+    res.writeHead(204).end();
+  });
+});
+
+server.listen(0, "127.0.0.1", () => {
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});

@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { load, payout } from "./load.ts";
+import type { Target } from "./target.ts";
+
+interface Arrival {
+  settledAt: number;
+  arrivedAt: number;
+}
+
+/** Takes what the receiver has noted, once it has noted this many. */
+async function arrivalsAt(receiver: Target, expected: number): Promise<Arrival[]> {
+  const arrivals: Arrival[] = [];
+  for (let waited = 0; arrivals.length < expected; waited += 50) {
+    if (waited > 60_000) throw new Error(`only ${arrivals.length} of ${expected} webhooks arrived within a minute`);
+    await sleep(50);
+    arrivals.push(...((await (await fetch(receiver.url)).json()) as Arrival[]));
+  }
+  return arrivals;
+}
+
+const percentile = (sorted: number[], share: number): number => sorted[Math.ceil(sorted.length * share) - 1]!;
+
+/** Payouts at a steady pace: milliseconds from settlement to the arrival of the webhook. */
+export async function settlementToDelivery(server: Target, receiver: Target, perSecond: number, seconds: number) {
+  const begun = performance.now();
+  const count = perSecond * seconds;
+  const sent: Promise<unknown>[] = [];
+  while (sent.length < count) {
+    const due = Math.min(count, Math.floor(((performance.now() - begun) / 1_000) * perSecond));
+    while (sent.length < due) sent.push(load(server, 1, payout(receiver.url)));
+    await sleep(5);
+  }
+  await Promise.all(sent);
+  const waits = (await arrivalsAt(receiver, count)).map(({ settledAt, arrivedAt }) => arrivedAt - settledAt);
+  const sorted = waits.toSorted((a, b) => a - b);
+  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
+}
+
+/** All payouts at once: webhooks per second from the first arrival to the last. */
+export async function deliveriesPerSecond(server: Target, receiver: Target, count: number): Promise<number> {
+  await load(server, count, payout(receiver.url));
+  const times = (await arrivalsAt(receiver, count)).map(({ arrivedAt }) => arrivedAt);
+  return (count * 1_000) / (times.reduce((a, b) => Math.max(a, b)) - times.reduce((a, b) => Math.min(a, b)));
+}
