@@ -7,14 +7,24 @@ import type { Profile } from "./results.ts";
 const isOurs = (schema: Schema) => schema["x-decision"] !== undefined && schema["x-interface"] === undefined;
 
 /**
+ * What the interface states itself in a schema that a decision narrows further (§8). That an address is a URI (§2.1) is
+ * left to a check of clear cases, since sound parsers differ on the others.
+ */
+function withoutDecision(schema: Schema, name: string): Schema {
+  const keywords = name === "Amount" ? ["type", "minimum"] : ["type"];
+  return Object.fromEntries(
+    keywords.filter((keyword) => keyword in schema).map((keyword) => [keyword, schema[keyword]]),
+  );
+}
+
+/**
  * What the interface itself says about a schema. A part that only a decision stands behind may be anything; where a
  * decision narrows a part of the interface, the JSON type is what remains. Fields that need not be there may be null.
  */
-function statedByInterface(schema: Schema): Schema {
+function statedByInterface(schema: Schema, schemaName = ""): Schema {
   if (isOurs(schema)) return {};
   if (schema.$ref) return { $ref: schema.$ref };
-  const narrowed = schema["x-decision"] !== undefined;
-  const result: Schema = narrowed ? (schema.type ? { type: schema.type } : {}) : { ...schema };
+  const result: Schema = schema["x-decision"] === undefined ? { ...schema } : withoutDecision(schema, schemaName);
   if (schema.items) result.items = statedByInterface(schema.items);
   if (!schema.properties) return result;
   const required = schema.required ?? [];
@@ -31,7 +41,7 @@ function statedByInterface(schema: Schema): Schema {
 function schemasOf(profile: Profile): Record<string, Schema> {
   const { schemas } = openapi.components;
   if (profile === "extended") return schemas;
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, statedByInterface(schema)]));
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, statedByInterface(schema, name)]));
 }
 
 /** What a profile promises of a schema, as one schema without references. */

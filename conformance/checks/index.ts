@@ -9,9 +9,11 @@ import { createChecks } from "./create.ts";
 import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
 import { forcedChecks } from "./forced.ts";
+import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
 import { limitChecks } from "./limits.ts";
+import { oddChecks } from "./odd-requests.ts";
 import { referenceChecks } from "./references.ts";
 import { refusalChecks } from "./refusals.ts";
 import { sandboxChecks } from "./sandbox.ts";
@@ -29,6 +31,8 @@ export const checks: readonly Check[] = [
   ...duplicateChecks,
   ...verifyChecks,
   ...checkoutChecks,
+  ...generatedChecks,
+  ...oddChecks,
   ...refusalChecks,
   ...stateChecks,
   ...checkoutRecordChecks,

@@ -1,0 +1,118 @@
+// Requests that are unusual in method, path or headers: never a way around the key, never a 5xx.
+import { summary, type Check, type Context } from "../check.ts";
+import type { TargetRequest } from "../target.ts";
+import { checkout, disbursement, payInvalid } from "./requests.ts";
+
+type Odd = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
+
+const json = { "content-type": "application/json" };
+const effect = "must-be-rejected" as const;
+
+const get = (path: string, headers: Record<string, string> = {}): Odd => [
+  `GET ${path}`,
+  { method: "GET", path, headers },
+];
+
+/** Ways in which the check of the key has been got around elsewhere. */
+function waysAround(context: Context): Odd[] {
+  const post = (path: string, headers: Record<string, string> = {}): Odd => [
+    `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim(),
+    { method: "POST", path, headers, json: path.includes("checkouts") ? checkout() : disbursement(context) },
+  ];
+  const reference = context.fresh();
+  return [
+    ...[
+      "/v1/disbursements/",
+      "//v1/disbursements",
+      "/v1//disbursements",
+      "/v1/./disbursements",
+      "/v1/x/../disbursements",
+    ].map((path) => post(path)),
+    ...[
+      "/V1/Disbursements",
+      "/v1/disbursements;key=x",
+      "/v1/disbursements?x-api-key=x",
+      "/v1/%64isbursements",
+      "/v1/disbursements%20",
+      "/v1/checkouts/",
+      "/v1%2Fcheckouts",
+    ].map((path) => post(path)),
+    post("/v1/disbursements", { "x-http-method-override": "GET" }),
+    post("/healthz", { "x-original-url": "/v1/disbursements", "x-rewrite-url": "/v1/disbursements" }),
+    post("/v1/disbursements", { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", forwarded: "for=127.0.0.1" }),
+    get(`/v1/disbursements/${reference}/`),
+    get(`//v1/disbursements/${reference}`),
+    get(`/v1/disbursements/${reference}`, { "x-api-key": "" }),
+    get(`/v1/disbursements/${reference}`, { "x-api-key": "null" }),
+    get(`/v1/disbursements/${reference}`, { "x-api-key": "*" }),
+    get(`/v1/disbursements/${reference}`, { "x-api-key": "' OR '1'='1" }),
+  ];
+}
+
+const methods = ["HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"];
+const paths = ["/v1/disbursements", "/v1/disbursements/certify-unknown", "/v1/checkouts", "/v1"];
+
+const deep = (open: string, close: string) => open.repeat(3000) + close.repeat(3000);
+
+const bodies: [string, string | Buffer, Record<string, string>][] = [
+  ["arrays within arrays", deep("[", "]"), json],
+  ["objects within objects", `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`, json],
+  ["a number of 5,000 digits", `{"amount":${"9".repeat(5000)}}`, json],
+  ["1e400", '{"amount":1e400}', json],
+  ["a half surrogate", String.raw`{"reference":"\ud800","amount":1}`, json],
+  ["__proto__", '{"__proto__":{"amount":1},"constructor":{"prototype":{"amount":1}}}', json],
+  ["a byte order mark", "\ufeff{}", json],
+  ["UTF-16", Buffer.from('{"amount":1}', "utf16le"), json],
+  ["a body said to be gzip", "not gzip", { ...json, "content-encoding": "gzip" }],
+  ["a charset that does not exist", "{}", { "content-type": "application/json; charset=certify" }],
+  ["a Content-Type that cannot be read", "{}", { "content-type": "application/json;;;=" }],
+  ["an Accept that cannot be met", "{}", { ...json, accept: "image/png" }],
+  ["an Expect that cannot be met", "{}", { ...json, expect: "certify" }],
+  ["a header of 6,000 characters", "{}", { ...json, "x-long": "x".repeat(6000) }],
+];
+
+const sound = (status: number | undefined) => (status !== undefined && status < 500) || status === 501;
+
+export const oddChecks: Check[] = [
+  {
+    name: "ways around the key",
+    ids: ["auth.no-way-around"],
+    effect,
+    async run(context) {
+      for (const [what, request] of waysAround(context)) {
+        const answer = await context.target.send({ key: "none", effect, ...request });
+        const { status } = answer;
+        const ok = status === undefined || status >= 300;
+        context.judge("auth.no-way-around", ok, `no success to ${what} without a key`, summary(answer), [answer]);
+      }
+    },
+  },
+  {
+    name: "methods that nobody uses",
+    ids: ["errors.no-5xx"],
+    effect,
+    async run(context) {
+      for (const path of paths) {
+        for (const method of methods) {
+          const answer = await context.target.send({ method, path, effect });
+          context.judge("errors.no-5xx", sound(answer.status), `no 5xx to ${method} ${path}`, summary(answer), [
+            answer,
+          ]);
+        }
+      }
+    },
+  },
+  {
+    name: "bodies and headers that nobody sends",
+    ids: ["errors.no-5xx"],
+    effect,
+    async run(context) {
+      for (const [what, body, headers] of bodies) {
+        const answer = await payInvalid(context, undefined, { body, headers });
+        context.judge("errors.no-5xx", sound(answer.status), `an answer and no 5xx to ${what}`, summary(answer), [
+          answer,
+        ]);
+      }
+    },
+  },
+];
