@@ -1,18 +1,50 @@
-import { createServer, STATUS_CODES } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Express } from "express";
-import type { Config } from "./config.ts";
+import type { Deps } from "./deps.ts";
 
 export interface Listener {
   port: number;
-  /** Takes no more connections and resolves when the answers under way have gone out. */
+  /** Takes no more requests and resolves when the answers under way have gone out. */
   close(): Promise<void>;
 }
 
-/** @throws Error when the address cannot be listened on, with what to do about it */
-export function listen(app: Express, { host, port }: Config): Promise<Listener> {
-  const server = createServer(app);
-  server.on("clientError", answerMalformed);
+/** @throws ListenError when the address cannot be listened on, with what to do about it */
+export function listen(app: Express, { config, ids, log }: Pick<Deps, "config" | "ids" | "log">): Promise<Listener> {
+  const { host, port } = config;
+  /** The exchange on each connection that waits for its answer. */
+  const underWay = new Map<Duplex, ServerResponse>();
+  let closing = false;
+
+  function answer(req: IncomingMessage, res: ServerResponse): void {
+    underWay.set(req.socket, res);
+    if (closing) res.setHeader("Connection", "close");
+    res.once("close", () => {
+      underWay.delete(req.socket);
+      if (closing) server.closeIdleConnections();
+    });
+    req.url = originForm(req.url!);
+    app(req, res);
+  }
+
+  function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const current = underWay.get(socket);
+    // Its request was whole and may have paid: an answer about what came after it would be taken for its own.
+    const ambiguous = current?.req.complete === true;
+    if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
+    const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
+    const requestId = (current?.getHeader("x-request-id") as string | undefined) ?? ids.request();
+    log.info({ requestId, status, code: error.code }, "what came was not HTTP");
+    socket.end(malformed(status, requestId));
+  }
+
+  // A request without Host is refused by the app, in the shape of §7.
+  const server = createServer({ requireHostHeader: false }, answer);
+  server.on("checkExpectation", answer);
+  server.on("clientError", refuse);
+  server.on("connect", (_req, socket) => refuse(new Error("this is no proxy"), socket));
+
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(new ListenError(explain(error, host, port))));
     server.listen(port, host, () => {
@@ -20,6 +52,8 @@ export function listen(app: Express, { host, port }: Config): Promise<Listener> 
         port: (server.address() as AddressInfo).port,
         close: () =>
           new Promise((closed) => {
+            closing = true;
+            for (const res of underWay.values()) if (!res.headersSent) res.setHeader("Connection", "close");
             server.close(() => closed());
             server.closeIdleConnections();
           }),
@@ -38,16 +72,21 @@ function explain({ code, message }: NodeJS.ErrnoException, host: string, port: n
   return `Cannot listen on ${host}:${port}: ${message}. Check HOST and PORT.`;
 }
 
+/** A request may name its whole address, as to a proxy (RFC 9112 §3.2.2); the path is what counts. */
+function originForm(target: string): string {
+  if (target.startsWith("/")) return target;
+  const url = URL.parse(target);
+  return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : target;
+}
+
 const STATUS_BY_CODE: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
 /** What is no HTTP never reaches Express; it is answered in the shape of §7 all the same. */
-function answerMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
-  const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
+function malformed(status: number, requestId: string): string {
   const phrase = STATUS_CODES[status];
   const body = JSON.stringify({ statusCode: status, error: phrase, message: "The request is not well-formed HTTP." });
-  socket.end(
-    `HTTP/1.1 ${status} ${phrase}\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  return (
+    `HTTP/1.1 ${status} ${phrase}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+    `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
   );
 }
