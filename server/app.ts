@@ -28,6 +28,7 @@ export function createApp(deps: Deps): Express {
   app.set("case sensitive routing", true);
 
   app.use(requestLog(deps));
+  app.use(requireHost);
   app.use(contract.router);
   app.use(health(deps, contract.prove));
   app.use(checkoutPages(deps));
@@ -36,9 +37,15 @@ export function createApp(deps: Deps): Express {
   return app;
 }
 
+/** RFC 9112 §3.2. Node would refuse it too, but not in the shape of §7. */
+const requireHost: express.RequestHandler = ({ httpVersion, headers }, _res, next) => {
+  if (httpVersion !== "1.1" || headers.host !== undefined) return next();
+  throw new ApiError("invalid-request", "Send a Host header.");
+};
+
 /** `/healthz`: the process answers. `/readyz`: it can do its work, which takes a sound spec and a storage. */
 function health({ config, storage, log }: Deps, prove: () => Promise<void>): Router {
-  const router = express.Router();
+  const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/healthz", (_req, res) => {
     res.json({ status: "ok", environment: config.sandbox ? "sandbox" : "live", version: packageJson.version });
   });
@@ -50,6 +57,9 @@ function health({ config, storage, log }: Deps, prove: () => Promise<void>): Rou
       throw new ApiError("unavailable", "The contract or the storage cannot be used; the server's log says why.");
     }
     res.json({ status: "ok" });
+  });
+  router.all(["/healthz", "/readyz"], ({ method }) => {
+    throw new ApiError("method-not-allowed", `${method} is not for this path; see Allow.`, { Allow: "GET, HEAD" });
   });
   return router;
 }

@@ -71,12 +71,13 @@ export function readConfig(env: Env): Config {
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     fees: {
+      // Below a whole: with the fixed part, the fee for the largest amount is still an exact number.
       disbursement: {
-        basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 10_000)),
+        basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 9_999)),
         fixed: read("DISBURSEMENT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
       },
       checkout: {
-        basisPoints: read("CHECKOUT_FEE_BPS", 480, wholeNumber(0, 10_000)),
+        basisPoints: read("CHECKOUT_FEE_BPS", 480, wholeNumber(0, 9_999)),
         fixed: read("CHECKOUT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
       },
     },

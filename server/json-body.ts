@@ -19,8 +19,6 @@ export const jsonBody: RequestHandler = (req, res, next) => {
         throw new ApiError("invalid-request", "The body is missing; send a JSON object.");
       }
       requireJson(req.headers["content-type"]);
-      // The validator keeps one compiled schema for each distinct header: give it one.
-      req.headers["content-type"] = "application/json";
       req.body = parseBody(req.body);
     } catch (thrown) {
       return next(thrown);
@@ -55,7 +53,8 @@ function parseNumber(text: string): number {
   if (Number.isInteger(value) && /[.eE]/.test(text) && !isWhole(text)) {
     throw new ApiError("invalid-request", `The number ${shortened(text)} cannot be kept exactly; send a whole number.`);
   }
-  return value;
+  // What is beyond all numbers is still one that is too large, not one of a wrong type.
+  return Math.max(-Number.MAX_VALUE, Math.min(value, Number.MAX_VALUE));
 }
 
 /** Whether a decimal literal with a fraction or an exponent stands for a whole number. */
@@ -73,9 +72,10 @@ const shortened = (text: string): string => (text.length > 64 ? `${text.slice(0,
 
 /** Turns what went wrong while reading into a refusal in the shape of §7. */
 function readError(error: unknown): unknown {
-  const { status, type } = error as { status?: number; type?: string };
+  const { status } = error as { status?: number };
   if (status === 413) return new ApiError("content-too-large", `The body may have ${BODY_LIMIT} bytes at most.`);
   if (status === 415) return new ApiError("unsupported-media-type", "This Content-Encoding is not understood.");
-  if (status === 400) return new ApiError("invalid-request", `The body could not be read (${type}).`);
+  if (status === 400)
+    return new ApiError("invalid-request", "The body is not as its Content-Length or Content-Encoding says.");
   return error;
 }

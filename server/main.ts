@@ -28,7 +28,7 @@ async function start(config: Config): Promise<void> {
     lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
   });
   const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
-  const listener = await listen(service.app, config);
+  const listener = await listen(service.app, service.deps);
   // With PORT=0 the system chose the port.
   const usual = defaultPublicUrl(config.host, config.port);
   if (config.publicUrl === usual) config.publicUrl = defaultPublicUrl(config.host, listener.port);

@@ -1,5 +1,6 @@
 import { hashKey } from "./authentication.ts";
 import type { Clock } from "./clock.ts";
+import { ConfigError } from "./config.ts";
 import type { Ids, Random } from "./ids.ts";
 import type { ApiKey, Merchant, Storage } from "./storage/storage.ts";
 import { newSecret } from "./webhooks/signature.ts";
@@ -42,7 +43,7 @@ export function revokeKey({ storage, clock }: Deps, keyId: string): Promise<bool
  * Sees to a first merchant with a key, so that a fresh server can be called.
  * @param wanted the key it shall have (SANDBOX_API_KEY): made an active one at every start, other keys untouched
  * @returns the text of a key made now; absent when there was one already, or a wanted one
- * @throws Error when the wanted key belongs to another merchant
+ * @throws ConfigError when the wanted key belongs to another merchant
  */
 export async function prepareFirstMerchant(deps: Deps, wanted?: string): Promise<{ newKey?: string }> {
   const [existing] = await deps.storage.listMerchants();
@@ -58,6 +59,6 @@ async function ensureKey(deps: Deps, merchant: Merchant, text: string): Promise<
   const known = await deps.storage.findKey(hashKey(text));
   if (!known) await createKey(deps, merchant.id, text);
   else if (known.merchantId !== merchant.id) {
-    throw new Error("SANDBOX_API_KEY is a key of another merchant; choose another value.");
+    throw new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]);
   } else if (known.revokedAt !== undefined) await deps.storage.setRevoked(known.id, undefined);
 }

@@ -54,7 +54,7 @@ export function createService({ config, storage, clock, random, chance, log, loo
     stopping: stopping.signal,
     onEnd: () => delivery.wake(),
   });
-  const timeline = createTimeline(storage, clock, deliveries);
+  const timeline = createTimeline({ storage, clock, deliveries, stopping: stopping.signal });
 
   const settlement = startLoop(
     async () => {

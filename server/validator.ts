@@ -21,6 +21,8 @@ export function createValidator(paths: readonly string[]): Validator {
   const steps = () => (built ??= build(paths));
   return {
     check(req, res, next) {
+      // It keeps what it compiled for each distinct header, for ever: give it one (the body's own was judged before).
+      req.headers["content-type"] = "application/json";
       const remaining = steps().values();
       const step = (error?: unknown): void => {
         const { value: run } = error ? {} : remaining.next();

@@ -12,8 +12,8 @@ const LEASE_MS = 60_000;
 export interface DeliveryWorker {
   /** Claims what is due and there is room for, and begins the attempts; how many. */
   begin(merchantId?: string): Promise<number>;
-  /** Resolves when the attempts under way have ended and are recorded: all, or those of one merchant. */
-  idle(merchantId?: string): Promise<void>;
+  /** Resolves when the attempts under way have ended and are recorded: all, or those of one merchant; with how many. */
+  idle(merchantId?: string): Promise<number>;
   /** Makes one attempt of a delivery, whatever its status, and resolves when it is recorded (D31). */
   replay(merchantId: string, id: string): Promise<"replayed" | "claimed" | "unknown">;
 }
@@ -73,6 +73,7 @@ export function createDeliveryWorker(options: Options): DeliveryWorker {
     async idle(merchantId) {
       const attempts = [...underWay].filter(([, owner]) => merchantId === undefined || owner === merchantId);
       await Promise.all(attempts.map(([attempt]) => attempt));
+      return attempts.length;
     },
     async replay(merchantId, id) {
       const now = clock.now();
@@ -93,7 +94,7 @@ async function makeAttempt({ storage, clock, sender, chance, stopping }: Options
   const body = JSON.stringify(webhookBody(event, merchant));
   const { retryAfter, ...result } = await sender.send({ url, id: event.id, secrets: inForce, body });
   // Cut off by the server's own end: not the receiver's failure. The claim lapses, and it is delivered again.
-  if (stopping.aborted && result.error !== undefined) return;
+  if (stopping.aborted && result.httpStatus === undefined) return;
   await storage.recordAttempt(
     event.id,
     { at, ...result },

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { ApiError } from "../errors.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 
@@ -12,11 +13,19 @@ export interface Timeline {
   /**
    * Moves a merchant's time forward by so many milliseconds. It stops at each thing that falls due on the way and lets
    * it happen at its own time, so that what follows from it (a webhook, its retries) has its place in order (D18, D29).
+   * @throws ApiError `internal` when the server stops on the way
    */
   advance(merchantId: string, milliseconds: number): Promise<void>;
 }
 
-export function createTimeline(storage: Storage, clock: Clock, deliveries: DeliveryWorker): Timeline {
+interface Options {
+  storage: Storage;
+  clock: Clock;
+  deliveries: DeliveryWorker;
+  stopping: AbortSignal;
+}
+
+export function createTimeline({ storage, clock, deliveries, stopping }: Options): Timeline {
   // Two moves of the same merchant's time one after the other; each counts from where the one before ended.
   const moves = new Map<string, Promise<void>>();
 
@@ -31,19 +40,20 @@ export function createTimeline(storage: Storage, clock: Clock, deliveries: Deliv
 
   async function deliver(merchantId: string): Promise<number> {
     const begun = await deliveries.begin(merchantId);
-    await deliveries.idle(merchantId);
-    return begun;
+    return begun + (await deliveries.idle(merchantId));
   }
 
   async function move(merchantId: string, milliseconds: number): Promise<void> {
     const merchant = await storage.findMerchant(merchantId);
     const offset = merchant!.clockOffset + milliseconds;
     for (;;) {
+      if (stopping.aborted)
+        throw new ApiError("internal", "The server is stopping; the clock has moved part of the way.");
       const next = await storage.nextDue(merchantId);
       if (!next || next.at > clock.now() + offset) break;
       await storage.setClockOffset(merchantId, Math.min(next.at - clock.now(), offset));
       const done = (await settle(merchantId)) + (await deliver(merchantId));
-      if (done === 0) await clock.sleep(WAIT_MS);
+      if (done === 0) await clock.sleep(WAIT_MS, stopping);
     }
     await storage.setClockOffset(merchantId, offset);
   }

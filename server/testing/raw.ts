@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { checkAnswer } from "./contract.ts";
+import type { Answer } from "./http.ts";
+
+/**
+ * Sends bytes to a server on this machine, says that no more will come, and reads until it closes the connection.
+ * Rejects when an answer breaks the contract.
+ * @returns every answer, in order; only answers with a content-length can be read
+ */
+export async function exchange(port: number, bytes: string | Uint8Array): Promise<Answer[]> {
+  const socket = connect(port, "127.0.0.1");
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk) => chunks.push(chunk));
+  // A server may close before it has read all.
+  socket.on("error", () => undefined);
+  socket.end(bytes);
+  await once(socket, "close");
+  return parseAnswers(Buffer.concat(chunks));
+}
+
+function parseAnswers(bytes: Buffer): Answer[] {
+  const answers: Answer[] = [];
+  for (let rest = bytes; rest.length > 0;) {
+    const end = rest.indexOf("\r\n\r\n");
+    if (end < 0) throw new Error(`No HTTP: ${rest.toString()}`);
+    const [line = "", ...fields] = rest.subarray(0, end).toString().split("\r\n");
+    const headers = Object.fromEntries(
+      fields.map((field) => [field.split(":", 1)[0]!.toLowerCase(), field.slice(field.indexOf(":") + 1).trim()]),
+    );
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1]);
+    const begin = end + 4;
+    const length = Number(headers["content-length"] ?? 0);
+    const text = rest.subarray(begin, begin + length).toString();
+    rest = rest.subarray(begin + length);
+    if (status === 100) continue;
+    if (status >= 400) checkAnswer({ method: "", path: "", status, headers, text });
+    answers.push({ status, headers, text, body: text === "" ? undefined : JSON.parse(text) });
+  }
+  return answers;
+}

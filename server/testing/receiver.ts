@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { checkWebhook } from "./contract.ts";
+
+export interface Received {
+  headers: IncomingHttpHeaders;
+  /** As it came over the wire. */
+  text: string;
+  body: any;
+}
+
+export interface Receiver {
+  /** For a `webhookURL`. */
+  url: string;
+  /** In the order in which they came. */
+  received: Received[];
+  /** The status of every answer from now on. */
+  answer(status: number): void;
+  close(): Promise<void>;
+}
+
+/** A merchant's webhook receiver on a free port. Each webhook is held against the contract before it is answered. */
+export async function startReceiver(status = 204): Promise<Receiver> {
+  let current = status;
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const content = await text(request);
+    const body: unknown = JSON.parse(content);
+    checkWebhook(body);
+    received.push({ headers: request.headers, text: content, body });
+    response.writeHead(current).end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received,
+    answer: (next) => {
+      current = next;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import { pino } from "pino";
+import type { components } from "../../generated/openapi.ts";
+import { readConfig, type Config } from "../config.ts";
+import { listen } from "../http-server.ts";
+import { createKey, createMerchant } from "../merchants.ts";
+import { createService, type Service } from "../service.ts";
+import { openSqlite } from "../storage/sqlite/index.ts";
+import type { Merchant, Storage } from "../storage/storage.ts";
+import type { Lookup } from "../webhooks/lookup.ts";
+import { createFakeClock, type FakeClock } from "./clock.ts";
+import { createHttpClient, type Answer, type HttpClient, type RequestOptions } from "./http.ts";
+import { seededRandom } from "./random.ts";
+
+type Schemas = components["schemas"];
+
+export interface TestServer {
+  url: string;
+  port: number;
+  config: Config;
+  /** Real time; it stands still unless a test moves it. `pass` also waits for what falls due. */
+  clock: FakeClock;
+  service: Service;
+  storage: Storage;
+  /** The first merchant; requests carry its key unless they say otherwise. */
+  merchant: Merchant;
+  key: string;
+  addMerchant(name: string): Promise<{ merchant: Merchant; key: string }>;
+  /** Sends a request; rejects when the answer breaks the contract. */
+  request: HttpClient["request"];
+  /** Creates a payout of `aPayout(changes)`. */
+  createPayout(changes?: Partial<Schemas["DisbursementRequest"]>, options?: RequestOptions): Promise<Answer>;
+  /** Creates a checkout of `aCheckout(changes)`. */
+  createCheckout(changes?: Partial<Schemas["CheckoutRequest"]>, options?: RequestOptions): Promise<Answer>;
+  /** Lets so many milliseconds of real time pass, in one step, and what falls due by then happen. */
+  pass(milliseconds: number): Promise<void>;
+  /** All that was logged so far: one object for each line. */
+  logged(): Record<string, any>[];
+  close(): Promise<void>;
+}
+
+export interface TestServerOptions {
+  /** Environment variables, read as `main.ts` reads them. */
+  env?: Record<string, string>;
+  storage?: Storage;
+  clock?: FakeClock;
+  /** Resolves the names of webhooks' receivers; by default there are none, so use addresses. */
+  lookup?: Lookup;
+}
+
+/** Starts the whole service in this process: a free port, a database in memory, a clock that stands still, seeded ids. */
+export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const random = seededRandom(1);
+  const { clock = createFakeClock(), storage = openSqlite(":memory:", { server: true }) } = options;
+  const config = readConfig({ PORT: "0", LOG_LEVEL: "trace", ...options.env });
+  const lines: string[] = [];
+  const service = createService({
+    config,
+    storage,
+    clock,
+    random: random.bytes,
+    chance: random.next,
+    log: pino({ level: config.logLevel }, { write: (line) => lines.push(line) }),
+    lookup: options.lookup ?? noNames,
+  });
+  const listener = await listen(service.app, service.deps);
+  config.publicUrl = `http://127.0.0.1:${listener.port}`;
+
+  const { deps } = service;
+  const addMerchant = async (name: string) => {
+    const merchant = await createMerchant(deps, name);
+    return { merchant, key: await createKey(deps, merchant.id) };
+  };
+  const first = await addMerchant("Ada Stores");
+  const { request, close } = createHttpClient(listener.port, first.key);
+
+  return {
+    url: config.publicUrl,
+    port: listener.port,
+    config,
+    clock,
+    service,
+    storage,
+    ...first,
+    addMerchant,
+    request,
+    createPayout: (changes, sent) => request("POST", "/v1/disbursements", { body: aPayout(changes), ...sent }),
+    createCheckout: (changes, sent) => request("POST", "/v1/checkouts", { body: aCheckout(changes), ...sent }),
+    async pass(milliseconds) {
+      clock.advance(milliseconds);
+      await untilIdle(service);
+    },
+    logged: () => lines.map((line) => JSON.parse(line) as Record<string, any>),
+    async close() {
+      close();
+      service.release();
+      await listener.close();
+      await service.stop();
+      await storage.close();
+    },
+  };
+}
+
+const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
+
+async function untilIdle({ deps: { timeline, deliveries } }: Service): Promise<void> {
+  for (let done = 1; done > 0;) {
+    done = (await timeline.settle()) + (await deliveries.begin());
+    await deliveries.idle();
+  }
+}
+
+let made = 0;
+
+/** A request for a payout that the contract allows; its reference is another each time. */
+export function aPayout(changes: Partial<Schemas["DisbursementRequest"]> = {}): Schemas["DisbursementRequest"] {
+  made += 1;
+  const reference = `payout-${made}`;
+  return { reference, amount: 10_000, phoneNumber: "2257038102473", country: "CI", currency: "XOF", ...changes };
+}
+
+/** A request for a checkout that the contract allows. */
+export function aCheckout(changes: Partial<Schemas["CheckoutRequest"]> = {}): Partial<Schemas["CheckoutRequest"]> {
+  return { amount: 2_500_000, currency: "XOF", country: "CI", ...changes };
+}
