@@ -13,6 +13,7 @@ import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
 import { limitChecks } from "./limits.ts";
+import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { referenceChecks } from "./references.ts";
 import { refusalChecks } from "./refusals.ts";
@@ -32,6 +33,7 @@ export const checks: readonly Check[] = [
   ...verifyChecks,
   ...checkoutChecks,
   ...generatedChecks,
+  ...modelChecks,
   ...oddChecks,
   ...refusalChecks,
   ...stateChecks,

@@ -1,0 +1,71 @@
+// Random sequences of creates, repeats and verifies, kept in step with a model of the interface.
+import * as fc from "fast-check";
+
+export type Paid = { merchantsReference: string; reference: string; amount: number };
+export type Model = { paid: Paid[] };
+
+/** What a command does to the target. Each throws `OutOfStep` when the target does not do what the model says. */
+export type Actions = {
+  create(amount: number): Promise<Paid>;
+  createRefused(amount: number): Promise<void>;
+  repeat(paid: Paid, amount: number): Promise<void>;
+  verify(paid: Paid): Promise<void>;
+  verifyUnknown(): Promise<void>;
+};
+
+/** The target and the model went apart. */
+export class OutOfStep extends Error {}
+
+type Command = fc.AsyncCommand<Model, Actions>;
+
+const command = (name: string, run: (model: Model, actions: Actions) => Promise<void>, needsPaid = false): Command => ({
+  check: ({ paid }) => !needsPaid || paid.length > 0,
+  run,
+  toString: () => name,
+});
+
+/** One of what was paid, wherever the index points. */
+const pick = ({ paid }: Model, index: number) => paid[index % paid.length] as Paid;
+
+const create = (amount: number) =>
+  command(`create ${amount}`, async (model, actions) => {
+    model.paid.push(await actions.create(amount));
+  });
+const createRefused = (amount: number) =>
+  command(`create ${amount}, to be refused`, (_, actions) => actions.createRefused(amount));
+const repeat = ([index, amount]: [number, number]) =>
+  command(`repeat with ${amount}`, (model, actions) => actions.repeat(pick(model, index), amount), true);
+const verify = (index: number) => command("verify", (model, actions) => actions.verify(pick(model, index)), true);
+const verifyUnknown = () => command("verify what is unknown", (_, actions) => actions.verifyUnknown());
+
+/** Payouts that one sequence makes at most. */
+export const mostCommands = 12;
+
+const amounts = fc.integer({ min: 1, max: 500 });
+const indices = fc.nat({ max: 100 });
+const sequences = fc.commands(
+  [
+    amounts.map(create),
+    fc.integer({ min: -100, max: 0 }).map(createRefused),
+    fc.tuple(indices, amounts).map(repeat),
+    indices.map(verify),
+    fc.constant(0).map(verifyUnknown),
+  ],
+  { maxCommands: mostCommands, size: "max" },
+);
+
+/**
+ * Runs so many sequences. What a failed one was made of is not shrunk: that would pay again.
+ * @returns why the target went out of step, with the sequence; nothing when it did not
+ */
+export async function runSequences(actions: Actions, count: number, seed: number): Promise<string | undefined> {
+  for (const commands of fc.sample(sequences, { numRuns: count, seed })) {
+    try {
+      await fc.asyncModelRun(() => ({ model: { paid: [] }, real: actions }), commands);
+    } catch (error) {
+      if (error instanceof OutOfStep) return `${error.message}, after ${String(commands)}`;
+      throw error;
+    }
+  }
+  return undefined;
+}
