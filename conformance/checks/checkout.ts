@@ -50,7 +50,8 @@ const bodies: [string, string | undefined][] = [
   ["an empty object", "{}"],
 ];
 
-const shapeOf = (value: unknown): unknown => {
+/** The names and types of a JSON value, without its values. */
+export const shapeOf = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
 };

@@ -6,8 +6,10 @@ import { checkoutStateChecks } from "./checkout-states.ts";
 import { checkoutChecks } from "./checkout.ts";
 import { checkoutRecordChecks } from "./checkout-record.ts";
 import { createChecks } from "./create.ts";
+import { deliveryChecks } from "./deliveries.ts";
 import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
+import { eventChecks } from "./events.ts";
 import { forcedChecks } from "./forced.ts";
 import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
@@ -17,9 +19,12 @@ import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { referenceChecks } from "./references.ts";
 import { refusalChecks } from "./refusals.ts";
+import { retryChecks } from "./retries.ts";
 import { sandboxChecks } from "./sandbox.ts";
+import { signatureChecks } from "./signatures.ts";
 import { stateChecks } from "./states.ts";
 import { verifyChecks } from "./verify.ts";
+import { webhookChecks } from "./webhooks.ts";
 
 export { pending } from "./pending.ts";
 export { watches } from "./watches.ts";
@@ -32,6 +37,7 @@ export const checks: readonly Check[] = [
   ...duplicateChecks,
   ...verifyChecks,
   ...checkoutChecks,
+  ...webhookChecks,
   ...generatedChecks,
   ...modelChecks,
   ...oddChecks,
@@ -44,5 +50,9 @@ export const checks: readonly Check[] = [
   ...forcedChecks,
   ...referenceChecks,
   ...sandboxChecks,
+  ...eventChecks,
+  ...signatureChecks,
+  ...retryChecks,
+  ...deliveryChecks,
   ...dreddChecks,
 ];

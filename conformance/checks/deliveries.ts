@@ -1,0 +1,124 @@
+// D18: how deliveries and events are listed and repeated.
+import { summary, type Check, type Context } from "../check.ts";
+import type { Reply } from "../receiver.ts";
+import { arrived, first, idOf, mailbox } from "./notifications.ts";
+import { dataOf, paid, usualAmount } from "./requests.ts";
+import { advance, forcing, listed } from "./sandbox-controls.ts";
+
+export const answering =
+  (status: number, headers: Record<string, string> = {}): Reply =>
+  (response) =>
+    void response.writeHead(status, headers).end();
+
+/** A payout whose first delivery was answered as told. */
+export async function delivered(context: Context, reply: Reply) {
+  const box = mailbox(context, reply);
+  const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url });
+  const notification = await first(context, box);
+  return { box, reference, id: idOf(notification) };
+}
+
+const list = (context: Context, what: string, query: string) =>
+  context.target.send({ method: "GET", path: `/sandbox/${what}?${query}` });
+
+/** The one delivery of a record. */
+export async function deliveryOf(context: Context, reference: string) {
+  const answer = await list(context, "deliveries", `reference=${reference}`);
+  const [delivery = {}] = listed(answer, "deliveries");
+  return { answer, delivery };
+}
+
+export const deliveryChecks: Check[] = [
+  {
+    name: "events are listed, newest first and in pages",
+    ids: ["sandbox.events"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["receiver", "sandbox"],
+    async run(context) {
+      const older = await delivered(context, answering(204));
+      const newer = await delivered(context, answering(204));
+      const own = await list(context, "events", `reference=${older.reference}`);
+      const [event = {}, ...more] = listed(own, "events");
+      const right = more.length === 0 && event["reference"] === older.reference && event["id"] === older.id;
+      context.judge("sandbox.events", right, "the one event of a record, with the id of its delivery", summary(own), [
+        own,
+      ]);
+      const page = await list(context, "events", "limit=1");
+      const next = dataOf(page)["next"];
+      const latest = listed(page, "events").map((each) => each["reference"]);
+      context.judge(
+        "sandbox.events",
+        latest.length === 1 && latest[0] === newer.reference,
+        "the newest event alone",
+        summary(page),
+        [page],
+      );
+      const following = await list(context, "events", `limit=1&before=${encodeURIComponent(String(next))}`);
+      const [second = {}] = listed(following, "events");
+      context.judge(
+        "sandbox.events",
+        second["reference"] === older.reference,
+        "the event before it on the next page",
+        summary(following),
+        [following],
+      );
+    },
+  },
+  {
+    name: "deliveries are listed by record and by state",
+    ids: ["sandbox.deliveries"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["receiver", "sandbox"],
+    async run(context) {
+      const good = await delivered(context, answering(204));
+      const bad = await delivered(context, answering(410));
+      // The attempt is written down after its answer came.
+      await advance(context, 1);
+      for (const [{ reference }, status] of [
+        [good, "delivered"],
+        [bad, "ended"],
+      ] as const) {
+        const { answer, delivery } = await deliveryOf(context, reference);
+        const attempts = (delivery["attempts"] ?? []) as unknown[];
+        const ok = delivery["status"] === status && attempts.length === 1;
+        context.judge("sandbox.deliveries", ok, `a delivery that is ${status}, with its attempt`, summary(answer), [
+          answer,
+        ]);
+        const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
+        context.judge(
+          "sandbox.deliveries",
+          listed(other, "deliveries").length === 0,
+          "none of it among those that are pending",
+          summary(other),
+          [other],
+        );
+      }
+    },
+  },
+  {
+    name: "a delivery is repeated at will",
+    ids: ["sandbox.replay"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["receiver", "sandbox"],
+    async run(context) {
+      const { box, id } = await delivered(context, answering(204));
+      await advance(context, 1);
+      const path = `/sandbox/deliveries/${id}/replay`;
+      const answer = await context.target.send({ method: "POST", path, effect: "moves-money" });
+      const received = await arrived(context, box, 2);
+      const same = received.length === 2 && received.every((notification) => idOf(notification) === id);
+      context.judge(
+        "sandbox.replay",
+        answer.status === 200 && same,
+        "200, and a second delivery under the same id",
+        `${summary(answer)}; ${received.length} arrived`,
+      );
+    },
+  },
+];

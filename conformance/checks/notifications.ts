@@ -1,0 +1,60 @@
+// Webhooks as checks need them: mailboxes, waiting, and what a notification says.
+import { createHmac } from "node:crypto";
+import { Prerequisite, summary, type Context } from "../check.ts";
+import type { Notification, Receiver, Reply } from "../receiver.ts";
+import { dataOf } from "./requests.ts";
+
+/** How long a notification may take that is due at once. */
+const patienceMs = 8000;
+const pollMs = 50;
+
+export type Box = ReturnType<Receiver["open"]>;
+
+/** A mailbox of the run's receiver; the checks that call this need one. */
+export function mailbox({ receiver }: Context, reply?: Reply): Box {
+  if (!receiver) throw new Error("a check that opens a mailbox has to need a receiver");
+  return receiver.open(reply);
+}
+
+/** Waits until so many notifications are there, or patience ends. @returns those that are there */
+export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
+  const end = context.now().getTime() + patienceMs;
+  while (box.received.length < count && context.now().getTime() < end) await context.sleep(pollMs);
+  return box.received;
+}
+
+/** The first notification. Throws `Prerequisite` when none comes. */
+export async function first(context: Context, box: Box): Promise<Notification> {
+  const [notification] = await arrived(context, box);
+  if (!notification) throw new Prerequisite(`a notification within ${patienceMs} ms`, "none came");
+  return notification;
+}
+
+/** The sandbox's secret of a merchant, or the one that was given. */
+export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
+  const { webhookSecret, environment } = context.options;
+  if (environment !== "sandbox" && webhookSecret !== undefined) return webhookSecret;
+  const answer = await context.target.send({ method: "GET", path: "/sandbox/webhook-secret", key });
+  const { secret } = dataOf(answer);
+  if (answer.status !== 200 || typeof secret !== "string")
+    throw new Prerequisite("the webhook secret (D12)", summary(answer));
+  return secret;
+}
+
+const header = (notification: Notification, name: string) => String(notification.headers[name] ?? "");
+export const idOf = (notification: Notification) => header(notification, "webhook-id");
+
+/** Whether a secret signed a notification, as Standard Webhooks 1.0 says (D12). */
+export function isSignedWith(notification: Notification, secret: string): boolean {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const signed = `${idOf(notification)}.${header(notification, "webhook-timestamp")}.${notification.body}`;
+  const expected = `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
+  return header(notification, "webhook-signature").split(" ").includes(expected);
+}
+
+/** What a notification is about, for people; neither signature nor numbers are shown. */
+export function telling(notification: Notification | undefined): string {
+  if (!notification) return "no notification";
+  const { event, data } = (notification.json ?? {}) as { event?: unknown; data?: { status?: unknown } };
+  return `event ${JSON.stringify(event)}, status ${JSON.stringify(data?.status)}, webhook-id ${idOf(notification) || "missing"}`;
+}

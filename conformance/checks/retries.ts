@@ -1,0 +1,170 @@
+// D13: what happens to a delivery that fails.
+import type { Check, Context } from "../check.ts";
+import { answering, delivered, deliveryOf } from "./deliveries.ts";
+import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
+import { paid, usualAmount } from "./requests.ts";
+import { advance, forcing } from "./sandbox-controls.ts";
+
+const one = { effect: "moves-money", payouts: 1, amount: usualAmount, needs: ["receiver", "sandbox"] } as const;
+
+/** Seconds between one attempt and the next; each may be a fifth off. */
+const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
+
+/** Judges how many attempts there are after each step of time. */
+async function judgeSteps(
+  context: Context,
+  id: string,
+  box: Box,
+  steps: readonly [seconds: number, attempts: number][],
+) {
+  let passed = 0;
+  for (const [seconds, attempts] of steps) {
+    await advance(context, seconds);
+    passed += seconds;
+    const count = box.received.length;
+    context.judge(id, count === attempts, `${attempts} attempts after ${passed} s`, `${count}`);
+  }
+}
+
+/** Attempts that are not where the schedule puts them. */
+function misplaced(attempts: readonly { at?: unknown }[]): string[] {
+  const times = attempts.map(({ at }) => Date.parse(String(at)) / 1000);
+  return schedule.flatMap((due, index) => {
+    const gap = (times[index + 1] ?? Number.NaN) - (times[index] ?? Number.NaN);
+    // The clock of an attempt and that of the plan may be a second apart.
+    return gap >= due * 0.8 - 1 && gap <= due * 1.2 + 1 ? [] : [`${gap} s where ${due} s are due`];
+  });
+}
+
+export const retryChecks: Check[] = [
+  {
+    name: "a delivery that failed is repeated",
+    ids: ["retries.after-failure"],
+    ...one,
+    async run(context) {
+      const { box } = await delivered(
+        context,
+        (response, attempt) => void response.writeHead(attempt < 3 ? 500 : 204).end(),
+      );
+      await advance(context, 600);
+      const received = await arrived(context, box, 3);
+      const alike = received.every(({ body }) => body === received[0]?.body) && new Set(received.map(idOf)).size === 1;
+      const expected = "three attempts with one webhook-id and one body, none after the one that succeeded";
+      await advance(context, 86_400);
+      context.judge(
+        "retries.after-failure",
+        alike && box.received.length === 3,
+        expected,
+        `${box.received.length} attempts, ${alike ? "alike" : "not alike"}`,
+      );
+    },
+  },
+  {
+    name: "the schedule of attempts",
+    ids: ["retries.schedule"],
+    ...one,
+    async run(context) {
+      const { box, reference } = await delivered(context, answering(500));
+      await advance(context, 10 * 86_400);
+      const { answer, delivery } = await deliveryOf(context, reference);
+      const attempts = (delivery["attempts"] ?? []) as { at?: unknown }[];
+      const ended = attempts.length === 10 && box.received.length === 10 && delivery["status"] === "exhausted";
+      const actual = `${attempts.length} listed, ${box.received.length} arrived, ${String(delivery["status"])}`;
+      context.judge("retries.schedule", ended, "ten attempts, then exhausted", actual, [answer]);
+      const wrong = misplaced(attempts);
+      context.judge(
+        "retries.schedule",
+        wrong.length === 0,
+        "each attempt within a fifth of its time",
+        wrong.join(", ") || "so it is",
+        [answer],
+      );
+    },
+  },
+  {
+    name: "a redirect is a failed attempt",
+    ids: ["retries.redirect-fails"],
+    ...one,
+    async run(context) {
+      const elsewhere = mailbox(context);
+      const { box } = await delivered(context, answering(302, { location: elsewhere.url }));
+      await advance(context, 30);
+      const ok = elsewhere.received.length === 0 && box.received.length === 2;
+      const actual = `${elsewhere.received.length} arrived where it leads, ${box.received.length} at the address`;
+      context.judge("retries.redirect-fails", ok, "none where it leads, and a second attempt at the address", actual);
+    },
+  },
+  {
+    name: "410 ends a delivery",
+    ids: ["retries.gone-ends"],
+    ...one,
+    async run(context) {
+      const { box, reference } = await delivered(context, answering(410));
+      await advance(context, 2 * 86_400);
+      const { delivery, answer } = await deliveryOf(context, reference);
+      const ok = box.received.length === 1 && delivery["status"] === "ended";
+      context.judge(
+        "retries.gone-ends",
+        ok,
+        "one attempt, then ended",
+        `${box.received.length} attempts, ${String(delivery["status"])}`,
+        [answer],
+      );
+    },
+  },
+  {
+    name: "Retry-After puts the next attempt off",
+    ids: ["retries.retry-after"],
+    effect: "moves-money",
+    payouts: 3,
+    amount: 3 * usualAmount,
+    needs: ["receiver", "sandbox"],
+    async run(context) {
+      const id = "retries.retry-after";
+      for (const status of [429, 503]) {
+        const { box } = await delivered(context, answering(status, { "retry-after": "600" }));
+        await judgeSteps(context, id, box, [
+          [400, 1],
+          [400, 2],
+        ]);
+      }
+      const { box } = await delivered(context, answering(503, { "retry-after": "86400" }));
+      await judgeSteps(context, id, box, [
+        [2700, 1],
+        [1800, 2],
+      ]);
+    },
+  },
+  {
+    name: "a slow receiver holds nobody up",
+    ids: ["retries.slow-receiver"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["receiver", "sandbox"],
+    async run(context) {
+      const held = Promise.withResolvers<void>();
+      const slow = mailbox(context, (response) => void held.promise.then(() => response.writeHead(204).end()));
+      const quick = mailbox(context);
+      const before = context.now().getTime();
+      const { answer } = await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
+      await first(context, slow);
+      await paid(context, { phoneNumber: forcing("001"), webhookURL: quick.url });
+      const received = await arrived(context, quick);
+      const took = context.now().getTime() - before;
+      held.resolve();
+      context.judge(
+        "retries.slow-receiver",
+        answer.exchange.durationMs < 2000,
+        "an answer while the receiver is still busy",
+        `${answer.exchange.durationMs} ms`,
+      );
+      context.judge(
+        "retries.slow-receiver",
+        received.length === 1,
+        "another's delivery in the meantime",
+        `${received.length} within ${took} ms`,
+      );
+    },
+  },
+];

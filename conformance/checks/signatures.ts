@@ -1,0 +1,131 @@
+// D12: how deliveries are signed.
+import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
+import { paid, usualAmount } from "./requests.ts";
+import { advance, forcing } from "./sandbox-controls.ts";
+
+const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const needs = ["receiver", "sandbox"] as const;
+
+const forms: [header: string, form: RegExp][] = [
+  ["webhook-id", /^msg_[0-9a-f]{32}$/],
+  ["webhook-timestamp", /^\d{10}$/],
+  ["webhook-signature", /^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$/],
+];
+
+/** Pays to a mailbox, with an outcome that is there at once. */
+async function told(context: Context, suffix = "001", key: "own" | "second" = "own") {
+  const box = mailbox(context);
+  const made = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url }, { key });
+  return { ...made, box, notification: await first(context, box) };
+}
+
+export const signatureChecks: Check[] = [
+  {
+    name: "the headers of a delivery",
+    ids: ["signature.headers"],
+    ...one,
+    needs,
+    async run(context) {
+      const { notification } = await told(context);
+      for (const [name, form] of forms) {
+        const value = String(notification.headers[name] ?? "");
+        const shown = name === "webhook-signature" ? `${value.length} characters of another form` : value || "missing";
+        context.judge(
+          "signature.headers",
+          form.test(value),
+          `${name} of the form ${form.source}`,
+          form.test(value) ? "so it is" : shown,
+        );
+      }
+    },
+  },
+  {
+    name: "the signature of a delivery",
+    ids: ["signature.verifies"],
+    ...one,
+    needs: ["receiver", "webhook-secret"],
+    async run(context) {
+      const secret = await secretOf(context);
+      const { notification } = await told(context);
+      const ok = isSignedWith(notification, secret);
+      context.judge(
+        "signature.verifies",
+        ok,
+        "a signature with the merchant's secret",
+        ok ? "so it is" : "it does not verify",
+      );
+      for (const other of ["", "whsec_Y2VydGlmeS13cm9uZy1zZWNyZXQtMDEyMzQ1Njc4OQ=="]) {
+        const verifies = isSignedWith(notification, other);
+        context.judge(
+          "signature.verifies",
+          !verifies,
+          "no signature with another secret",
+          verifies ? "it verifies" : "so it is",
+        );
+      }
+      const changed = {
+        ...notification,
+        body: notification.body.replace(/\d/, (digit) => String((Number(digit) + 1) % 10)),
+      };
+      const still = isSignedWith(changed, secret);
+      context.judge("signature.verifies", !still, "no signature over another body", still ? "it verifies" : "so it is");
+    },
+  },
+  {
+    name: "the timestamp of a delivery",
+    ids: ["signature.timestamp-real"],
+    ...one,
+    needs,
+    async run(context) {
+      await advance(context, 10 * 86_400);
+      const { notification } = await told(context);
+      const off = Number(notification.headers["webhook-timestamp"]) - notification.at.getTime() / 1000;
+      context.judge(
+        "signature.timestamp-real",
+        Math.abs(off) <= 60,
+        "the real time, give or take a minute",
+        `${Math.round(off)} s off`,
+      );
+    },
+  },
+  {
+    name: "signatures during and after a rotation",
+    ids: ["signature.rotation"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    // The secret of the first merchant stays: receivers of the caller may rely on it.
+    needs: ["receiver", "sandbox", "second-key"],
+    async run(context) {
+      const old = await secretOf(context, "second");
+      const second = { method: "POST", effect: "moves-money", key: "second" } as const;
+      const rotated = await context.target.send({ ...second, path: "/sandbox/webhook-secret/rotate" });
+      if (rotated.status !== 200) throw new Prerequisite("200 to a rotation", summary(rotated));
+      const renewed = await secretOf(context, "second");
+      context.judge(
+        "signature.rotation",
+        renewed !== old,
+        "a new secret",
+        renewed === old ? "the old one" : "so it is",
+      );
+      const during = (await told(context, "001", "second")).notification;
+      const both = isSignedWith(during, old) && isSignedWith(during, renewed);
+      context.judge(
+        "signature.rotation",
+        both,
+        "signatures with both secrets for a day",
+        both ? "so it is" : "one is missing",
+      );
+      await context.target.send({ ...second, path: "/sandbox/clock/advance", json: { seconds: 90_000 } });
+      const after = (await told(context, "001", "second")).notification;
+      const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
+      context.judge(
+        "signature.rotation",
+        onlyNew,
+        "the new secret's signature alone after that",
+        onlyNew ? "so it is" : "another",
+      );
+    },
+  },
+];

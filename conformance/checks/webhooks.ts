@@ -1,0 +1,173 @@
+// §6: notifications. What they look like is open in the interface; that they come, and tell the truth, is not.
+import { summary, type Check, type Context } from "../check.ts";
+import type { Notification } from "../receiver.ts";
+import { shapeOf } from "./checkout.ts";
+import { look, started } from "./checkout-record.ts";
+import { arrived, first, mailbox, type Box } from "./notifications.ts";
+import { dataOf, paid, usualAmount } from "./requests.ts";
+import { advance, finish, settled } from "./sandbox-controls.ts";
+
+const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const statuses = new Set(["pending", "success", "failed"]);
+
+/** Pays to a mailbox and waits for the outcome. */
+async function notified(context: Context, phoneNumber: string) {
+  const box = mailbox(context);
+  const made = await paid(context, { phoneNumber, webhookURL: box.url });
+  const outcome = await settled(context, made.reference);
+  return { ...made, box, ...outcome };
+}
+
+/** Judges that a payout with this outcome is told; a target that brings about another outcome cannot be judged. */
+async function judgeOutcome(context: Context, id: string, phoneNumber: string, status: string) {
+  const { box, data } = await notified(context, phoneNumber);
+  if (data.status !== status)
+    return context.notApplicable(id, `the payout did not end as ${status}: it is ${data.status}`);
+  const received = await arrived(context, box);
+  context.judge(
+    id,
+    received.length > 0,
+    `a notification of the payout that ended as ${status}`,
+    `${received.length} came`,
+  );
+}
+
+/** Every text in a JSON value that stands under a name that matches. */
+function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
+  if (typeof value === "string") return name.test(key) ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([inner, next]) => valuesUnder(next, name, inner));
+}
+
+const transport = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "accept",
+  "accept-encoding",
+  "user-agent",
+  "transfer-encoding",
+]);
+const headerNames = ({ headers }: Notification) =>
+  Object.keys(headers)
+    .filter((name) => !transport.has(name))
+    .toSorted();
+
+const about = (
+  { body }: Notification,
+  { reference, body: sent }: { reference: string; body: Record<string, unknown> },
+) => body.includes(reference) || body.includes(String(sent["reference"]));
+
+async function apart(context: Context): Promise<string[]> {
+  const boxes: [Box, Box] = [mailbox(context), mailbox(context)];
+  const made = [
+    await paid(context, { webhookURL: boxes[0].url }),
+    await paid(context, { webhookURL: boxes[1].url }),
+  ] as const;
+  const silent = await paid(context);
+  for (const { reference } of [...made, silent]) await settled(context, reference);
+  for (const box of boxes) await arrived(context, box);
+  return boxes.flatMap((box, index) =>
+    box.received
+      .filter((notification) => [made[1 - index], silent].some((other) => other && about(notification, other)))
+      .map(({ body }) => body.slice(0, 80)),
+  );
+}
+
+export const webhookChecks: Check[] = [
+  {
+    name: "a notification of success",
+    ids: ["webhook.disbursement-success"],
+    ...one,
+    needs: ["receiver"],
+    run: (context) => judgeOutcome(context, "webhook.disbursement-success", context.options.recipient, "success"),
+  },
+  {
+    name: "a notification of failure",
+    ids: ["webhook.disbursement-failure"],
+    ...one,
+    needs: ["receiver", "failing-recipient"],
+    run: (context) =>
+      judgeOutcome(context, "webhook.disbursement-failure", context.options.failingRecipient ?? "", "failed"),
+  },
+  {
+    name: "a notification of each end of a checkout",
+    ids: ["webhook.checkout-outcome", "checkout.states"],
+    effect: "moves-money",
+    needs: ["receiver", "sandbox"],
+    async run(context) {
+      const seen: Record<string, unknown[]> = {};
+      for (const outcome of ["success", "failed", "cancelled"]) {
+        const box = mailbox(context);
+        const { reference, data } = await started(context, { webhookURL: box.url });
+        const ended = await finish(context, reference, outcome);
+        const received = await arrived(context, box);
+        const told = ended.status === 200 && received.length > 0;
+        context.judge(
+          "webhook.checkout-outcome",
+          told,
+          `a notification when a checkout ends as ${outcome}`,
+          `${summary(ended)}; ${received.length} came`,
+        );
+        seen[outcome] = [data["status"], dataOf(await look(context, reference))["status"]];
+      }
+      context.observe("checkout.states", "statuses by outcome", seen);
+    },
+  },
+  {
+    name: "notifications go to their own address",
+    ids: ["webhook.only-with-address"],
+    effect: "moves-money",
+    payouts: 3,
+    amount: 3 * usualAmount,
+    needs: ["receiver"],
+    async run(context) {
+      const strays = await apart(context);
+      const actual = strays.length === 0 ? "so it is" : `others arrived: ${strays.join("; ")}`;
+      context.judge(
+        "webhook.only-with-address",
+        strays.length === 0,
+        "each address is told of its own disbursement alone",
+        actual,
+      );
+    },
+  },
+  {
+    name: "what a notification says",
+    ids: ["webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"],
+    ...one,
+    needs: ["receiver"],
+    async run(context) {
+      const { box, seen, data } = await notified(context, context.options.recipient);
+      const notification = await first(context, box);
+      const named = valuesUnder(notification.json, /^status$/i).filter((status) => statuses.has(status));
+      const real = new Set<string>([...seen, data.status]);
+      const wrong = named.filter((status) => !real.has(status));
+      if (named.length === 0) context.notApplicable("webhook.truth", "its notifications name no status");
+      else
+        context.judge("webhook.truth", wrong.length === 0, `a status among ${[...real].join(", ")}`, named.join(", "));
+      context.observe(
+        "webhook.event-names",
+        "names",
+        valuesUnder(notification.json, /^(event|type|name|eventType|event_type)$/).slice(0, 3),
+      );
+      context.observe("webhook.payload", "fields", shapeOf(notification.json));
+      context.observe("webhook.headers", "names", headerNames(notification));
+    },
+  },
+  {
+    name: "a notification that the receiver refused",
+    ids: ["webhook.retries"],
+    ...one,
+    needs: ["receiver"],
+    async run(context) {
+      const box = mailbox(context, (response) => void response.writeHead(500).end());
+      const { reference } = await paid(context, { webhookURL: box.url });
+      await settled(context, reference);
+      await first(context, box);
+      if (context.options.environment === "sandbox") await advance(context, 60);
+      const received = await arrived(context, box, 2);
+      context.observe("webhook.retries", "sent again within a minute of the target's time", received.length > 1);
+    },
+  },
+];
