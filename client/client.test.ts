@@ -1,3 +1,4 @@
+import * as errors from "./errors.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   answer,
@@ -23,6 +24,7 @@ describe("options", () => {
   const refused: [string, object, RegExp][] = [
     ["no address", { baseUrl: undefined }, /baseUrl must be/],
     ["an address that is none", { baseUrl: "pay.example" }, /baseUrl must be/],
+    ["a scheme that ends like one", { baseUrl: "xhttp://pay.example" }, /baseUrl must be/],
     ["another scheme", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
     ["a user in the address", { baseUrl: "https://me@pay.example" }, /baseUrl must be/],
     ["a password in the address", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
@@ -73,6 +75,16 @@ describe("options", () => {
     const { client, time, sent } = scripted([ok(record)], { baseUrl });
     await time.run(client.disbursements.verify("DSB1"));
     expect(sent[0]!.url).toBe(`${expected}/v1/disbursements/DSB1`);
+  });
+
+  test("may be as large as timers take", () => {
+    const options = {
+      baseUrl: "https://pay.example",
+      apiKey: key,
+      timeout: 2 ** 31 - 1,
+      retry: { minDelay: 0, tries: 1 },
+    };
+    expect(() => createClient(options)).not.toThrow();
   });
 
   test("left undefined are as if left out", async () => {
@@ -140,6 +152,7 @@ describe("the key", () => {
     const { client, time, sent } = scripted([], { apiKey });
     const error = await time.run(failure(client.disbursements.create(payout)));
     expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toMatch(/^apiKey/);
     expect(JSON.stringify([error, `${error}`, (error as Error).stack])).not.toContain(key);
     expect(sent).toEqual([]);
   });
@@ -195,6 +208,13 @@ describe("hooks", () => {
     ]);
   });
 
+  test("are told which verify it is", async () => {
+    const told: unknown[] = [];
+    const { client, time } = scripted([ok(record)], { hooks: { onRequest: (info) => void told.push(info) } });
+    await time.run(client.checkouts.verify("DSB1"));
+    expect(told).toEqual([{ operation: "verifyCheckout", reference: "DSB1", attempt: 1 }]);
+  });
+
   test("that fail change nothing", async () => {
     const hooks = {
       onRequest() {
@@ -209,6 +229,40 @@ describe("hooks", () => {
 });
 
 describe("errors", () => {
+  test.each(Object.entries(errors).filter(([name]) => name !== "ClientError"))(
+    "have a code that lasts: %s",
+    (name, Kind) => {
+      const error = new (Kind as typeof UsageError)("Something.", { cause: "x", status: 400 });
+      expect([error.code, error.name, `${error}`]).toEqual([name, name, `${name}: Something.`]);
+      expect([error.cause, error.status, error instanceof ClientError]).toEqual(["x", 400, true]);
+      expect(Object.keys(error)).not.toContain("cause");
+    },
+  );
+
+  const said: [string, Step, RegExp, unknown][] = [
+    ["silence", silence, /^No answer within 15000 ms\.$/, undefined],
+    ["a lost connection", lost(), /^No connection, or it broke\.$/, expect.any(TypeError)],
+    ["a bare 401", answer(401), /^The service answered 401\.$/, undefined],
+  ];
+  test.each(said)("say what happened: %s", async (_, step, message, cause) => {
+    const { client, time } = scripted([step], { retry: { tries: 1 } });
+    const error = (await time.run(failure(client.disbursements.verify("x")))) as Error;
+    expect(error.message).toMatch(message);
+    expect(error.cause).toEqual(cause);
+  });
+
+  test("hide the key where the service repeats it", async () => {
+    const { client, time } = scripted([answer(401, { error: `No key ${key}!` })]);
+    const error = await time.run(failure(client.disbursements.verify("x")));
+    expect(error).toMatchObject({ serverMessage: "No key [key]!", message: "The service answered 401. No key [key]!" });
+  });
+
+  test("of the caller's own making come through result() as they are", async () => {
+    const { client, time } = scripted([]);
+    const call = client.disbursements.verify("x", { signal: {} as AbortSignal });
+    expect(await time.run(failure(call.result()))).toBeInstanceOf(TypeError);
+  });
+
   test("carry status, request id and what the service said", async () => {
     const { client, time } = scripted([refuse(422)]);
     const error = (await time.run(failure(client.disbursements.create(payout)))) as ClientError;

@@ -170,7 +170,7 @@ export function settleClient(options: ClientOptions) {
   if (typeof apiKey !== "function") checkKey(apiKey);
   const url = URL.canParse(`${baseUrl}`) ? new URL(`${baseUrl}`).href : "";
   ensure(
-    /^https?:\/\/[^/@?#]+(\/[^?#]*)?$/.test(url),
+    /^https?:\/\/[^/@?#]+\/[^?#]*$/.test(url),
     "baseUrl must be http or https, without user, password, query or fragment.",
   );
   return {

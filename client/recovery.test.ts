@@ -20,9 +20,11 @@ import {
   AuthenticationError,
   ConnectionError,
   DuplicateReferenceError,
+  NotFoundError,
   OutcomeUnknownError,
   RateLimitError,
   ServerError,
+  UnexpectedAnswerError,
   UsageError,
   ValidationError,
 } from "./index.ts";
@@ -177,13 +179,19 @@ describe("the record behind a duplicate after an ambiguous try", () => {
   });
 
   test.each([
-    ["cannot be read", refuse(401)],
-    ["is not there", refuse(404)],
-    ["has another reference of the merchant", ok({ ...record, merchantsReference: "payroll-2" })],
-    ["is another record", ok({ ...record, reference: "DSB2" })],
-  ])("%s: the outcome is unknown", async (_, last) => {
+    ["cannot be read", refuse(401), AuthenticationError],
+    ["is not there", refuse(404), NotFoundError],
+    [
+      "has another reference of the merchant",
+      ok({ ...record, merchantsReference: "payroll-2" }),
+      DuplicateReferenceError,
+    ],
+    ["is another record", ok({ ...record, reference: "DSB2" }), UnexpectedAnswerError],
+  ])("%s: the outcome is unknown", async (_, last, cause) => {
     const { client, time } = scripted([lost(), duplicate(here), last, last.clone()], { retry: { tries: 2 } });
-    expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(OutcomeUnknownError);
+    const error = await time.run(failure(client.disbursements.create(payout)));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect((error as Error).cause).toBeInstanceOf(cause);
   });
 });
 
@@ -303,6 +311,14 @@ describe("a checkout", () => {
     const error = await time.run(failure(client.checkouts.create(anonymous)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect((error as Error).message).toMatch(/same reference \(none\)/);
+  });
+
+  test.each(["", null, 7])("is not made with the reference %j", async (reference) => {
+    const { client, time, sent } = scripted([]);
+    const error = await time.run(failure(client.checkouts.create({ ...order, reference: reference as string })));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toBe("reference must be a text.");
+    expect(sent).toEqual([]);
   });
 
   test("whose answer has no link is not taken for made", async () => {

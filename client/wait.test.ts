@@ -39,6 +39,7 @@ describe("waitFor", () => {
     const started = time.now();
     const error = await time.run(failure(client.disbursements.waitFor("DSB1", { timeout: 10_000 })));
     expect(error).toBeInstanceOf(TimeoutError);
+    expect((error as Error).message).toBe("Still pending.");
     expect(error).toMatchObject({ last: { reference: "DSB1", status: "pending" } });
     expect(sent.map(({ at }) => at - started)).toEqual([0, 1000, 3000, 7000, 9500]);
   });

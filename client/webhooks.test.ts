@@ -218,6 +218,21 @@ describe("beside the npm package standardwebhooks", () => {
 });
 
 describe("verifyWebhook", () => {
+  const told: [RegExp, Omit<Case, "name" | "trusted">][] = [
+    [/missing/, { headers: without("webhook-id") }],
+    [/missing/, { headers: without("webhook-timestamp") }],
+    [/missing/, { headers: headers({ "webhook-signature": "" }) }],
+    [/^No signature fits/, { body: `${text} ` }],
+    [/^No signature fits/, { secrets: [] }],
+    [/tolerance/, { headers: at(-301) }],
+    [/no event/, { body: "{}", headers: signatures(sign("{}")) }],
+    [/secret must be whsec_/, { secrets: `AAAAwhsec_${secret.slice(6)}` }],
+  ];
+  test.each(told)("says %s", async (message, { body: given = text, headers: sent = headers(), secrets = secret }) => {
+    await expect(verifyWebhook(given, sent, secrets)).rejects.toThrow(message);
+    await expect(verifyWebhook(given, new Headers(sent), secrets)).rejects.toThrow(message);
+  });
+
   test.each([
     ["text", text],
     ["a Buffer", Buffer.from(text)],
