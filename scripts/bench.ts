@@ -25,10 +25,8 @@ const startServer = (file: string, settleDelayMs: number) =>
 // Settlement comes later and would be counted to whatever runs then: it is measured by itself, with the webhooks.
 const server = await startServer("requests.db", 86_400_000);
 const baseline = await startTarget("handler that does nothing", [join(root, "scripts/bench/baseline.ts")]);
-const prism = await startTarget("Prism", [
-  join(root, "node_modules/@stoplight/prism-cli/dist/index.js"),
-  ...["mock", join(root, "generated/openapi.json"), "--host", "127.0.0.1", "--port", "4011"],
-]);
+const mock = "mock generated/openapi.json --host 127.0.0.1 --port 4011".split(" ");
+const prism = await startTarget("Prism", [join(root, "node_modules/@stoplight/prism-cli/dist/index.js"), ...mock]);
 
 type Row = Record<"create" | "verify", Measured>;
 
