@@ -1,0 +1,15 @@
+// What a customer does on the payment page, for tests in a browser.
+import type { Page } from "playwright-core";
+
+export const number = (page: Page) => page.getByLabel(/mobile money/);
+export const payButton = (page: Page) => page.getByRole("button", { name: /^(Pay|Payer) / });
+export const cancelButton = (page: Page) => page.getByRole("button", { name: /^(Cancel|Annuler) / });
+
+export async function payWith(page: Page, typed: string): Promise<void> {
+  await number(page).fill(typed);
+  await payButton(page).click();
+}
+
+/** Resolves when the page has this heading. */
+export const shows = (page: Page, heading: string): Promise<void> =>
+  page.getByRole("heading", { level: 1, name: heading }).waitFor();
