@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { API_KEY, load, oneReference, payout, verify, type Measured } from "./bench/load.ts";
 import { startTarget, type Target } from "./bench/target.ts";
-import { deliveriesPerSecond, settlementToDelivery } from "./bench/webhooks.ts";
+import { besideSilentReceiver, deliveriesPerSecond, settlementToDelivery } from "./bench/webhooks.ts";
 
 const ROUNDS = 5;
 const REQUESTS = { fast: 20_000, prism: 2_000 };
@@ -67,6 +67,8 @@ async function webhooks(): Promise<void> {
   console.log(`\nsettlement to delivery at 200 payouts per second: p50 ${p50} ms, p99 ${p99} ms`);
   const perSecond = await deliveriesPerSecond(sender, receiver, 20_000);
   console.log(`deliveries at full load: ${perSecond.toFixed(0)} per second`);
+  const { p99: beside } = await besideSilentReceiver(sender, receiver);
+  console.log(`settlement to delivery beside a receiver that never answers: p99 ${beside} ms`);
   await Promise.all([sender.stop(), receiver.stop()]);
 }
 

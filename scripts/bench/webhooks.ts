@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { load, payout } from "./load.ts";
 import type { Target } from "./target.ts";
@@ -20,6 +23,11 @@ async function arrivalsAt(receiver: Target, expected: number): Promise<Arrival[]
 
 const percentile = (sorted: number[], share: number): number => sorted[Math.ceil(sorted.length * share) - 1]!;
 
+function waits(arrivals: Arrival[]): { p50: number; p99: number } {
+  const sorted = arrivals.map(({ settledAt, arrivedAt }) => arrivedAt - settledAt).toSorted((a, b) => a - b);
+  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
+}
+
 /** Payouts at a steady pace: milliseconds from settlement to the arrival of the webhook. */
 export async function settlementToDelivery(server: Target, receiver: Target, perSecond: number, seconds: number) {
   const begun = performance.now();
@@ -31,9 +39,7 @@ export async function settlementToDelivery(server: Target, receiver: Target, per
     await sleep(5);
   }
   await Promise.all(sent);
-  const waits = (await arrivalsAt(receiver, count)).map(({ settledAt, arrivedAt }) => arrivedAt - settledAt);
-  const sorted = waits.toSorted((a, b) => a - b);
-  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
+  return waits(await arrivalsAt(receiver, count));
 }
 
 /** All payouts at once: webhooks per second from the first arrival to the last. */
@@ -41,4 +47,16 @@ export async function deliveriesPerSecond(server: Target, receiver: Target, coun
   await load(server, count, payout(receiver.url));
   const times = (await arrivalsAt(receiver, count)).map(({ arrivedAt }) => arrivedAt);
   return (count * 1_000) / (times.reduce((a, b) => Math.max(a, b)) - times.reduce((a, b) => Math.min(a, b)));
+}
+
+/** 1,000 webhooks to a receiver that never answers, then 1,000 to one that does: how long those waited, in milliseconds. */
+export async function besideSilentReceiver(server: Target, receiver: Target): Promise<{ p99: number }> {
+  const silent = createServer(() => {});
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  await load(server, 1_000, payout(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`));
+  await load(server, 1_000, payout(receiver.url));
+  const { p99 } = waits(await arrivalsAt(receiver, 1_000));
+  silent.closeAllConnections();
+  silent.close();
+  return { p99 };
 }
