@@ -1,42 +1,62 @@
+import { once } from "node:events";
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Express } from "express";
 import type { Deps } from "./deps.ts";
 
+/** Real milliseconds that answers under way are given when the server stops. */
+const DRAIN_MS = 10_000;
+
 export interface Listener {
   port: number;
-  /** Takes no more requests and resolves when the answers under way have gone out. */
+  /** Takes no more requests and resolves when the answers under way have gone out, or had the time to. */
   close(): Promise<void>;
 }
 
 /** @throws ListenError when the address cannot be listened on, with what to do about it */
-export function listen(app: Express, { config, ids, log }: Pick<Deps, "config" | "ids" | "log">): Promise<Listener> {
-  const { host, port } = config;
-  /** The exchange on each connection that waits for its answer. */
-  const underWay = new Map<Duplex, ServerResponse>();
+export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids" | "log">): Promise<Listener> {
+  const { host, port } = deps.config;
+  const connections = new Set<Socket>();
+  /** Answers that have not gone out yet. */
+  const underWay = new Set<ServerResponse>();
+  const answersOn = (socket: Duplex) => [...underWay].filter((res) => res.req.socket === socket);
   let closing = false;
 
   function answer(req: IncomingMessage, res: ServerResponse): void {
-    underWay.set(req.socket, res);
+    underWay.add(res);
     if (closing) res.setHeader("Connection", "close");
     res.once("close", () => {
-      underWay.delete(req.socket);
-      if (closing) server.closeIdleConnections();
+      underWay.delete(res);
+      if (closing) req.socket.destroySoon();
     });
     req.url = originForm(req.url!);
     app(req, res);
   }
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const current = underWay.get(socket);
-    // Its request was whole and may have paid: an answer about what came after it would be taken for its own.
-    const ambiguous = current?.req.complete === true;
+    const current = answersOn(socket);
+    // A request that came whole may have paid: an answer about what came after it would be taken for its own.
+    const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
     const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
-    const requestId = (current?.getHeader("x-request-id") as string | undefined) ?? ids.request();
-    log.info({ requestId, status, code: error.code }, "what came was not HTTP");
+    const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? deps.ids.request();
+    deps.log.info({ requestId, status, code: error.code }, "what came was not HTTP");
     socket.end(malformed(status, requestId));
+  }
+
+  async function close(): Promise<void> {
+    closing = true;
+    for (const res of underWay) if (!res.headersSent) res.setHeader("Connection", "close");
+    const closed = once(server, "close");
+    server.close();
+    // Node waits for connections on which nothing was ever sent, browsers' spare ones for instance.
+    for (const socket of connections) if (answersOn(socket).length === 0) socket.destroy();
+    const drained = new AbortController();
+    await Promise.race([closed, deps.clock.sleep(DRAIN_MS, drained.signal)]);
+    drained.abort();
+    server.closeAllConnections();
+    await closed;
   }
 
   // A request without Host is refused by the app, in the shape of §7.
@@ -44,21 +64,14 @@ export function listen(app: Express, { config, ids, log }: Pick<Deps, "config" |
   server.on("checkExpectation", answer);
   server.on("clientError", refuse);
   server.on("connect", (_req, socket) => refuse(new Error("this is no proxy"), socket));
+  server.on("connection", (socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
 
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(new ListenError(explain(error, host, port))));
-    server.listen(port, host, () => {
-      resolve({
-        port: (server.address() as AddressInfo).port,
-        close: () =>
-          new Promise((closed) => {
-            closing = true;
-            for (const res of underWay.values()) if (!res.headersSent) res.setHeader("Connection", "close");
-            server.close(() => closed());
-            server.closeIdleConnections();
-          }),
-      });
-    });
+    server.listen(port, host, () => resolve({ port: (server.address() as AddressInfo).port, close }));
   });
 }
 

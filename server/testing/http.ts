@@ -27,14 +27,17 @@ export interface RequestOptions {
 export interface HttpClient {
   /** Rejects when the connection ends without an answer, or with an answer that breaks the contract. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
-  close(): void;
+  /** Resolves when what was sent is over. */
+  close(): Promise<void>;
 }
 
 /** A client for a server on this machine. Every answer is held against the contract (`checkAnswer`). */
 export function createHttpClient(port: number, defaultKey: string): HttpClient {
   const agent = new Agent({ keepAlive: true });
 
-  async function request(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+  const underWay = new Set<Promise<unknown>>();
+
+  async function send(method: string, path: string, options: RequestOptions): Promise<Answer> {
     const { key = defaultKey, body, chunked = false } = options;
     const bytes = body === undefined ? undefined : toBytes(body);
     const headers: OutgoingHttpHeaders = { "content-type": bytes && "application/json", ...options.headers };
@@ -52,7 +55,18 @@ export function createHttpClient(port: number, defaultKey: string): HttpClient {
     return answer;
   }
 
-  return { request, close: () => agent.destroy() };
+  return {
+    request(method, path, options = {}) {
+      const answered = send(method, path, options);
+      underWay.add(answered);
+      void answered.catch(() => undefined).then(() => underWay.delete(answered));
+      return answered;
+    },
+    async close() {
+      await Promise.allSettled(underWay);
+      agent.destroy();
+    },
+  };
 }
 
 function toBytes(body: unknown): Uint8Array {

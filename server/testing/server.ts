@@ -91,11 +91,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     },
     logged: () => lines.map((line) => JSON.parse(line) as Record<string, any>),
     async close() {
-      close();
       service.release();
       await listener.close();
       await service.stop();
       await storage.close();
+      await close();
     },
   };
 }
