@@ -159,7 +159,7 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
   const fail = (Kind: ErrorClass, message: string, retry = true, ambiguous = retry): Failure => {
     return { error: new Kind(message, details), retry, ambiguous, retryAfter, location };
   };
-  const message = `The service answered ${status}. ${details.serverMessage}`.trim();
+  const message = `Answered ${status}. ${details.serverMessage}`.trim();
   if (status === 429) return fail(RateLimitError, message, true, false);
   if (status >= 500) return fail(ServerError, message);
   const Refusal = refusals[status];

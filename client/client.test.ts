@@ -24,7 +24,7 @@ describe("options", () => {
   const refused: [string, object, RegExp][] = [
     ["no address", { baseUrl: undefined }, /baseUrl must be/],
     ["an address that is none", { baseUrl: "pay.example" }, /baseUrl must be/],
-    ["a scheme that ends like one", { baseUrl: "xhttp://pay.example" }, /baseUrl must be/],
+    ["a scheme that ends like one", { baseUrl: "xhttp://pay.example/a" }, /baseUrl must be/],
     ["another scheme", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
     ["a user in the address", { baseUrl: "https://me@pay.example" }, /baseUrl must be/],
     ["a password in the address", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
@@ -39,7 +39,11 @@ describe("options", () => {
     ["a misspelt option", { baseURL: "https://pay.example" }, /No option "baseURL", only: .*baseUrl/],
     ["a fetch that is none", { fetch: "fetch" }, /fetch must be of type function/],
     ["hooks that are none", { hooks: null }, /hooks must be of type object/],
-    ["a misspelt hook", { hooks: { onrequest() {} } }, /No option "onrequest", only: onRequest/],
+    [
+      "a misspelt hook",
+      { hooks: { onrequest() {} } },
+      /^No option "onrequest", only: onRequest, onResponse, onRetry\.$/,
+    ],
     ["a hook that is none", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
     ["a time of zero", { timeout: 0 }, /timeout must be from 1 to 2147483647/],
     ["a time that is text", { timeout: "5" }, /timeout must be of type number/],
@@ -148,11 +152,13 @@ describe("the key", () => {
     ["rejects", () => Promise.reject(new Error("vault is closed"))],
     ["gives nothing", () => undefined as never],
     ["gives two lines", () => `${key}\n${key}`],
-  ])("is not sent when its function %s", async (_, apiKey) => {
+  ])("is not sent when its function %s", async (how, apiKey) => {
     const { client, time, sent } = scripted([], { apiKey });
     const error = await time.run(failure(client.disbursements.create(payout)));
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).toMatch(/^apiKey/);
+    const cause = /throws|rejects/.test(how) ? "Error: vault is closed" : "undefined";
+    expect(String((error as Error).cause)).toBe(cause);
     expect(JSON.stringify([error, `${error}`, (error as Error).stack])).not.toContain(key);
     expect(sent).toEqual([]);
   });
@@ -242,7 +248,7 @@ describe("errors", () => {
   const said: [string, Step, RegExp, unknown][] = [
     ["silence", silence, /^No answer within 15000 ms\.$/, undefined],
     ["a lost connection", lost(), /^No connection, or it broke\.$/, expect.any(TypeError)],
-    ["a bare 401", answer(401), /^The service answered 401\.$/, undefined],
+    ["a bare 401", answer(401), /^Answered 401\.$/, undefined],
   ];
   test.each(said)("say what happened: %s", async (_, step, message, cause) => {
     const { client, time } = scripted([step], { retry: { tries: 1 } });
@@ -254,7 +260,7 @@ describe("errors", () => {
   test("hide the key where the service repeats it", async () => {
     const { client, time } = scripted([answer(401, { error: `No key ${key}!` })]);
     const error = await time.run(failure(client.disbursements.verify("x")));
-    expect(error).toMatchObject({ serverMessage: "No key [key]!", message: "The service answered 401. No key [key]!" });
+    expect(error).toMatchObject({ serverMessage: "No key [key]!", message: "Answered 401. No key [key]!" });
   });
 
   test("of the caller's own making come through result() as they are", async () => {
@@ -273,10 +279,7 @@ describe("errors", () => {
       requestId: "req_1",
       serverMessage: "Refused: For a reason.",
     });
-    expect([error.code, error.message]).toEqual([
-      "ValidationError",
-      "The service answered 422. Refused: For a reason.",
-    ]);
+    expect([error.code, error.message]).toEqual(["ValidationError", "Answered 422. Refused: For a reason."]);
   });
 
   test("need no message of the service beyond error (§7)", async () => {

@@ -246,8 +246,10 @@ describe("a create that comes to nothing", () => {
     const controller = new AbortController();
     const hooks = { onRetry: () => controller.abort() };
     const { client, time, sent } = scripted([first], { hooks });
+    const started = time.now();
     const error = await time.run(failure(client.disbursements.create(payout, { signal: controller.signal })));
     expect(error).toBeInstanceOf(expected);
+    expect(time.now()).toBe(started);
     expect(sent).toHaveLength(1);
   });
 });

@@ -195,11 +195,11 @@ describe("a signal", () => {
   });
 
   test("is not listened to any more after the call", async () => {
-    const listeners: string[] = [];
+    let listeners: string[] = [];
     const watched = {
       aborted: false,
       addEventListener: (type: string) => void listeners.push(type),
-      removeEventListener: (type: string) => void listeners.splice(listeners.indexOf(type), 1),
+      removeEventListener: (type: string) => void (listeners = listeners.filter((one) => one !== type)),
     };
     const { client, time } = scripted([refuse(500), ok(record)]);
     await time.run(client.disbursements.verify("DSB1", { signal: watched as unknown as AbortSignal }));

@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConnectionError, createClient, OutcomeUnknownError, TimeoutError, UnexpectedAnswerError } from "./index.ts";
+import { system } from "./runtime.ts";
 import { created, failure, key, payout, record } from "./testing/fakes.ts";
 
 // The client with nothing replaced: real time, the runtime's own fetch, a real server.
@@ -36,6 +37,15 @@ const answerWith =
 const redirect: RequestListener = ({ url }, response) => {
   response.writeHead(url === "/caught" ? 200 : 307, { location: "/caught" }).end();
 };
+
+test("a timer that is not needed any more is cleared", () => {
+  vi.useFakeTimers();
+  const cancel = system.after(1000, () => {});
+  expect(vi.getTimerCount()).toBe(1);
+  cancel();
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
 
 describe("over a real connection", () => {
   test("a create is one POST of JSON with the key", async () => {
