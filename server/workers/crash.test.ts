@@ -1,0 +1,94 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+
+const KEY = "crash-test-key-0000";
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+/** CRASHES=20 for the long run. */
+const CRASHES = Number(process.env.CRASHES ?? 3);
+const PAYOUTS = 100;
+/** Final at once, and so notified at once; every third one settles a little later, the worker's way. */
+const phoneNumber = (index: number) => (index % 3 === 0 ? "2257038102089" : "2257038102001");
+
+interface Running {
+  url: string;
+  child: ChildProcess;
+}
+
+async function start(database: string): Promise<Running> {
+  const env = { ...process.env, PORT: "0", DATABASE_URL: `sqlite:${database}`, SANDBOX_API_KEY: KEY };
+  const child = spawn(process.execPath, [MAIN], {
+    env: { ...env, SETTLE_DELAY_MS: "20", LOG_LEVEL: "silent" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  for await (const chunk of child.stdout!) {
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(chunk)) ?? [];
+    if (url) return { url, child };
+  }
+  throw new Error("the server did not start");
+}
+
+async function call(url: string, path: string, body?: object): Promise<any> {
+  const response = await fetch(url + path, {
+    headers: { "x-api-key": KEY, "content-type": "application/json" },
+    ...(body ? { method: "POST", body: JSON.stringify(body) } : {}),
+  });
+  return response.json();
+}
+
+/** Makes payouts and kills the server in the midst of delivering; the references of those that were answered. */
+async function crash(database: string, receiver: Receiver, round: number): Promise<string[]> {
+  const { url, child } = await start(database);
+  const answered: string[] = [];
+  const before = receiver.received.length;
+  const payouts = Array.from({ length: PAYOUTS }, async (_, index) => {
+    const payout = { reference: `crash-${round}-${index}`, amount: 10_000, phoneNumber: phoneNumber(index) };
+    const rest = { country: "CI", currency: "XOF", webhookURL: receiver.url };
+    const { data } = await call(url, "/v1/disbursements", { ...payout, ...rest });
+    answered.push(data.reference);
+  });
+  // Those that the crash cuts off get no answer.
+  const settled = Promise.allSettled(payouts);
+  await expect.poll(() => receiver.received.length - before, { interval: 1 }).toBeGreaterThan(PAYOUTS / 4);
+  child.kill("SIGKILL");
+  await Promise.all([once(child, "exit"), settled]);
+  return answered;
+}
+
+test(
+  "after kill -9 during delivery every event arrives, under one id, and none for a status that was not committed",
+  { timeout: 20_000 + CRASHES * 10_000 },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "crash-"));
+    const receiver = await startReceiver();
+    const answered: string[] = [];
+    for (let round = 0; round < CRASHES; round++) {
+      answered.push(...(await crash(join(folder, "server.db"), receiver, round)));
+    }
+
+    const { url, child } = await start(join(folder, "server.db"));
+    const seen = () => new Set(receiver.received.map(({ body }) => body.data.reference));
+    await expect.poll(() => answered.filter((reference) => !seen().has(reference)), { timeout: 15_000 }).toEqual([]);
+
+    const ids = new Map<string, string>();
+    for (const { headers, body } of receiver.received) {
+      const { reference } = body.data;
+      const id = String(headers["webhook-id"]);
+      expect(ids.get(reference) ?? id).toBe(id);
+      ids.set(reference, id);
+    }
+    for (const { body } of receiver.received) {
+      const { data } = await call(url, `/v1/disbursements/${body.data.reference}`);
+      expect(body.data).toEqual(data);
+    }
+    child.kill();
+    await once(child, "exit");
+    await receiver.close();
+    await rm(folder, { recursive: true });
+  },
+);
