@@ -8,6 +8,8 @@ import { startSoundTarget } from "./sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
 const recipient = "2257038102473";
+/** A whole run, on a machine that has other things to do. */
+const wholeRunMs = 60_000;
 const started: { stop(): Promise<unknown> }[] = [];
 let folder = "";
 
@@ -111,7 +113,7 @@ describe("what a run does to money", () => {
     expect(output).toContain("although it had to be refused");
   });
 
-  test("--max-payouts 3 makes three", async () => {
+  test("--max-payouts 3 makes three", { timeout: wholeRunMs }, async () => {
     const { url } = await target();
     const { code, report } = await certify(["--base-url", url, "--effects", "money", "--max-payouts", "3"]).ended;
     expect(code).toBe(2);
@@ -130,29 +132,37 @@ describe("what a run does to money", () => {
 });
 
 describe("verdicts", () => {
-  test("a sound target that differs wherever the interface is silent passes, behind a path prefix", async () => {
-    const { url } = await target({ prefix: "/api/payments" });
-    const { code, report, output } = await certify(["--base-url", `${url}/`, "--effects", "money"]).ended;
-    expect(verdictsOf(report, "fail")).toEqual([]);
-    expect(report?.errors).toEqual([]);
-    expect([code, output]).toEqual([0, expect.stringContaining("verify.agrees-with-create")]);
-  });
+  test(
+    "a sound target that differs wherever the interface is silent passes, behind a path prefix",
+    { timeout: wholeRunMs },
+    async () => {
+      const { url } = await target({ prefix: "/api/payments" });
+      const { code, report } = await certify(["--base-url", `${url}/`, "--effects", "money"]).ended;
+      expect(verdictsOf(report, "fail")).toEqual([]);
+      expect(report?.errors).toEqual([]);
+      expect([report?.verdict, code]).toEqual(["certified", 0]);
+    },
+  );
 
-  test("one fault fails what it breaks, and says what was required, what came and how to repeat it", async () => {
-    const { url } = await target({
-      alter(reply, { method, path }) {
-        if (method !== "GET" || !path.startsWith("/v1/disbursements/") || reply.status !== 200) return reply;
-        const body = reply.body as { data: Record<string, unknown> };
-        return { ...reply, body: { ...body, data: { ...body.data, createdAt: "2026-01-01 10:00" } } };
-      },
-    });
-    const { code, report, output } = await certify(["--base-url", url, "--effects", "money"]).ended;
-    expect(code).toBe(1);
-    expect(verdictsOf(report, "fail")).toEqual(["verify.record-shape", "verify.timestamps"]);
-    expect(output).toMatch(/verify\.timestamps {2}§2\.3[^]*expected[^]*2026-01-01 10:00[^]*curl -i -X/);
-  });
+  test(
+    "one fault fails what it breaks, and says what was required, what came and how to repeat it",
+    { timeout: wholeRunMs },
+    async () => {
+      const { url } = await target({
+        alter(reply, { method, path }) {
+          if (method !== "GET" || !path.startsWith("/v1/disbursements/") || reply.status !== 200) return reply;
+          const body = reply.body as { data: Record<string, unknown> };
+          return { ...reply, body: { ...body, data: { ...body.data, createdAt: "2026-01-01 10:00" } } };
+        },
+      });
+      const { code, report, output } = await certify(["--base-url", url, "--effects", "money"]).ended;
+      expect(code).toBe(1);
+      expect(verdictsOf(report, "fail")).toEqual(["verify.record-shape", "verify.timestamps"]);
+      expect(output).toMatch(/verify\.timestamps {2}§2\.3[^]*expected[^]*2026-01-01 10:00[^]*curl -i -X/);
+    },
+  );
 
-  test("a target that stops halfway is said to have stopped, and does not pass", async () => {
+  test("a target that stops halfway is said to have stopped, and does not pass", { timeout: wholeRunMs }, async () => {
     const sound = await target();
     const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
       if (output.includes("create without")) void sound.stop();
@@ -163,7 +173,7 @@ describe("verdicts", () => {
     expect(output).toContain("cannot be reached");
   });
 
-  test("Ctrl-C writes what there is, and is exit 2", async () => {
+  test("Ctrl-C writes what there is, and is exit 2", { timeout: wholeRunMs }, async () => {
     const { url } = await target();
     const { child, ended } = certify(["--base-url", url, "--effects", "money"], undefined, (output) => {
       if (output.includes("create without") && !child.killed) child.kill("SIGINT");
@@ -176,7 +186,7 @@ describe("verdicts", () => {
   });
 });
 
-test("no file and no line shows a key, a secret or a phone number", async () => {
+test("no file and no line shows a key, a secret or a phone number", { timeout: wholeRunMs }, async () => {
   const { url } = await target({
     alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),
   });

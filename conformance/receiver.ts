@@ -19,6 +19,8 @@ export type Reply = (response: ServerResponse, attempt: number) => void;
 export type Receiver = {
   /** A new mailbox: an address of its own for `webhookURL`, and what arrives there. */
   open(reply?: Reply): { url: string; received: Notification[] };
+  /** How many notifications have arrived in the run. */
+  readonly count: number;
   close(): Promise<void>;
 };
 
@@ -33,6 +35,7 @@ export async function createReceiver(
   now: () => Date,
 ): Promise<Receiver> {
   const boxes = new Map<string, { received: Notification[]; reply: Reply }>();
+  let count = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -48,6 +51,7 @@ export async function createReceiver(
       if (!box) return void response.writeHead(404).end();
       const body = Buffer.concat(chunks).toString("utf8");
       const { method = "", headers } = request;
+      count += 1;
       box.received.push({ box: name, method, headers, body, json: parsed(body), at: now() });
       box.reply(response, box.received.length);
     });
@@ -65,6 +69,9 @@ export async function createReceiver(
       const received: Notification[] = [];
       boxes.set(name, { received, reply });
       return { url: `${base}/${name}`, received };
+    },
+    get count() {
+      return count;
     },
     async close() {
       server.closeAllConnections();

@@ -17,6 +17,7 @@ import { jsonChecks } from "./json.ts";
 import { limitChecks } from "./limits.ts";
 import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
+import { redirectChecks } from "./redirect.ts";
 import { referenceChecks } from "./references.ts";
 import { refusalChecks } from "./refusals.ts";
 import { retryChecks } from "./retries.ts";
@@ -45,6 +46,7 @@ export const checks: readonly Check[] = [
   ...stateChecks,
   ...checkoutRecordChecks,
   ...checkoutStateChecks,
+  ...redirectChecks,
   ...addressChecks,
   ...limitChecks,
   ...forcedChecks,

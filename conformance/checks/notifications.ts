@@ -4,9 +4,11 @@ import { Prerequisite, summary, type Context } from "../check.ts";
 import type { Notification, Receiver, Reply } from "../receiver.ts";
 import { dataOf } from "./requests.ts";
 
-/** How long a notification may take that is due at once. */
+/** How long a notification may take that is due at once; where none has ever come, the later ones are not waited for so long. */
 const patienceMs = 8000;
+const littlePatienceMs = 500;
 const pollMs = 50;
+const silent = new WeakSet<Receiver>();
 
 export type Box = ReturnType<Receiver["open"]>;
 
@@ -18,15 +20,20 @@ export function mailbox({ receiver }: Context, reply?: Reply): Box {
 
 /** Waits until so many notifications are there, or patience ends. @returns those that are there */
 export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
-  const end = context.now().getTime() + patienceMs;
+  const { receiver } = context;
+  const patience = receiver && silent.has(receiver) ? littlePatienceMs : patienceMs;
+  const end = context.now().getTime() + patience;
   while (box.received.length < count && context.now().getTime() < end) await context.sleep(pollMs);
+  if (receiver && receiver.count === 0) silent.add(receiver);
+  if (receiver && receiver.count > 0) silent.delete(receiver);
   return box.received;
 }
 
 /** The first notification. Throws `Prerequisite` when none comes. */
 export async function first(context: Context, box: Box): Promise<Notification> {
   const [notification] = await arrived(context, box);
-  if (!notification) throw new Prerequisite(`a notification within ${patienceMs} ms`, "none came");
+  if (!notification)
+    throw new Prerequisite("a notification at the webhookURL (§6)", `none came within ${patienceMs} ms`);
   return notification;
 }
 

@@ -1,23 +1,11 @@
 // §2.3, §4.2: looking a disbursement up.
-import { summary, type Check, type Context } from "../check.ts";
+import { summary, type Check } from "../check.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verify } from "./requests.ts";
+import { settled } from "./sandbox-controls.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isInstant = (value: unknown) =>
   typeof value === "string" && instant.test(value) && new Date(value).toJSON() === value;
-
-/** Asks until the status is final, or for as long as `--timeout` says. @returns the statuses in the order they were seen */
-async function statusesOf(context: Context, reference: string): Promise<unknown[]> {
-  const seen: unknown[] = [];
-  const end = context.now().getTime() + Math.min(context.options.timeoutMs, 5000);
-  while (context.now().getTime() < end) {
-    const { data } = await verified(context, reference);
-    if (data.status !== seen.at(-1)) seen.push(data.status);
-    if (data.status !== "pending") break;
-    await context.sleep(100);
-  }
-  return seen;
-}
 
 const odd = [
   "certify%20space",
@@ -158,8 +146,8 @@ export const verifyChecks: Check[] = [
     amount: usualAmount,
     async run(context) {
       const { data, reference } = await paid(context);
-      const later = await statusesOf(context, reference);
-      const all = [data.status, ...later].filter((status, index, list) => status !== list[index - 1]);
+      const { seen } = await settled(context, reference);
+      const all = [data.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
       context.observe("verify.transitions", "statuses", all);
     },
   },

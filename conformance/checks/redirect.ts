@@ -1,0 +1,64 @@
+// D10: the customer's way back to the merchant.
+import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import type { Answer } from "../target.ts";
+import { started } from "./checkout-record.ts";
+import { linkOf } from "./checkout.ts";
+import { finish } from "./sandbox-controls.ts";
+
+const merchant = "https://merchant.example";
+const mostHops = 5;
+
+type Way = { answer: Answer; address?: URL };
+
+/** Follows redirects until one leads to the merchant. */
+async function follow(context: Context, link: string): Promise<Way> {
+  let url = link;
+  for (let hop = 0; ; hop += 1) {
+    const answer = await context.target.open(url);
+    const { location } = answer.headers;
+    if (location === undefined || hop === mostHops) return { answer };
+    const next = new URL(location, url);
+    if (next.origin === merchant) return { answer, address: next };
+    url = next.href;
+  }
+}
+
+/** Opens the page of a checkout that has ended. It leads back by itself, or by a link on it. */
+async function wayBack(context: Context, link: string): Promise<Way> {
+  const page = await follow(context, link);
+  if (page.address) return page;
+  const links = [...page.answer.text.matchAll(/<a\s[^>]*href="([^"]+)"/gi)].map(([, href = ""]) => new URL(href, link));
+  for (const { origin, href } of links) {
+    const way = origin === new URL(link).origin ? await follow(context, href) : undefined;
+    if (way?.address) return way;
+  }
+  return page;
+}
+
+export const redirectChecks: Check[] = [
+  {
+    name: "the way back to the merchant",
+    ids: ["redirect.parameters"],
+    effect: "moves-money",
+    needs: ["sandbox"],
+    async run(context) {
+      for (const outcome of ["success", "failed", "cancelled"]) {
+        const own = context.fresh();
+        const redirectURL = `${merchant}/orders/1?step=done&status=forged&a=1&a=2`;
+        const made = await started(context, { redirectURL, reference: own });
+        const link = linkOf(made.answer, [redirectURL]);
+        if (link === undefined) throw new Prerequisite("a link to the payment page", summary(made.answer));
+        await finish(context, made.reference, outcome);
+        const { answer, address } = await wayBack(context, link);
+        const query = address?.searchParams;
+        const given = [query?.getAll("reference"), query?.getAll("merchantsReference"), query?.getAll("status")];
+        const set = JSON.stringify(given) === JSON.stringify([[made.reference], [own], [outcome]]);
+        const kept =
+          query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
+        const expected = `303 to the redirectURL, its query kept, with reference, merchantsReference and status ${outcome}, once each`;
+        const actual = `${answer.status ?? "no answer"}, Location: ${address?.href ?? "none that leads to the merchant"}`;
+        context.judge("redirect.parameters", answer.status === 303 && set && kept, expected, actual, [answer]);
+      }
+    },
+  },
+];
