@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../scripts/browser.ts";
 import { payWith, shows } from "./customer.ts";
-import { EXPIRY_S, openShop, type Shop } from "./shop.ts";
+import { openShop, type Shop } from "./shop.ts";
 import { texts, type Locale } from "./texts.ts";
 
 let shop: Shop;
@@ -52,14 +52,14 @@ const states: [string, Reach][] = [
       await opened(locale);
       await payWith(page, "2250700000129");
       // After a while the page loads itself again seldom enough to be looked at in peace.
-      await shop.advance(60);
+      await shop.pass(60_000);
       await page.reload();
     },
   ],
   ["success", (locale) => finished(locale, "success")],
   ["failure", (locale) => finished(locale, "failed")],
   ["cancellation", (locale) => finished(locale, "cancelled")],
-  ["expiry", async (locale) => (await opened(locale), await shop.advance(EXPIRY_S), page.reload())],
+  ["expiry", async (locale) => (await opened(locale), await shop.expire(), page.reload())],
   ["an error", async (locale) => (await opened(locale), payWith(page, "2250700000500"))],
   [
     "an unknown page",

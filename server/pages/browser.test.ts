@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../scripts/browser.ts";
 import { cancelButton, number, payButton, payWith, shows } from "./customer.ts";
-import { EXPIRY_S, openShop, SETTLE_S, type Shop } from "./shop.ts";
+import { openShop, type Shop } from "./shop.ts";
 import { texts, type Locale } from "./texts.ts";
 
 let shop: Shop;
@@ -76,7 +76,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     await page.goto(checkout.url);
     await payWith(page, slow);
     await shows(page, waiting.heading);
-    await shop.advance(SETTLE_S);
+    await shop.settle();
     await atShop(page);
     expect(await agreed(checkout, page)).toBe(slowStatus);
     expect(blocked).toEqual([]);
@@ -99,7 +99,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     const { page } = await customer(options);
     const checkout = await shop.checkout({ locale });
     await page.goto(checkout.url);
-    await shop.advance(EXPIRY_S);
+    await shop.expire();
     await payWith(page, "2250700000001");
     await shows(page, results.expired.heading);
     expect(await agreed(checkout)).toBe("cancelled");
@@ -147,7 +147,7 @@ describe("a customer who does something else", () => {
     await page.goto(checkout.url);
     await payWith(page, typed);
     if (typed.endsWith("473")) await shows(page, "Waiting for your payment");
-    await shop.advance(SETTLE_S);
+    await shop.settle();
     await atShop(page);
     await page.goBack();
     expect(page.url()).toBe(checkout.url);
@@ -201,7 +201,7 @@ describe("a customer who does something else", () => {
     await payWith(page, "2257038102473");
     await second.goto(checkout.url);
     await shows(second, "Waiting for your payment");
-    await shop.advance(SETTLE_S);
+    await shop.settle();
     await Promise.all([atShop(page), atShop(second)]);
     expect(await agreed(checkout, second)).toBe("success");
   });
@@ -219,7 +219,7 @@ describe("a customer who does something else", () => {
     }
     await page.getByRole("link", { name: "Check now" }).click();
     await shows(page, "Waiting for your payment");
-    await shop.advance(SETTLE_S);
+    await shop.settle();
     await atShop(page);
     expect(await agreed(checkout, page)).toBe("failed");
     expect(dialogs).toEqual([]);
@@ -237,7 +237,7 @@ describe("a customer who does something else", () => {
     }
     await payButton(page).click();
     await shows(page, "Waiting for your payment");
-    await shop.advance(SETTLE_S);
+    await shop.settle();
     await page.getByRole("link", { name: "Check now" }).click();
     await atShop(page);
     expect(await agreed(checkout, page)).toBe("success");
@@ -261,7 +261,7 @@ describe("a customer who does something else", () => {
     await page.goto(checkout.url);
     await payWith(page, "2257038102473");
     await shows(page, "Waiting for your payment");
-    await shop.advance(SETTLE_S);
+    await shop.settle();
     await shows(page, "Payment complete");
     expect(await page.getByText("You can close this page.").isVisible()).toBe(true);
     expect(await agreed(checkout)).toBe("success");

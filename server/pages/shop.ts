@@ -1,56 +1,26 @@
-// A merchant with a shop, for tests: the server, what the shop does with it over HTTP, and what it is told.
-import { randomBytes } from "node:crypto";
+// A merchant with a shop, for tests: what it does with the server over HTTP, and what it is told.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
-import { pino } from "pino";
 import type { components } from "../../generated/openapi.ts";
-import { systemClock, type Clock } from "../clock.ts";
-import { readConfig } from "../config.ts";
-import { listen } from "../http-server.ts";
-import { createKey, createMerchant } from "../merchants.ts";
-import { createService } from "../service.ts";
-import { openSqlite } from "../storage/sqlite/index.ts";
-import { systemLookup } from "../webhooks/lookup.ts";
+import { CHECKOUT_LIFETIME_MS } from "../checkouts.ts";
+import { checkWebhook } from "../testing/contract.ts";
+import { startServer } from "../testing/server.ts";
 
 type Schemas = components["schemas"];
 
-/** Seconds of sandbox time; none of them passes unless a test moves the clock. */
-export const SETTLE_S = 3_600;
-export const EXPIRY_S = 30 * 60;
-
-/** Real time; the sleeps that last (D17, 408, is one) end when a test lets time pass. */
-function testClock() {
-  let ahead = 0;
-  const long = new Set<() => void>();
-  const clock: Clock = {
-    now: () => Date.now() + ahead,
-    sleep(milliseconds, signal) {
-      if (milliseconds < 10_000) return systemClock.sleep(milliseconds, signal);
-      return new Promise((resolve) => {
-        long.add(resolve);
-        signal?.addEventListener("abort", () => resolve(), { once: true });
-      });
-    },
-  };
-  return {
-    clock,
-    /** Whether somebody is held up by a long sleep. */
-    holds: () => long.size > 0,
-    pass(milliseconds: number) {
-      ahead += milliseconds;
-      for (const end of long) end();
-      long.clear();
-    },
-  };
-}
+export const MERCHANT = "Boutique Adjoua & Fils";
 
 /** The shop's own web server: whatever is asked for is a page of thanks, and what is posted is a webhook. */
 async function startSite() {
   const webhooks: Schemas["WebhookEvent"][] = [];
   const server = createServer(async (request, response) => {
-    if (request.method === "POST") webhooks.push((await json(request)) as Schemas["WebhookEvent"]);
+    if (request.method === "POST") {
+      const body = await json(request);
+      checkWebhook(body);
+      webhooks.push(body as Schemas["WebhookEvent"]);
+    }
     response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Shop</title><h1>Back at the shop</h1>");
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -64,35 +34,21 @@ async function startSite() {
 
 /** @param env settings of the server that differ from those of a sandbox on loopback */
 export async function openShop(env: Record<string, string> = {}) {
-  const { clock, holds, pass } = testClock();
-  const settings = { PORT: "0", LOG_LEVEL: "silent", SETTLE_DELAY_MS: String(SETTLE_S * 1_000), ...env };
-  const config = readConfig(settings);
-  const storage = openSqlite(":memory:", { server: false });
-  const log = pino({ level: config.logLevel });
-  const random = randomBytes;
-  const service = createService({ config, storage, clock, random, chance: Math.random, log, lookup: systemLookup });
-  const merchant = await createMerchant(service.deps, "Boutique Adjoua & Fils");
-  const key = await createKey(service.deps, merchant.id);
-  const listener = await listen(service.app, service.deps);
-  const origin = `http://127.0.0.1:${listener.port}`;
-  config.publicUrl = origin;
-  const site = await startSite();
+  const [server, site] = await Promise.all([startServer({ env }), startSite()]);
+  const { key } = await server.addMerchant(MERCHANT);
 
-  async function call<T>(path: string, body?: object): Promise<T> {
-    const headers = { "x-api-key": key, "content-type": "application/json" };
-    const request = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
-    const response = await fetch(origin + path, request);
-    if (!response.ok) throw new Error(`${path} was answered with ${response.status}: ${await response.text()}`);
-    return ((await response.json()) as { data: T }).data;
+  async function call<T>(method: string, path: string, body?: object): Promise<T> {
+    const answer = await server.request(method, path, { key, body });
+    if (answer.status !== 200) throw new Error(`${method} ${path} was answered with ${answer.status}: ${answer.text}`);
+    return answer.body.data;
   }
 
   return {
-    origin,
-    holds,
-    pass,
+    origin: server.url,
+    /** Where customers are sent back to, and what was told there. */
     site,
     checkout: (wishes: Partial<Schemas["CheckoutRequest"]> = {}) =>
-      call<Schemas["CheckoutCreated"]>("/v1/checkouts", {
+      call<Schemas["CheckoutCreated"]>("POST", "/v1/checkouts", {
         amount: 1_500_000,
         currency: "XOF",
         country: "CI",
@@ -100,19 +56,23 @@ export async function openShop(env: Record<string, string> = {}) {
         redirectURL: `${site.url}/thanks?cart=a%20b&status=none#order`,
         ...wishes,
       }),
-    record: (reference: string) => call<Schemas["Checkout"]>(`/v1/checkouts/${reference}`),
+    record: (reference: string) => call<Schemas["Checkout"]>("GET", `/v1/checkouts/${reference}`),
+    /** Every event of the checkout, whether it was delivered or not. */
     events: async (reference: string) =>
-      (await call<Schemas["EventList"]>(`/sandbox/events?reference=${reference}`)).events.map(({ body }) => body),
-    /** Moves the merchant's sandbox time; what falls due has happened when this resolves, webhooks delivered. */
-    advance: (seconds: number) => call("/sandbox/clock/advance", { seconds }),
+      (await call<Schemas["EventList"]>("GET", `/sandbox/events?reference=${reference}`)).events.map(
+        ({ body }) => body,
+      ),
     finish: (reference: string, outcome: Schemas["CheckoutFinish"]["outcome"]) =>
-      call(`/sandbox/checkouts/${reference}/finish`, { outcome }),
+      call("POST", `/sandbox/checkouts/${reference}/finish`, { outcome }),
+    /** Time stands still but for this; what falls due has happened when it resolves. */
+    pass: server.pass,
+    /** The time goes by, and nobody has looked yet what is due. */
+    passUnnoticed: server.clock.advance,
+    settle: () => server.pass(server.config.settleDelayMs),
+    expire: () => server.pass(CHECKOUT_LIFETIME_MS),
     async close() {
-      service.release();
       site.close();
-      await listener.close();
-      await service.stop();
-      await storage.close();
+      await server.close();
     },
   };
 }

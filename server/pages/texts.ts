@@ -1,7 +1,7 @@
 import type { PhoneNumberFault } from "./phone-number.ts";
 
 /** Everything the pages say. A language more is a value of `locale` in the spec (D7) and an entry here. */
-export interface Texts {
+interface Texts {
   sandbox: string;
   payTo: string;
   amount: string;
