@@ -126,6 +126,16 @@ describe("options", () => {
     expect(sent).toEqual([]);
   });
 
+  test.each([
+    ["an object", { "X-Trace": "1" }],
+    ["Headers", new Headers({ "x-trace": "1" })],
+    ["pairs", [["x-trace", "1"]]],
+  ])("take headers as %s", async (_, headers) => {
+    const { client, time, sent } = scripted([ok(record)], { headers: headers as HeadersInit });
+    await time.run(client.disbursements.verify("DSB1"));
+    expect(sent[0]!.headers.get("x-trace")).toBe("1");
+  });
+
   test("of one call are checked as well", async () => {
     const { client, time } = scripted([]);
     const call = client.disbursements.create(payout, { timeout: -1 });

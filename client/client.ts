@@ -83,8 +83,11 @@ export interface Checkouts {
   waitFor(reference: string, options?: WaitOptions): Call<"verifyCheckout", Final<Checkout>, Checkout>;
 }
 
+/** One merchant's access to the service. */
 export interface DisbursementClient {
+  /** Money sent to mobile wallets. */
   disbursements: Disbursements;
+  /** Payments collected through a link. */
   checkouts: Checkouts;
   /** openapi-fetch itself, typed by the contract: it sends the key and follows no redirect, and that is all. */
   raw: RawClient;

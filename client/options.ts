@@ -10,7 +10,7 @@ export interface RetryOptions {
   minDelay?: number;
   /** What the upper end grows to, in ms. A `Retry-After` of the service comes on top. Default 8,000. */
   maxDelay?: number;
-  /** For all tries and pauses of a call together, in ms. Default 60,000. */
+  /** For all tries and pauses of a call together, in ms; looking up what a 409 points to has as much again. Default 60,000. */
   totalTime?: number;
 }
 
@@ -35,6 +35,7 @@ export interface RequestInfo {
   attempt: number;
 }
 
+/** How a try ended. */
 export interface ResponseInfo extends RequestInfo {
   /** In ms. */
   duration: number;
@@ -45,6 +46,7 @@ export interface ResponseInfo extends RequestInfo {
   error: ClientError | undefined;
 }
 
+/** What is told before a pause. */
 export interface RetryInfo extends RequestInfo {
   /** The pause before the next try, in ms. */
   delay: number;
@@ -65,12 +67,14 @@ export interface CallOptions {
   /** For one try, reading the answer included, in ms. Default 15,000. */
   timeout?: number;
   retry?: RetryOptions;
-  /** Sent along with every request. */
-  headers?: Record<string, string>;
+  /** Sent along with every request; never instead of the key. */
+  headers?: HeadersInit;
 }
 
+/** What a `fetch` of one's own must be: the global one's shape. */
 export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
 
+/** What a client is made of. */
 export interface ClientOptions extends CallOptions {
   /** Where the service is, without `/v1`; a path and slashes at its end are fine. */
   baseUrl: string | URL;
@@ -140,10 +144,10 @@ function complete<T extends object>(options: object = {}, defaultsOfKind: T): T 
 
 /** Refuses what is wrong in a call's options and takes from `base` what they leave open. */
 export function settle(options: CallOptions | undefined, base: Settings): Settings {
-  const settings = complete(options, base);
-  const headers = { ...base.headers, ...settings.headers };
+  const settings = complete<Settings>(options, base);
+  let headers: Settings["headers"];
   try {
-    void new Headers(headers);
+    headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
   } catch {
     // Without its cause, which shows the value: it may be a secret.
     throw new UsageError("headers must be header names and values.");
@@ -158,7 +162,7 @@ export function settleWait(options: WaitOptions | undefined, base: Settings): Se
 }
 
 /** The key, fit for a header. The message must not repeat it, as the one of `fetch` would. */
-export function checkKey(key: unknown): string {
+function checkKey(key: unknown): string {
   const isPlain = typeof key === "string" && /^[\x21-\x7e]+$/.test(key);
   ensure(isPlain, "apiKey must be, or give, printable ASCII without spaces.");
   return key;
@@ -171,7 +175,7 @@ export function settleClient(options: ClientOptions) {
   const url = URL.canParse(`${baseUrl}`) ? new URL(`${baseUrl}`).href : "";
   ensure(
     /^https?:\/\/[^/@?#]+\/[^?#]*$/.test(url),
-    "baseUrl must be http or https, without user, password, query or fragment.",
+    "baseUrl must be http(s), without user, password, query or fragment.",
   );
   return {
     baseUrl: url.replace(/\/+$/, ""),

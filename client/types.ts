@@ -2,21 +2,23 @@ import type { components, operations } from "../generated/openapi.ts";
 
 type Schemas = components["schemas"];
 
-/** What {@link Disbursements.create} sends (§2.1). `amount` is in the lowest denomination: `10000` is 100.00. */
+/** What `disbursements.create` sends (§2.1). `amount` is in the lowest denomination: `10000` is 100.00. */
 export type DisbursementRequest = Schemas["DisbursementRequest"];
 /** A payout as its create answers (§2.2). */
 export type DisbursementCreated = Schemas["DisbursementCreated"];
 /** A payout as verify shows it (§2.3). */
 export type Disbursement = Schemas["Disbursement"];
+/** `pending`, then `success` or `failed` for good (D3). */
 export type DisbursementStatus = Schemas["DisbursementStatus"];
 
-/** What {@link Checkouts.create} sends (§2.4, D7). `amount` is in the lowest denomination: `10000` is 100.00. */
+/** What `checkouts.create` sends (§2.4, D7). `amount` is in the lowest denomination: `10000` is 100.00. */
 export type CheckoutRequest = Omit<Schemas["CheckoutRequest"], "locale"> &
   Partial<Pick<Schemas["CheckoutRequest"], "locale">>;
 /** A checkout as its create answers (D6): send the customer to `url`, store `reference`. */
 export type CheckoutCreated = Schemas["CheckoutCreated"];
 /** A checkout as verify shows it (D8). */
 export type Checkout = Schemas["Checkout"];
+/** `pending`, then `success`, `failed` or `cancelled` for good (D9). */
 export type CheckoutStatus = Schemas["CheckoutStatus"];
 
 /** What a webhook receiver gets (D11); `event` tells which. */

@@ -8,6 +8,7 @@ export type RawBody = string | ArrayBuffer | Uint8Array;
 /** The headers of a request: of `fetch`, of Node, or a plain object in any case. */
 export type WebhookHeaders = Headers | Record<string, string | readonly string[] | undefined>;
 
+/** What decides whether a webhook is of now. */
 export interface VerifyOptions {
   /** How far `webhook-timestamp` may be from now, either way, in seconds. Default 300. */
   tolerance?: number;
@@ -15,6 +16,7 @@ export interface VerifyOptions {
   now?: number | Date;
 }
 
+/** What a signed event says about itself. */
 export interface SignOptions {
   /** The same on every delivery of an event. Default: a new one. */
   id?: string;

@@ -40,7 +40,7 @@ export const link = {
 };
 
 /** Time that stands still until {@link FakeTime.run} moves it from one timer to the next. */
-export class FakeTime implements Runtime {
+class FakeTime implements Runtime {
   time = Date.parse("2026-11-20T10:00:00.000Z");
   chance = 1;
   readonly pauses: number[] = [];
@@ -80,7 +80,7 @@ export class FakeTime implements Runtime {
   }
 }
 
-export interface SentRequest {
+interface SentRequest {
   method: string;
   url: string;
   headers: Headers;
