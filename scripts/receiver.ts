@@ -1,0 +1,19 @@
+// Shows every webhook that comes, once its signature is proven: WEBHOOK_SECRET=whsec_… node scripts/receiver.ts 4000
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { verifyWebhook } from "../client/index.ts";
+
+const secret = process.env.WEBHOOK_SECRET ?? "";
+
+const server = createServer(async (request, response) => {
+  const body = await text(request);
+  try {
+    const { event, data } = await verifyWebhook(body, request.headers, secret);
+    console.log(JSON.stringify({ id: request.headers["webhook-id"], event, data }));
+    response.writeHead(204).end();
+  } catch (error) {
+    console.error((error as Error).message);
+    response.writeHead(400).end();
+  }
+});
+server.listen(Number(process.argv[2] ?? 4000), "127.0.0.1", () => console.log(JSON.stringify(server.address())));

@@ -1,0 +1,66 @@
+// The README's first hour, with what a newcomer has at hand: curl, the shell, and the receiver of 20 lines.
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const KEY = "walkthrough-key-0000";
+const path = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const children: ChildProcess[] = [];
+let server: string;
+
+/** Starts a script; its lines come one by one. */
+function start(file: string, args: string[], env: Record<string, string>): AsyncIterableIterator<string> {
+  const child = spawn(process.execPath, [path(file), ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  return createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+}
+
+async function curl(...args: string[]): Promise<any> {
+  const { stdout } = await promisify(execFile)("curl", ["-sS", "-H", `x-api-key: ${KEY}`, ...args]);
+  return JSON.parse(stdout).data;
+}
+
+const post = (to: string, body: object) =>
+  curl(server + to, "-H", "content-type: application/json", "-d", JSON.stringify(body));
+
+beforeAll(async () => {
+  const env = { PORT: "0", DATABASE_URL: "sqlite::memory:", SANDBOX_API_KEY: KEY, LOG_LEVEL: "silent" };
+  for await (const line of start("../server/main.ts", [], env)) {
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    if (url) return void (server = url);
+  }
+});
+
+afterAll(async () => {
+  for (const child of children) {
+    child.kill();
+    await once(child, "exit");
+  }
+});
+
+test("a payout settles, and its webhook says what verify says", async () => {
+  const { secret } = await curl(`${server}/sandbox/webhook-secret`);
+  const received = start("receiver.ts", ["0"], { WEBHOOK_SECRET: secret });
+  const { port } = JSON.parse((await received.next()).value);
+
+  const { reference } = await post("/v1/disbursements", {
+    reference: "walkthrough-1",
+    amount: 10_000,
+    phoneNumber: "2257038102473",
+    country: "CI",
+    currency: "XOF",
+    webhookURL: `http://127.0.0.1:${port}/`,
+  });
+  await post("/sandbox/clock/advance", { seconds: 2 });
+
+  const { event, data } = JSON.parse((await received.next()).value);
+  expect(event).toBe("disbursement.completed");
+  expect(data).toEqual(await curl(`${server}/v1/disbursements/${reference}`));
+  expect(data.status).toBe("success");
+});
