@@ -100,8 +100,10 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       const intended = request.effect === "moves-money";
       // No answer, or a 5xx, may hide a payout: its price stays taken.
       if (intended && isDisbursement(request) && status >= 300 && status < 500) budget.giveBack(amountOf(request));
-      if (status < 200 || status >= 300) return;
-      created.push(createdBy(request, answer));
+      const accepted = status >= 200 && status < 300;
+      const uncertain = intended && (status === 0 || status >= 500);
+      if (!accepted && !uncertain) return;
+      created.push({ ...createdBy(request, answer), ...(uncertain ? { uncertain } : {}) });
       if (intended) return;
       if (isDisbursement(request)) budget.charge(amountOf(request));
       // Where payouts are allowed the budget bounds the harm; where they are not, the first is one too many.

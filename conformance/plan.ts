@@ -6,7 +6,7 @@ import { maskPhone } from "./redact.ts";
 const count = (number: number, one: string) => `${number} ${one}${number === 1 ? "" : "s"}`;
 
 /** What the checks may cost at worst, in payouts and in the lowest denomination. */
-export function worstCase(checks: readonly Check[]) {
+function worstCase(checks: readonly Check[]) {
   const sum = (part: (check: Check) => number | undefined) =>
     checks.reduce((total, check) => total + (part(check) ?? 0), 0);
   return { payouts: sum((check) => check.payouts), amount: sum((check) => check.amount) };

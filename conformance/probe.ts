@@ -38,6 +38,14 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
       `${options.baseUrl} refuses the key with ${unknown.status}. Give a valid one in API_KEY or --api-key-file.`,
     );
   }
+  const type = unknown.headers["content-type"] ?? "";
+  if (unknown.status < 400 && (unknown.status >= 300 || /html/i.test(type))) {
+    const what = unknown.headers.location ? `a redirect to ${unknown.headers.location}` : type || "no Content-Type";
+    throw new CannotRun(
+      `${options.baseUrl} does not look like the service: it answers GET /v1/disbursements/… with ${unknown.status}, ${what}. ` +
+        "Is it the base URL, with everything in front of /v1?",
+    );
+  }
   const named = (health.json as { environment?: unknown } | undefined)?.environment;
   const environment = health.status === 200 && (named === "sandbox" || named === "live") ? named : undefined;
   const loopback = isLoopback(new URL(options.baseUrl).hostname);

@@ -19,8 +19,8 @@ export type Reply = (response: ServerResponse, attempt: number) => void;
 export type Receiver = {
   /** A new mailbox: an address of its own for `webhookURL`, and what arrives there. */
   open(reply?: Reply): { url: string; received: Notification[] };
-  /** How many notifications have arrived in the run. */
-  readonly count: number;
+  /** Everything that has arrived in the run, in its order. */
+  readonly all: readonly Notification[];
   close(): Promise<void>;
 };
 
@@ -35,7 +35,7 @@ export async function createReceiver(
   now: () => Date,
 ): Promise<Receiver> {
   const boxes = new Map<string, { received: Notification[]; reply: Reply }>();
-  let count = 0;
+  const all: Notification[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -51,8 +51,9 @@ export async function createReceiver(
       if (!box) return void response.writeHead(404).end();
       const body = Buffer.concat(chunks).toString("utf8");
       const { method = "", headers } = request;
-      count += 1;
-      box.received.push({ box: name, method, headers, body, json: parsed(body), at: now() });
+      const notification = { box: name, method, headers, body, json: parsed(body), at: now() };
+      all.push(notification);
+      box.received.push(notification);
       box.reply(response, box.received.length);
     });
   });
@@ -70,9 +71,7 @@ export async function createReceiver(
       boxes.set(name, { received, reply });
       return { url: `${base}/${name}`, received };
     },
-    get count() {
-      return count;
-    },
+    all,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -87,6 +87,8 @@ export type CreatedRecord = {
   currency?: string;
   /** True for a request that ought to have been refused. */
   unintended?: true;
+  /** True when no answer said so: it was lost, or a 5xx, and the record may or may not exist. */
+  uncertain?: true;
 };
 
 /** What the target does where the interface leaves it open. `value` is JSON, equal in two runs when the behaviour is. */

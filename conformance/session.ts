@@ -63,10 +63,17 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       ...(receiver ? { receiver } : {}),
       judge(id, ok, expected, actual, evidence?: readonly Answer[]) {
         const exchanges = evidence?.map((answer) => answer.exchange);
-        findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+        const texts = { expected: target.redact(expected), actual: target.redact(actual) };
+        findings.push({ id, ok, ...texts, ...(exchanges ? { exchanges } : {}) });
         return ok;
       },
-      observe: (requirement, name, value) => void observed.push({ requirement, name, value }),
+      observe(requirement, name, value) {
+        observed.push({
+          requirement,
+          name,
+          value: JSON.parse(target.redact(JSON.stringify(value ?? null))) as unknown,
+        });
+      },
       notApplicable: (id, text, code = "target") => void (notApplicable[id] = { code, text }),
       couldNotRun: (id, why) => void (notRun[id] = why),
       fresh: () => `certify-${options.runId}-${(references += 1)}`,

@@ -204,6 +204,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       return taken;
     },
     ledger,
+    /** Takes keys, secrets and phone numbers out of a text that is to be reported. */
+    redact: deps.redact,
     budget: deps.budget,
     options,
   };

@@ -7,7 +7,7 @@ import type { TargetRequest } from "../target.ts";
 import { checkout, dataOf, disbursement, paid, startCheckout, usualAmount } from "./requests.ts";
 
 /** What a request is made of; `json` becomes the body. */
-export type Made = {
+type Made = {
   parameter?: string;
   query?: string;
   json?: unknown;

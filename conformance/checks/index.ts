@@ -15,6 +15,7 @@ import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
 import { limitChecks } from "./limits.ts";
+import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { redirectChecks } from "./redirect.ts";
@@ -57,4 +58,6 @@ export const checks: readonly Check[] = [
   ...retryChecks,
   ...deliveryChecks,
   ...dreddChecks,
+  // Looks back on the others.
+  ...metWebhookChecks,
 ];

@@ -1,6 +1,6 @@
 // Values that break one rule of §2.1 for one field. Each goes into an otherwise valid disbursement.
 
-export type Case = readonly [what: string, value: unknown];
+type Case = readonly [what: string, value: unknown];
 export type Kind = "required" | "type" | "value";
 export type Rule = { id: string; field: string; kind: Kind; cases: readonly Case[] };
 

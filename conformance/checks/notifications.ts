@@ -24,8 +24,8 @@ export async function arrived(context: Context, box: Box, count = 1): Promise<No
   const patience = receiver && silent.has(receiver) ? littlePatienceMs : patienceMs;
   const end = context.now().getTime() + patience;
   while (box.received.length < count && context.now().getTime() < end) await context.sleep(pollMs);
-  if (receiver && receiver.count === 0) silent.add(receiver);
-  if (receiver && receiver.count > 0) silent.delete(receiver);
+  if (receiver && receiver.all.length === 0) silent.add(receiver);
+  if (receiver && receiver.all.length > 0) silent.delete(receiver);
   return box.received;
 }
 

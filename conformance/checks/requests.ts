@@ -4,7 +4,7 @@ import { Prerequisite, summary, type Context } from "../check.ts";
 import type { Answer, TargetRequest } from "../target.ts";
 
 type Schemas = components["schemas"];
-export type Created = Schemas["DisbursementCreated"];
+type Created = Schemas["DisbursementCreated"];
 export type Disbursement = Schemas["Disbursement"];
 
 /** What checks pay when the amount does not matter, in the lowest denomination. */

@@ -1,5 +1,6 @@
 // D12: how deliveries are signed.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import type { Notification } from "../receiver.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -12,6 +13,14 @@ const forms: [header: string, form: RegExp][] = [
   ["webhook-timestamp", /^\d{10}$/],
   ["webhook-signature", /^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$/],
 ];
+
+/** What is wrong with the headers of a delivery; values are not shown. */
+export const headerFaults = ({ headers }: Notification): string[] =>
+  forms
+    .filter(([name, form]) => !form.test(String(headers[name] ?? "")))
+    .map(([name, form]) =>
+      headers[name] === undefined ? `${name} is missing` : `${name} is not of the form ${form.source}`,
+    );
 
 /** Pays to a mailbox, with an outcome that is there at once. */
 async function told(context: Context, suffix = "001", key: "own" | "second" = "own") {
@@ -28,16 +37,9 @@ export const signatureChecks: Check[] = [
     needs,
     async run(context) {
       const { notification } = await told(context);
-      for (const [name, form] of forms) {
-        const value = String(notification.headers[name] ?? "");
-        const shown = name === "webhook-signature" ? `${value.length} characters of another form` : value || "missing";
-        context.judge(
-          "signature.headers",
-          form.test(value),
-          `${name} of the form ${form.source}`,
-          form.test(value) ? "so it is" : shown,
-        );
-      }
+      const faults = headerFaults(notification);
+      const expected = "webhook-id, webhook-timestamp and webhook-signature in their forms";
+      context.judge("signature.headers", faults.length === 0, expected, faults.join(", ") || "so it is");
     },
   },
   {

@@ -1,8 +1,6 @@
 // Random requests, the same for the same seed.
 import * as fc from "fast-check";
 
-export type Fields = { reference: string; amount: number; phoneNumber: string; country: string; currency: string };
-
 /** Text that JSON and UTF-8 can carry, without control characters. */
 const text = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 12 })

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 
 export type Paid = { merchantsReference: string; reference: string; amount: number };
-export type Model = { paid: Paid[] };
+type Model = { paid: Paid[] };
 
 /** What a command does to the target. Each throws `OutOfStep` when the target does not do what the model says. */
 export type Actions = {
