@@ -1,5 +1,11 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
+import document from "../generated/openapi.json" with { type: "json" };
 import { ApiError } from "./errors.ts";
+
+interface Schema {
+  properties?: Record<string, { $ref?: string }>;
+  "x-expects"?: string;
+}
 
 interface Fault {
   path: string;
@@ -7,6 +13,8 @@ interface Fault {
   errorCode?: string;
 }
 
+/** Faults that a person understands from words rather than from the rule itself. */
+const WORDED = /^(pattern|format|minLength|maxLength)\.openapi\.validation$/;
 const TYPE = "type.openapi.validation";
 /** Faults of form; every other keyword is a value out of its bounds (D1). */
 const FORM = /^(required|type|additionalProperties|unevaluatedProperties)\.openapi\.validation$/;
@@ -33,7 +41,18 @@ function describe({ path, message, errorCode }: Fault): string {
   const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
   if (field === "") return "The body must be a JSON object";
   if (errorCode === "required.openapi.validation") return `${field} is required`;
-  return `${field} ${message}`;
+  const expected = WORDED.test(errorCode ?? "") && EXPECTED.get(field);
+  return expected ? `${field} must be ${expected}` : `${field} ${message}`;
+}
+
+/** What the spec says in words (`x-expects`) of the fields of requests. */
+const EXPECTED = new Map<string, string>();
+const schemas = document.components.schemas as Record<string, Schema>;
+for (const { properties = {} } of Object.values(schemas)) {
+  for (const [field, { $ref = "" }] of Object.entries(properties)) {
+    const words = schemas[$ref.split("/").at(-1)!]?.["x-expects"];
+    if (words) EXPECTED.set(field, words);
+  }
 }
 
 const isUri = fullFormats.uri as (text: string) => boolean;
