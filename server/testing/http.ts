@@ -31,8 +31,15 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+interface Options {
+  port: number;
+  /** For requests that name none. */
+  key: string;
+  sandbox: boolean;
+}
+
 /** A client for a server on this machine. Every answer is held against the contract (`checkAnswer`). */
-export function createHttpClient(port: number, defaultKey: string): HttpClient {
+export function createHttpClient({ port, key: defaultKey, sandbox }: Options): HttpClient {
   const agent = new Agent({ keepAlive: true });
 
   const underWay = new Set<Promise<unknown>>();
@@ -51,7 +58,7 @@ export function createHttpClient(port: number, defaultKey: string): HttpClient {
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     const text = (await buffer(response)).toString();
     const answer = { status: response.statusCode!, headers: response.headers, text, body: parsed(text) };
-    checkAnswer({ method, path, ...answer });
+    checkAnswer({ method, path, ...answer, sandbox });
     return answer;
   }
 

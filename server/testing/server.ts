@@ -71,7 +71,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     return { merchant, key: await createKey(deps, merchant.id) };
   };
   const first = await addMerchant("Ada Stores");
-  const { request, close } = createHttpClient(listener.port, first.key);
+  const { request, close } = createHttpClient({ port: listener.port, key: first.key, sandbox: config.sandbox });
 
   return {
     url: config.publicUrl,

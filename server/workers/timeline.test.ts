@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { components } from "../../generated/openapi.ts";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { startServer, type TestServer } from "../testing/server.ts";
+
+type Delivery = components["schemas"]["Delivery"];
+
+let server: TestServer;
+let receiver: Receiver;
+beforeEach(async () => {
+  server = await startServer();
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await server.close();
+  await receiver.close();
+});
+
+const DAY_S = 86_400;
+const advance = (seconds: number) => server.request("POST", "/sandbox/clock/advance", { body: { seconds } });
+const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
+  (await server.createPayout({ webhookURL: receiver.url, ...changes })).body.data.reference as string;
+const deliveries = async (): Promise<Delivery[]> =>
+  (await server.request("GET", "/sandbox/deliveries")).body.data.deliveries;
+/** Seconds of sandbox time since the tests' begin. */
+const secondsOf = (timestamp: string) => (Date.parse(timestamp) - Date.UTC(2026, 10, 20, 9, 30)) / 1_000;
+
+describe("time that is moved", () => {
+  test("goes from one thing to the next: settlement, webhook, expiry, each at its own time (D29)", async () => {
+    const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
+    server.clock.advance(1_000);
+    const first = await payout();
+    server.clock.advance(500);
+    const second = await payout({ phoneNumber: "2257038102089" });
+    await advance(DAY_S);
+
+    expect(receiver.received.map(({ body }) => [body.event, body.data.reference, body.data.updatedAt])).toEqual([
+      ["disbursement.completed", first, "2026-11-20T09:30:03.000Z"],
+      ["disbursement.failed", second, "2026-11-20T09:30:03.500Z"],
+      ["checkout.cancelled", checkout, "2026-11-20T10:00:00.000Z"],
+    ]);
+    const delivered = (await deliveries()).toReversed();
+    expect(delivered.map(({ attempts }) => attempts.map(({ at }) => at))).toEqual([
+      ["2026-11-20T09:30:03.000Z"],
+      ["2026-11-20T09:30:03.500Z"],
+      ["2026-11-20T10:00:00.000Z"],
+    ]);
+  });
+
+  test("stops where it is told to", async () => {
+    const reference = await payout();
+    const status = async () => (await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
+    await advance(1);
+    expect(await status()).toBe("pending");
+    await advance(1);
+    expect(await status()).toBe("success");
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe("a receiver that answers 500", () => {
+  /** Attempts after each other as D13 has them: seconds since the one before. */
+  const WAITS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+
+  test("gets ten attempts at the times of D13 with one id, then none; a replay delivers", async () => {
+    receiver.answer(500);
+    await payout();
+    await advance(6 * DAY_S);
+
+    const [delivery] = await deliveries();
+    expect(delivery).toMatchObject({ status: "exhausted" });
+    expect(delivery).not.toHaveProperty("nextAttemptAt");
+    expect(delivery!.attempts.map(({ number, httpStatus }) => [number, httpStatus])).toEqual(
+      Array.from({ length: 10 }, (_, index) => [index + 1, 500]),
+    );
+    const times = delivery!.attempts.map(({ at }) => secondsOf(at));
+    expect(times[0]).toBe(2);
+    for (const [index, wait] of WAITS.entries()) {
+      const waited = times[index + 1]! - times[index]!;
+      expect.soft(waited).toBeGreaterThanOrEqual(wait * 0.8 - 0.001);
+      expect.soft(waited).toBeLessThanOrEqual(wait * 1.2 + 0.001);
+    }
+    expect(receiver.received).toHaveLength(10);
+    expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([delivery!.id]));
+    expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(1);
+
+    await advance(30 * DAY_S);
+    expect(receiver.received).toHaveLength(10);
+    receiver.answer(200);
+    const replayed = await server.request("POST", `/sandbox/deliveries/${delivery!.id}/replay`);
+    expect(replayed.body.data).toMatchObject({ id: delivery!.id, status: "delivered" });
+    expect(replayed.body.data.attempts).toHaveLength(11);
+    expect(receiver.received.at(-1)!.headers["webhook-id"]).toBe(delivery!.id);
+  });
+
+  test("recovers: the attempt that is answered with 2xx is the last", async () => {
+    receiver.answer(503);
+    await payout();
+    await advance(2);
+    receiver.answer(202);
+    await advance(DAY_S);
+    expect(await deliveries()).toMatchObject([
+      { status: "delivered", attempts: [{ httpStatus: 503 }, { httpStatus: 202 }] },
+    ]);
+  });
+
+  test("wants no more: 410 ends it, until a replay", async () => {
+    receiver.answer(410);
+    await payout();
+    await advance(10 * DAY_S);
+    const [delivery] = await deliveries();
+    expect(delivery).toMatchObject({ status: "ended", attempts: [{ httpStatus: 410 }] });
+
+    receiver.answer(500);
+    const path = `/sandbox/deliveries/${delivery!.id}/replay`;
+    // D31: after a replay that failed the schedule begins anew.
+    expect((await server.request("POST", path)).body.data).toMatchObject({ status: "pending" });
+    await advance(6 * DAY_S);
+    expect((await deliveries())[0]).toMatchObject({ status: "exhausted" });
+    expect((await deliveries())[0]!.attempts).toHaveLength(11);
+  });
+});
+
+test("real time does the same as time that is moved", async () => {
+  receiver.answer(500);
+  await payout();
+  await server.pass(2_000);
+  expect(receiver.received).toHaveLength(1);
+  await server.pass(3_999);
+  expect(receiver.received).toHaveLength(1);
+  await server.pass(2_001);
+  expect(receiver.received).toHaveLength(2);
+});
+
+describe("a server that stops", () => {
+  test("does not go on moving time; what was delivered is recorded", async () => {
+    receiver.answer(500);
+    await payout();
+    const moved = advance(6 * DAY_S);
+    while (receiver.received.length < 2) await new Promise(setImmediate);
+    const { storage, merchant } = server;
+    server.service.release();
+    const { status, body } = await moved;
+    expect([status, body.message]).toEqual([500, "The server is stopping; the clock has moved part of the way."]);
+    const [delivery] = await storage.listDeliveries({ merchantId: merchant.id, limit: 1 });
+    expect(delivery!.attempts.length).toBeGreaterThanOrEqual(1);
+    expect(await storage.nextDue(merchant.id)).toMatchObject({ claimed: false });
+  });
+});
