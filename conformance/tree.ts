@@ -46,7 +46,8 @@ function notJudged(requirement: Requirement, run: Run): { verdict: Verdict; reas
 }
 
 function resultOf(requirement: Requirement, run: Run): RequirementResult {
-  const checks = run.checks.flatMap((check) => check.results[requirement.id] ?? []);
+  const leftOut = run.options.only?.includes(requirement.id) === false;
+  const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
   if (checks.length === 0) return { ...requirement, ...notJudged(requirement, run), checks };
   const verdict = worstOf(checks.map((check) => check.verdict));
   const { effects } = run.options;
