@@ -174,6 +174,14 @@ describe("a reset", () => {
   });
 });
 
+test("a reset waits for the move under way, so that the clock is where it says", async () => {
+  receiver.answer(500);
+  await payout({ phoneNumber: "2257038102001" });
+  const [, reset] = await Promise.all([advance(6 * 86_400), post("/sandbox/reset")]);
+  const real = "2026-11-20T09:30:00.000Z";
+  expect([reset, await get("/sandbox/clock")]).toEqual([{ now: real }, { now: real }]);
+});
+
 describe("lists", () => {
   test("are of twenty unless asked otherwise, newest first, and page on without a gap", async () => {
     const references = [];

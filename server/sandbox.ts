@@ -26,7 +26,7 @@ export async function advanceClock(deps: Deps, merchant: Merchant, seconds: numb
 
 /** Forgets the merchant's records and puts its clock back to real time (D18). */
 export async function reset(deps: Deps, merchant: Merchant): Promise<Schemas["Clock"]> {
-  await deps.storage.reset(merchant.id);
+  await deps.timeline.reset(merchant.id);
   return currentClock(deps, merchant);
 }
 

@@ -16,6 +16,8 @@ export interface Timeline {
    * @throws ApiError `internal` when the server stops on the way
    */
   advance(merchantId: string, milliseconds: number): Promise<void>;
+  /** Forgets the merchant's records and puts its clock back to real time, once no move is under way. */
+  reset(merchantId: string): Promise<void>;
 }
 
 interface Options {
@@ -26,8 +28,8 @@ interface Options {
 }
 
 export function createTimeline({ storage, clock, deliveries, stopping }: Options): Timeline {
-  // Two moves of the same merchant's time one after the other; each counts from where the one before ended.
-  const moves = new Map<string, Promise<void>>();
+  // Changes of the same merchant's time one after the other; each counts from where the one before ended.
+  const changes = new Map<string, Promise<void>>();
 
   async function settle(merchantId?: string): Promise<number> {
     let settled = 0;
@@ -60,15 +62,18 @@ export function createTimeline({ storage, clock, deliveries, stopping }: Options
     await storage.setClockOffset(merchantId, offset);
   }
 
+  function inTurn(merchantId: string, change: () => Promise<void>): Promise<void> {
+    const before = changes.get(merchantId) ?? Promise.resolve();
+    const changed = before.catch(() => {}).then(change);
+    changes.set(merchantId, changed);
+    return changed.finally(() => {
+      if (changes.get(merchantId) === changed) changes.delete(merchantId);
+    });
+  }
+
   return {
     settle,
-    advance(merchantId, milliseconds) {
-      const before = moves.get(merchantId) ?? Promise.resolve();
-      const moved = before.catch(() => {}).then(() => move(merchantId, milliseconds));
-      moves.set(merchantId, moved);
-      return moved.finally(() => {
-        if (moves.get(merchantId) === moved) moves.delete(merchantId);
-      });
-    },
+    advance: (merchantId, milliseconds) => inTurn(merchantId, () => move(merchantId, milliseconds)),
+    reset: (merchantId) => inTurn(merchantId, () => storage.reset(merchantId)),
   };
 }
