@@ -73,15 +73,14 @@ export async function openCheckout(deps: Deps, reference: string): Promise<OpenC
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
 /**
- * Takes the payer's number, once: when the checkout was paid or ended before, nothing happens. Resolves when the
- * payment is committed, and where it ends at once (D17) its outcome too.
+ * Takes the payer's number for a checkout that is payable. Of all who pay at once one does; for the others nothing
+ * happens. Resolves when the payment is committed; what is due at once (D17) is there when the checkout is next opened.
  * @param phoneNumber 10 to 15 digits
  * @throws ApiError what D17 forces, with nothing recorded
  * @throws ConnectionDropped when the payer never hears (D17, 504)
  */
 export async function payCheckout(deps: Deps, opened: OpenCheckout, phoneNumber: string): Promise<void> {
   const { checkout, merchant } = opened;
-  if (!isPayable(checkout)) return;
   const { config, clock, ids, storage } = deps;
   const outcome = outcomeFor(phoneNumber, config.sandbox);
   if (outcome.refuse) await refuse(deps, opened, outcome.refuse);
@@ -92,7 +91,6 @@ export async function payCheckout(deps: Deps, opened: OpenCheckout, phoneNumber:
   const due = status && { at: at === "once" ? now : now + config.settleDelayMs, status };
   const paid = await storage.payCheckout(checkout.reference, { id: ids.record(now), phoneNumber }, due, now);
   if (!paid) return;
-  if (at === "once") await openCheckout(deps, checkout.reference);
 
   if (outcome.answer === "dropped") throw new ConnectionDropped();
   if (outcome.answer === "held") await clock.sleep(HOLD_MS, deps.stopping);

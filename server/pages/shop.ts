@@ -44,6 +44,7 @@ export async function openShop(env: Record<string, string> = {}) {
   }
 
   return {
+    deps: server.service.deps,
     origin: server.url,
     /** Where customers are sent back to, and what was told there. */
     site,
