@@ -132,7 +132,7 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
 /** The outcome of a try that ended without an answer. */
 function explain(thrown: unknown, sent: boolean): Failure {
   if (thrown instanceof ClientError) return { error: thrown, ambiguous: sent, retry: thrown instanceof TimeoutError };
-  if (!sent) return { error: new UsageError("apiKey failed, or the request is no JSON.", { cause: thrown }) };
+  if (!sent) return { error: new UsageError("apiKey failed, or the request cannot be sent.", { cause: thrown }) };
   const { code, cause } = thrown as { code?: string; cause?: { code?: string } };
   return {
     error: new ConnectionError("No connection, or it broke.", { cause: thrown }),

@@ -89,6 +89,9 @@ describe("a verify", () => {
       const { client, time, sent } = scripted([]);
       const error = await time.run(failure(client.disbursements.verify(reference as string)));
       expect(error).toBeInstanceOf(UsageError);
+      // What no path can hold is only found when the path is made.
+      const text = reference === "\ud800" ? /cannot be sent/ : /^reference must be the one that create gave\.$/;
+      expect((error as Error).message).toMatch(text);
       expect(sent).toEqual([]);
     },
   );

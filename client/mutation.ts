@@ -1,0 +1,62 @@
+// `npm run mutation -w client`: mutation testing with Stryker, which is fetched into a folder of its own for the run.
+// Prints what survived and the score. Needs the registry and three minutes, so it is no part of the tests.
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import client from "./package.json" with { type: "json" };
+import root from "../package.json" with { type: "json" };
+
+const tests = ["client", "recovery", "retry", "wait", "webhooks", "wire"];
+const sources = [
+  "attempt",
+  "client",
+  "errors",
+  "options",
+  "recovery",
+  "result",
+  "retry",
+  "runtime",
+  "transport",
+  "webhooks",
+];
+
+const stryker = {
+  testRunner: "vitest",
+  plugins: ["@stryker-mutator/vitest-runner"],
+  mutate: sources.map((name) => `client/${name}.ts`),
+  reporters: ["clear-text"],
+  clearTextReporter: { allowColor: false, logTests: false },
+  coverageAnalysis: "perTest",
+  // A mutant that lives outside any function would need a run of all tests; there are a few texts and tables of that kind.
+  ignoreStatic: true,
+  concurrency: 2,
+  vitest: { configFile: "vitest.config.ts" },
+};
+const include = tests.map((name) => `client/${name}.test.ts`);
+const packages = [
+  "@stryker-mutator/core@10",
+  "@stryker-mutator/vitest-runner@10",
+  `vitest@${root.devDependencies.vitest}`,
+  `typescript@${root.devDependencies.typescript}`,
+  `openapi-fetch@${client.dependencies["openapi-fetch"]}`,
+  `standardwebhooks@${client.devDependencies.standardwebhooks}`,
+];
+
+const folder = mkdtempSync(join(tmpdir(), "client-mutation-"));
+try {
+  for (const path of ["client", "generated", "tsconfig.json"]) {
+    const from = fileURLToPath(new URL(`../${path}`, import.meta.url));
+    cpSync(from, join(folder, path), { recursive: true, filter: (file) => !/\/(dist|node_modules)$/.test(file) });
+  }
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  write("package.json", JSON.stringify({ private: true, type: "module" }));
+  write("stryker.config.json", JSON.stringify(stryker));
+  write("vitest.config.ts", `export default ${JSON.stringify({ test: { include, testTimeout: 5000 } })};`);
+  const run = (program: string, ...args: string[]) => execFileSync(program, args, { cwd: folder, stdio: "inherit" });
+  run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages);
+  run("npx", "stryker", "run");
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
