@@ -4,8 +4,11 @@ import { randomInt } from "node:crypto";
 import { usage } from "./flags.ts";
 import { OptionsError, readOptions } from "./options.ts";
 import { needsConsent, planLines } from "./plan.ts";
+import { NoPrism, startPrism } from "./prism.ts";
 import { CannotRun, probe } from "./probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
+import { oneLine } from "./report/visible.ts";
+import type { Report } from "./results.ts";
 import { finish, makeFolder } from "./reporting.ts";
 import { plannedChecks, run } from "./run.ts";
 import { isSubcommand, runSubcommand } from "./subcommands.ts";
@@ -31,12 +34,31 @@ async function certify(args: readonly string[]): Promise<number> {
   const interrupted = new AbortController();
   process.once("SIGINT", () => interrupted.abort());
   process.once("SIGTERM", () => interrupted.abort());
-  const found = await run(options, process.stdout, interrupted.signal);
+  const prism = given.throughPrism ? await startPrism(options.baseUrl) : undefined;
+  const found = await run({ ...options, prismUrl: prism?.url }, process.stdout, interrupted.signal);
+  prism?.stop();
   const { report, files, refusal, exitCode } = await finish(found, given.reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
+  for (const line of secondOpinionLines(report)) console.log(line);
   console.log(`Written: ${files.join(", ")}`);
   if (refusal !== undefined) console.error(refusal);
   return exitCode;
+}
+
+const judged = (faults: readonly string[]) => faults.join(", ") || "sound";
+
+/** What Prism thinks of the same answers. */
+function secondOpinionLines({ secondOpinion }: Report): string[] {
+  if (!secondOpinion) return [];
+  const { answers, disagreements } = secondOpinion;
+  return [
+    `Prism looked at ${answers} answers and judges ${disagreements.length} of them differently.`,
+    ...disagreements.slice(0, 5).map(({ exchange, suite, prism }) => {
+      return oneLine(
+        `  ${exchange.method} ${exchange.url} → ${exchange.status}: suite: ${judged(suite)}; Prism: ${judged(prism)}`,
+      );
+    }),
+  ];
 }
 
 async function subcommand(name: Parameters<typeof runSubcommand>[0], args: readonly string[]): Promise<number> {
@@ -55,7 +77,7 @@ async function main(args: readonly string[]): Promise<number> {
     return isSubcommand(name) ? await subcommand(name, rest) : await certify(args);
   } catch (error) {
     if (error instanceof OptionsError) console.error(`${error.faults.join("\n")}\n\n--help shows every option.`);
-    else if (error instanceof CannotRun) console.error(error.message);
+    else if (error instanceof CannotRun || error instanceof NoPrism) console.error(error.message);
     else console.error(error);
     return 2;
   }

@@ -2,12 +2,16 @@
 // repository, both find them one folder up: generated/ and spec/.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import type { paths } from "../generated/openapi.ts";
 
 const above = new URL("../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, above), "utf8");
 
-const bundled = read("generated/openapi.json");
+/** Where the bundled OpenAPI document lies. */
+export const openapiFile = fileURLToPath(new URL("generated/openapi.json", above));
+
+const bundled = readFileSync(openapiFile, "utf8");
 
 type Operation = { operationId: string; responses: Record<string, { $ref?: string; content?: Content }> } & Marks;
 type Content = Record<string, { schema?: Schema }>;

@@ -21,6 +21,7 @@ export const usage = `Usage: certify --base-url URL [options]
   --rate PER_SECOND           requests per second at most
   --header 'Name: value'      sent with every request; may be repeated
   --seed N                    repeats the generated inputs of an earlier run
+  --through-prism             ask Prism for a second opinion on every answer, and say where it differs
   --api-key-file FILE         the key, when it is not in API_KEY
   --yes                       pay on a target that is not loopback, without asking
 
@@ -49,5 +50,6 @@ export const flags = {
   header: { type: "string", multiple: true, default: [] },
   seed: { type: "string" },
   "api-key-file": { type: "string" },
+  "through-prism": { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
 } satisfies ParseArgsOptionsConfig;

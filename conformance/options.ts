@@ -28,6 +28,7 @@ export type CertifyOptions = {
   rate?: number;
   headers: Record<string, string>;
   yes: boolean;
+  throughPrism: boolean;
   seed: number;
   key: string;
   secondKey?: string;
@@ -35,11 +36,13 @@ export type CertifyOptions = {
 };
 
 /** A run as it was decided on: the options, and what the target said of itself. Plain data. */
-export type RunOptions = Omit<CertifyOptions, "effects" | "reporting" | "yes"> & {
+export type RunOptions = Omit<CertifyOptions, "effects" | "reporting" | "yes" | "throughPrism"> & {
   effects: EffectsAllowed;
   /** Part of every reference of this run; nobody used it before. */
   runId: string;
   loopback: boolean;
+  /** Where Prism stands in front of the target, when it was asked for. */
+  prismUrl?: string;
   /** What /healthz says; left out when it says nothing. */
   environment?: "sandbox" | "live";
 };
@@ -185,6 +188,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
     headers: readHeaders(values.header, faults),
     yes: values.yes,
+    throughPrism: values["through-prism"],
     seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),
     key: readKey(values, env, faults),
     secondKey: read.key("API_KEY_2", env["API_KEY_2"]),

@@ -2,7 +2,16 @@
 import { BudgetExceeded } from "./budget.ts";
 import { Prerequisite, type Check } from "./check.ts";
 import { RunStopped } from "./ledger.ts";
-import type { CheckResult, CreatedRecord, Exchange, NotJudged, Observation, Requirement, Verdict } from "./results.ts";
+import type {
+  CheckResult,
+  CreatedRecord,
+  Disagreement,
+  Exchange,
+  NotJudged,
+  Observation,
+  Requirement,
+  Verdict,
+} from "./results.ts";
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
@@ -14,6 +23,8 @@ export type CheckReport = {
   observed: Observation[];
   payouts: number;
   total: number;
+  /** So far in the run. */
+  secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /** A fault of the suite itself. */
   error?: string;
   /** Why the run ends here. */

@@ -5,8 +5,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { violationsIn } from "./prism.ts";
 import type { Report } from "./results.ts";
+import { startSoundTarget } from "./sound-target.ts";
 
 /** What cannot be true of a service that remembers nothing. */
 const stateful = [
@@ -63,4 +65,34 @@ test("against a mock, every requirement that needs state fails by its name", { t
   expect([code, report.verdict]).toEqual([1, "failed"]);
   expect(failed).toEqual(expect.arrayContaining(stateful));
   expect(report.errors).toEqual([]);
+});
+
+describe("Prism as a second opinion", () => {
+  test("looks at the same answers, behind a path prefix too", { timeout: 60_000 }, async () => {
+    const key = "key-of-the-tests";
+    const target = await startSoundTarget({ key, prefix: "/api" });
+    const flags = ["--only", "verify.found", "--effects", "money", "--through-prism", "--report", folder];
+    const args = [join(import.meta.dirname, "certify.ts"), "--base-url", target.url, ...flags];
+    const run = spawn(process.execPath, args, {
+      stdio: "ignore",
+      env: { PATH: process.env["PATH"] ?? "", API_KEY: key },
+    });
+    const code = await new Promise((resolve) => run.on("close", resolve));
+    await target.stop();
+    const report = JSON.parse(await readFile(join(folder, "report.json"), "utf8")) as Report;
+    expect([code, report.verdict]).toEqual([0, "passed-partially"]);
+    // Two requests: one that creates, one that verifies. Both find webhookURL null where the document wants it left out.
+    expect(report.secondOpinion).toEqual({ answers: 2, disagreements: [] });
+  });
+
+  test.each([
+    [undefined, []],
+    ['[{"location":["request","body"],"severity":"Error","message":"bad"}]', []],
+    [
+      '[{"location":["response","body","data","fee"],"severity":"Error","message":"must be integer"}]',
+      ["body.data.fee: must be integer"],
+    ],
+  ])("only what it says of answers counts: %s", (header, expected) => {
+    expect(violationsIn(header)).toEqual(expected);
+  });
 });

@@ -50,7 +50,7 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
   const environment = health.status === 200 && (named === "sandbox" || named === "live") ? named : undefined;
   const loopback = isLoopback(new URL(options.baseUrl).hostname);
   const sandbox = environment === "sandbox";
-  const { reporting: _, yes: __, ...rest } = options;
+  const { reporting: _, yes: __, throughPrism: ___, ...rest } = options;
   return {
     ...rest,
     effects: options.effects ?? (loopback && sandbox ? "money" : "none"),

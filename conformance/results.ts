@@ -91,6 +91,9 @@ export type CreatedRecord = {
   uncertain?: true;
 };
 
+/** Where Prism and the suite judge an answer differently (`--through-prism`). */
+export type Disagreement = { exchange: Exchange; suite: string[]; prism: string[] };
+
 /** What the target does where the interface leaves it open. `value` is JSON, equal in two runs when the behaviour is. */
 export type Observation = { requirement: string; name: string; value: unknown };
 
@@ -119,6 +122,8 @@ export type Report = {
   seed: number;
   /** Ids of `--only`; left out when everything was selected. */
   only?: string[];
+  /** With `--through-prism`: how many answers Prism looked at, and where it disagrees with the suite. */
+  secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /** What kept the suite from doing its work; with verdict `error`. */
   errors: string[];
   /** What is wrong with the list of known failures (`--baseline`); any of it fails the run. */

@@ -2,10 +2,11 @@
 import { BudgetExceeded } from "./budget.ts";
 import type { Check, Context, Need, Watch } from "./check.ts";
 import { permits } from "./ledger.ts";
+import { differences } from "./documented-answers.ts";
 import { conclude, type CheckReport, type Finding } from "./outcome.ts";
 import type { RunOptions } from "./options.ts";
 import type { Receiver } from "./receiver.ts";
-import type { NotJudged, Observation } from "./results.ts";
+import type { Disagreement, NotJudged, Observation } from "./results.ts";
 import { selectedRequirements } from "./selection.ts";
 import type { Answer, Target } from "./target.ts";
 import { createValidators, type Validator } from "./validate.ts";
@@ -47,6 +48,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const selected = selectedRequirements(options);
   const validators = new Map<string, Validator>();
   const compile = createValidators(options.profile);
+  const opinions = options.prismUrl === undefined ? undefined : compareWithPrism(target);
   let references = 0;
 
   function validator(schema: string): Validator {
@@ -111,6 +113,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       created: target.ledger.created.slice(createdBefore),
       payouts,
       total,
+      ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
     };
   }
@@ -150,6 +153,21 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   return { runCheck, watchAll };
+}
+
+/** Notes where Prism and the whole document, as the suite reads it, come to different judgements of an answer. */
+function compareWithPrism(target: Target) {
+  const validator = createValidators("extended");
+  const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };
+  target.onAnswer((answer) => {
+    if (!answer.prism) return;
+    opinions.answers += 1;
+    const suite = differences(answer, validator);
+    if (suite.length > 0 !== answer.prism.length > 0) {
+      opinions.disagreements.push({ exchange: answer.exchange, suite, prism: answer.prism });
+    }
+  });
+  return opinions;
 }
 
 type Seen = { answers: number; faulty: Map<Answer, string[]> };

@@ -1,9 +1,11 @@
 // The one way to the target: every request of a run, Dredd's included, goes through `createTarget`.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Budget } from "./budget.ts";
+import { routeOf } from "./contract.ts";
 import { curlLine } from "./curl.ts";
 import type { HttpClient } from "./http.ts";
 import { createLedger } from "./ledger.ts";
+import { violationsIn } from "./prism.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
 import type { Effect, EffectsAllowed, Exchange } from "./results.ts";
 
@@ -35,6 +37,8 @@ export type Answer = {
   text: string;
   /** The body as JSON; undefined when it is none. */
   json: unknown;
+  /** What Prism finds wrong with the answer, when it came through Prism. */
+  prism?: string[];
 };
 
 export type TargetOptions = {
@@ -47,6 +51,8 @@ export type TargetOptions = {
   /** Requests per second at most; left out for no limit. */
   rate?: number;
   timeoutMs: number;
+  /** Prism in front of the target. Requests that it understands go through it. */
+  prismUrl?: string;
 };
 
 export type TargetDeps = {
@@ -76,6 +82,10 @@ function bodyOf(request: TargetRequest): Buffer | undefined {
   return request.body === undefined ? undefined : Buffer.from(request.body);
 }
 
+/** A request that a proxy passes on as it is. */
+const isPlain = ({ method, path, headers, body, forced }: TargetRequest) =>
+  routeOf(method, path) !== undefined && headers === undefined && body === undefined && !forced;
+
 /** How long a 429 asks to wait, in milliseconds. */
 function askedWait(header: string | undefined, now: Date): number {
   const wait = /^\d+$/.test(header ?? "") ? Number(header) * 1000 : Date.parse(header ?? "") - now.getTime();
@@ -86,6 +96,7 @@ export type Target = ReturnType<typeof createTarget>;
 
 export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const base = new URL(options.baseUrl);
+  const prism = options.prismUrl === undefined ? undefined : new URL(options.prismUrl);
   const prefix = base.pathname.replace(/\/$/, "");
   const ledger = createLedger(options.effects, deps.budget);
   const listeners: ((answer: Answer) => void)[] = [];
@@ -148,7 +159,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const exchange = record(request, origin.origin + path, all, body);
     const timeoutMs = request.timeoutMs ?? options.timeoutMs;
     const start = deps.now().getTime();
-    const result = await deps.http.send({ origin, path, method, headers: all, ...(body ? { body } : {}), timeoutMs });
+    // Prism stands behind the path prefix, and writes the bodies anew that it reads: only what it cannot change goes there.
+    const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
+    const result = await deps.http.send({ ...via, method, headers: all, ...(body ? { body } : {}), timeoutMs });
     exchange.durationMs = deps.now().getTime() - start;
     if ("failure" in result) {
       exchange.failure = deps.redact(result.failure);
@@ -159,7 +172,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     exchange.status = result.status;
     exchange.responseHeaders = redactHeaders(result.headers, deps.redact);
     exchange.responseBody = shorten(deps.redact(text));
-    return { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
+    const answer = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
+    return via.origin === prism ? { ...answer, prism: violationsIn(result.headers["sl-violations"]) } : answer;
   }
 
   /** Waits as long as a 429 asks for, two minutes in all at the most. */

@@ -122,6 +122,7 @@ export function buildReport(run: Run): Report {
       total: last?.total ?? 0,
       maxTotal: options.maxTotal,
     },
+    ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
     seed: options.seed,
     ...(options.only ? { only: options.only } : {}),
     errors,

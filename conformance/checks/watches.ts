@@ -1,6 +1,6 @@
 // What every answer of a run is looked at for, whatever check it belongs to.
-import { answerSchema, routeOf } from "../contract.ts";
 import { summary, type Watch } from "../check.ts";
+import { differences, operationOf, routeOfAnswer } from "../documented-answers.ts";
 import type { Answer } from "../target.ts";
 import type { Validator } from "../validate.ts";
 
@@ -9,8 +9,6 @@ const errorSchema = "Error";
 const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);
 
-const routeOfAnswer = ({ request }: Answer) => routeOf(request.method, request.path);
-const operationOf = (answer: Answer) => routeOfAnswer(answer)?.operation.operationId ?? "";
 const isError = ({ status = 0 }: Answer) => status >= 400;
 const isSuccess = ({ status = 0 }: Answer) => status >= 200 && status < 300;
 const isDescribedError = (answer: Answer) =>
@@ -34,27 +32,13 @@ function mirrorFaults(answer: Answer): string[] {
   return statusCode === answer.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
 }
 
-/** The name of the schema that the document gives for an answer. */
-function schemaName(answer: Answer): string | undefined {
-  const route = routeOfAnswer(answer);
-  return (
-    route &&
-    answerSchema(route, answer.status ?? 0)
-      ?.$ref?.split("/")
-      .at(-1)
-  );
-}
-
 /** Judges the body of a successful answer of one operation. */
 const successOf = (id: string, operationId: string, what: string): Watch => ({
   id,
   name: what,
   expected: `a body of the form that is promised for ${operationId}`,
   applies: (answer) => answer.status === 200 && operationOf(answer) === operationId,
-  faults(answer, validator) {
-    const name = schemaName(answer);
-    return answer.json === undefined ? ["the body is no JSON"] : name ? validator(name)(answer.json) : [];
-  },
+  faults: differences,
 });
 
 const coreWatches: Watch[] = [
@@ -126,11 +110,7 @@ const extendedWatches: Watch[] = [
     name: "the OpenAPI document",
     expected: "a status that is documented for the operation, and a body of its schema",
     applies: (answer) => answer.status !== undefined && routeOfAnswer(answer) !== undefined,
-    faults(answer, validator) {
-      const name = schemaName(answer);
-      if (name === undefined) return [`${answer.status} is not documented for ${operationOf(answer)}`];
-      return answer.json === undefined ? ["the body is no JSON"] : validator(name)(answer.json);
-    },
+    faults: differences,
   },
   {
     id: "answers.envelope-200",

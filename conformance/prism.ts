@@ -1,0 +1,58 @@
+// Prism as a second opinion: a proxy that looks at the same answers with another validator. Its own errors stay off,
+// since with them it answers in the target's place; what it thinks of requests is of no interest.
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { createServer, type AddressInfo } from "node:net";
+import { openapiFile } from "./contract.ts";
+
+/** Prism cannot be had; the message says what to do. */
+export class NoPrism extends Error {}
+
+const startMs = 30_000;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function program(): string {
+  try {
+    return createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
+  } catch {
+    throw new NoPrism("--through-prism needs Prism: npm install @stoplight/prism-cli");
+  }
+}
+
+/** Starts Prism in front of a target. @throws NoPrism */
+export async function startPrism(target: string): Promise<{ url: string; stop(): void }> {
+  const port = await freePort();
+  const args = [program(), "proxy", openapiFile, target, "--host", "127.0.0.1", "--port", String(port)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+  await new Promise<void>((resolve, reject) => {
+    const failed = () => reject(new NoPrism(`Prism did not start in front of ${target}.`));
+    const timer = setTimeout(failed, startMs);
+    child.once("close", failed);
+    child.stdout.on("data", (chunk: Buffer) => {
+      if (!chunk.toString().includes("is listening")) return;
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+  // A run that is killed takes its proxy with it.
+  process.once("exit", () => child.kill());
+  return { url: `http://127.0.0.1:${port}`, stop: () => void child.kill() };
+}
+
+type Violation = { location?: string[]; message?: string };
+
+/** What Prism finds wrong with an answer, from the header in which it says so. */
+export function violationsIn(header: string | string[] | undefined): string[] {
+  if (header === undefined) return [];
+  const violations = JSON.parse([header].flat().join(",")) as Violation[];
+  return violations
+    .filter(({ location }) => location?.[0] === "response")
+    .map(({ location, message }) => `${location?.slice(1).join(".")}: ${message}`);
+}
