@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { createValidators, inlined } from "../validate.ts";
+import { anyValueFor, sample, soundDisbursements } from "./arbitraries.ts";
+import { OutOfStep, runSequences, type Actions } from "./model.ts";
+import { mutations } from "./mutations.ts";
+
+const sound = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
+
+describe.each(["core", "extended"] as const)("mutations of a disbursement, by the %s profile", (profile) => {
+  const validate = createValidators(profile)("DisbursementRequest");
+  const all = mutations(inlined(profile, "DisbursementRequest"), sound);
+  const invalid = all.filter(({ body }) => validate(JSON.parse(JSON.stringify(body))).length > 0);
+
+  test("start from a sound request", () => {
+    expect(validate(sound)).toEqual([]);
+  });
+
+  test.each(Object.keys(sound))("leave %s out, and break it in many ways", (field) => {
+    const broken = invalid.filter((mutation) => mutation.field === field);
+    expect(broken.some(({ body }) => !(field in body))).toBe(true);
+    expect(broken.length).toBeGreaterThan(field === "reference" ? 8 : 15);
+  });
+
+  test("hold sound requests as well, which ajv keeps apart", () => {
+    expect(all.length - invalid.length).toBeGreaterThan(5);
+  });
+});
+
+test("core leaves to the target what the interface does not state", () => {
+  const long = { ...sound, reference: "x".repeat(65), webhookURL: "ftp://merchant.example" };
+  expect(createValidators("core")("DisbursementRequest")(long)).toEqual([]);
+  expect(createValidators("extended")("DisbursementRequest")(long)).toHaveLength(2);
+});
+
+describe("random requests", () => {
+  const requests = soundDisbursements("2257038102473", 1000);
+
+  test("are the same for the same seed, and others for another", () => {
+    expect(sample(requests, 20, 7)).toEqual(sample(requests, 20, 7));
+    expect(sample(requests, 20, 7)).not.toEqual(sample(requests, 20, 8));
+    expect(sample(anyValueFor(["amount"]), 20, 7)).toEqual(sample(anyValueFor(["amount"]), 20, 7));
+  });
+
+  test("keep the contract and the recipient's last three digits", () => {
+    const validate = createValidators("extended")("DisbursementRequest");
+    for (const { text, ...fields } of sample(requests, 200, 1)) {
+      expect(validate({ ...fields, reference: text })).toEqual([]);
+      expect(fields.phoneNumber).toMatch(/473$/);
+      expect(fields.amount).toBeLessThanOrEqual(1000);
+    }
+  });
+});
+
+const fine = async () => undefined;
+const broken = async () => {
+  throw new TypeError("broken");
+};
+
+/** A service in memory; each test puts one fault into it. */
+function service(faults: Partial<Actions> = {}): Actions {
+  let count = 0;
+  return {
+    create: async (amount) => ({ merchantsReference: `m${(count += 1)}`, reference: `s${count}`, amount }),
+    createRefused: fine,
+    repeat: fine,
+    verify: fine,
+    verifyUnknown: fine,
+    ...faults,
+  };
+}
+
+const fail = async () => {
+  throw new OutOfStep("409 was due, 200 came");
+};
+
+describe("sequences in step with a model", () => {
+  test("say nothing of a sound service", async () => {
+    expect(await runSequences(service(), 20, 3)).toBeUndefined();
+  });
+
+  test.each(["create", "createRefused", "repeat", "verify", "verifyUnknown"] as const)(
+    "find a fault in %s, and name the sequence",
+    async (action) => {
+      expect(await runSequences(service({ [action]: fail }), 20, 3)).toMatch(
+        /^409 was due, 200 came, after .*(create|verify)/,
+      );
+    },
+  );
+
+  test("pay no more than they may", async () => {
+    let paid = 0;
+    const create = async (amount: number) => ({ merchantsReference: "m", reference: `s${(paid += 1)}`, amount });
+    await runSequences(service({ create }), 4, 11);
+    expect(paid).toBeLessThanOrEqual(48);
+  });
+
+  test("pass on what is no fault of the service", async () => {
+    await expect(runSequences(service({ verify: broken }), 20, 3)).rejects.toThrow("broken");
+  });
+});
