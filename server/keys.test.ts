@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
+
+const KEY = "a-key-for-tests-of-the-keys";
+let folder: string;
+let env: { DATABASE_URL: string };
+let server: ServerProcess;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "keys-"));
+  env = { DATABASE_URL: `sqlite:${join(folder, "server.db")}` };
+  server = await startProcess({ ...env, SANDBOX_API_KEY: KEY });
+});
+afterAll(async () => {
+  server.kill("SIGKILL");
+  await server.ended;
+  rmSync(folder, { recursive: true });
+});
+
+async function keys(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runKeys(env, ...args);
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+const statusWith = async (key: string) => (await server.client(key).request("GET", "/sandbox/clock")).status;
+
+describe("beside a running server", () => {
+  test("a key works as soon as it is made, and is refused within a second of being revoked", async () => {
+    const [, merchantId] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
+    const [key] = /sk_\w+/.exec(await keys("create", merchantId!))!;
+    expect(await statusWith(key)).toBe(200);
+
+    const listed = await keys("list");
+    expect(listed).not.toContain(key);
+    const [, id] = new RegExp(`^(\\S+) {2}…${key.slice(-4)} {2}merchant ${merchantId} .+ active$`, "m").exec(listed)!;
+    expect(await keys("revoke", id!)).toBe(`Revoked ${id}\n`);
+    const revoked = performance.now();
+    while ((await statusWith(key)) === 200) expect(performance.now() - revoked).toBeLessThan(1_000);
+    expect(await statusWith(key)).toBe(401);
+    expect(await statusWith(KEY)).toBe(200);
+    expect(await keys("list")).toMatch(new RegExp(`^${id} .+ revoked \\d{4}-`, "m"));
+  });
+
+  test("a merchant that is made has a key, and nothing of the others", async () => {
+    const [, id, key] = /^Merchant (\S+)\nKey \(shown this once\): (sk_\w+)\n$/.exec(
+      await keys("create-merchant", "  Kofi & Söhne "),
+    )!;
+    expect(await keys("merchants")).toContain(`${id}  Kofi & Söhne\n`);
+    const { body } = await server.client(key!).request("GET", "/sandbox/events");
+    expect(body.data).toEqual({ events: [] });
+  });
+});
+
+describe("what it cannot do is told with what to do instead, exit 2", () => {
+  test.each<[string[], RegExp]>([
+    [[], /^Usage: npm run keys -- COMMAND/],
+    [["help"], /^Usage/],
+    [["toString"], /^Usage/],
+    [["create"], /^Usage/],
+    [["list", "more"], /^Usage/],
+    [["create-merchant", " "], /^NAME must have 1 to 100 characters\.\n$/],
+    [["create-merchant", "x".repeat(101)], /^NAME must have/],
+    [["create", "nobody"], /^There is no merchant nobody; `npm run keys -- merchants` lists them\.\n$/],
+    [["revoke", "nothing"], /^There is no key nothing; `npm run keys -- list` lists them\.\n$/],
+  ])("%j", async (args, message) => {
+    const { code, stdout, stderr } = await runKeys(env, ...args);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(message);
+  });
+
+  test("a database that cannot be opened", async () => {
+    const { code, stderr } = await runKeys({ DATABASE_URL: "sqlite:/dev/null/x.db" }, "list");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^Cannot open the database .+ Check DATABASE_URL\.\n$/);
+  });
+});

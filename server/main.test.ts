@@ -1,0 +1,198 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { startReceiver } from "./testing/receiver.ts";
+import { aPayout } from "./testing/server.ts";
+
+const KEY = "a-key-for-tests-of-the-process";
+let folder: string;
+let env: { DATABASE_URL: string; [name: string]: string };
+const running: ServerProcess[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "server-"));
+  env = { DATABASE_URL: `sqlite:${join(folder, "data", "server.db")}` };
+});
+afterEach(async () => {
+  for (const { kill, ended } of running.splice(0)) {
+    kill("SIGKILL");
+    await ended;
+  }
+  rmSync(folder, { recursive: true });
+});
+
+async function start(changes: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
+  const server = await startProcess({ ...env, ...changes });
+  running.push(server);
+  return server;
+}
+async function stop(server: ServerProcess) {
+  server.kill("SIGTERM");
+  return server.ended;
+}
+const curlLine = (server: ServerProcess) => /^curl .+$/m.exec(server.output())![0];
+const paste = async (line: string, shellEnv: NodeJS.ProcessEnv = {}) =>
+  JSON.parse((await promisify(execFile)("sh", ["-c", line], { env: { PATH: process.env.PATH, ...shellEnv } })).stdout);
+
+describe("the first minute", () => {
+  test("the line of curl works as it is printed, twice; the key is shown this once", async () => {
+    const first = await start();
+    const [key] = /sk_\w+/.exec(first.output())!;
+    expect(first.output()).toContain(`shown this once: ${key}`);
+    const line = curlLine(first);
+    const payouts = [await paste(line), await paste(line)];
+    expect(payouts).toMatchObject([{ statusCode: 200 }, { statusCode: 200 }]);
+    expect(payouts[0].data.reference).not.toBe(payouts[1].data.reference);
+    await stop(first);
+
+    const second = await start();
+    expect(second.output()).not.toContain("sk_");
+    expect(curlLine(second)).toContain('"x-api-key: $API_KEY"');
+    expect(await paste(curlLine(second), { API_KEY: key })).toMatchObject({ statusCode: 200 });
+    const { request } = second.client(key);
+    expect((await request("GET", `/v1/disbursements/${payouts[0].data.reference}`)).status).toBe(200);
+  });
+
+  test("SANDBOX_API_KEY is a key from the first start on, and never printed", async () => {
+    for (const SANDBOX_API_KEY of [KEY, KEY, `${KEY}-another`]) {
+      const server = await start({ SANDBOX_API_KEY, LOG_LEVEL: "trace" });
+      const client = server.client(SANDBOX_API_KEY);
+      expect((await client.request("GET", "/sandbox/clock")).status).toBe(200);
+      expect((await server.client(KEY).request("GET", "/sandbox/clock")).status).toBe(200);
+      const { stdout, stderr } = await stop(server);
+      expect(stdout + stderr).toContain('"path":"/sandbox/clock"');
+      expect(stdout + stderr).not.toContain(SANDBOX_API_KEY);
+    }
+  });
+
+  test("where the output is no terminal nothing is coloured", async () => {
+    expect((await start()).output()).not.toContain("\u001b");
+  });
+});
+
+describe("a start that cannot be", () => {
+  test("names every error of the configuration at once, and no secret", async () => {
+    const { code, stdout, stderr } = await runServer({
+      ...env,
+      PORT: "70000",
+      SANDBOX: "maybe",
+      SANDBOX_API_KEY: "too short",
+      SETTLE_DELAY_MS: "-1",
+      DATABASE_URL: "mysql://root:hunter2@localhost",
+    });
+    expect([code, stdout]).toEqual([1, ""]);
+    for (const name of ["PORT", "SANDBOX", "SANDBOX_API_KEY", "SETTLE_DELAY_MS", "DATABASE_URL"]) {
+      expect.soft(stderr).toMatch(new RegExp(`^ {2}- ${name} must be `, "m"));
+    }
+    expect(stderr).not.toMatch(/too short|hunter2|\n\s+at /);
+  });
+
+  test("a port that is taken is named, with what to do", async () => {
+    const taken = createServer();
+    await once(taken.listen(0, "127.0.0.1"), "listening");
+    const { port } = taken.address() as AddressInfo;
+    const { code, stdout, stderr } = await runServer({ ...env, PORT: String(port) });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(`Port ${port} of 127.0.0.1 is taken. Stop what uses it, or set PORT to another.\n`);
+    taken.close();
+  });
+
+  test("a database that another server uses is named, and that server goes on", async () => {
+    const first = await start({ SANDBOX_API_KEY: KEY });
+    const { code, stdout, stderr } = await runServer({ ...env, SANDBOX_API_KEY: KEY });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^Another server is using .+server\.db\. Stop it, or give this one a file of its own/);
+    expect((await first.client(KEY).request("GET", "/readyz")).status).toBe(200);
+  });
+
+  test.each([
+    [
+      "a path that is none",
+      { DATABASE_URL: "sqlite:/dev/null/server.db" },
+      /^Cannot open the database .+ Check DATABASE_URL\.\n$/,
+    ],
+    [
+      "a host that is not of this machine",
+      { HOST: "192.0.2.1" },
+      /^Cannot listen on 192\.0\.2\.1:0: .+ Check HOST and PORT\.\n$/,
+    ],
+  ])("%s", async (_, changes, message) => {
+    const { code, stderr } = await runServer({ ...env, ...changes });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe("the end", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "%s: an answer that was held back goes out, and the exit is 0",
+    async (signal) => {
+      const server = await start({ SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "0" });
+      const client = server.client(KEY);
+      const payout = aPayout({ phoneNumber: "2257038102408" });
+      const held = client.request("POST", "/v1/disbursements", { body: payout });
+      let again = await client.request("POST", "/v1/disbursements", {
+        body: { ...payout, phoneNumber: "2257038102500" },
+      });
+      while (again.status !== 409) {
+        again = await client.request("POST", "/v1/disbursements", {
+          body: { ...payout, phoneNumber: "2257038102500" },
+        });
+      }
+      server.kill(signal);
+      expect((await held).status).toBe(200);
+      expect((await server.ended).code).toBe(0);
+      await expect(client.request("GET", "/healthz")).rejects.toThrow(/ECONNREFUSED/);
+      await client.close();
+    },
+  );
+
+  test("a caller who keeps asking on one connection does not keep the server", async () => {
+    const server = await start({ SANDBOX_API_KEY: KEY });
+    const client = server.client(KEY);
+    const asking = (async () => {
+      const statuses: number[] = [];
+      try {
+        for (;;) statuses.push((await client.request("GET", "/sandbox/clock")).status);
+      } catch {
+        return statuses;
+      }
+    })();
+    await client.request("GET", "/healthz");
+    expect((await stop(server)).code).toBe(0);
+    expect(new Set(await asking)).toEqual(new Set([200]));
+  });
+
+  test("an attempt under way is waited for, and recorded", async () => {
+    const receiver = await startReceiver();
+    const server = await start({ SANDBOX_API_KEY: KEY });
+    const body = aPayout({ phoneNumber: "2257038102001", webhookURL: receiver.url });
+    const { reference } = (await server.client(KEY).request("POST", "/v1/disbursements", { body })).body.data;
+    expect((await stop(server)).code).toBe(0);
+
+    const next = await start({ SANDBOX_API_KEY: KEY });
+    const { request } = next.client(KEY);
+    await request("POST", "/sandbox/clock/advance", { body: { seconds: 0 } });
+    const { deliveries } = (await request("GET", `/sandbox/deliveries?reference=${reference}`)).body.data;
+    expect(deliveries).toMatchObject([{ status: "delivered" }]);
+    expect(receiver.received).toHaveLength(deliveries[0].attempts.length);
+    await receiver.close();
+  });
+
+  test("a second signal ends it at once", async () => {
+    const server = await start({ SANDBOX_API_KEY: KEY });
+    const endless = connect(server.port, "127.0.0.1");
+    endless.write(`POST /v1/disbursements HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\nContent-Length: 9\r\n\r\n{`);
+    await server.client(KEY).request("GET", "/sandbox/clock");
+    // Such a request would be waited for.
+    server.kill("SIGTERM");
+    server.kill("SIGINT");
+    const [{ code }] = await Promise.all([server.ended, once(endless, "close")]);
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { createHttpClient, type HttpClient } from "./http.ts";
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+const keys = fileURLToPath(new URL("../keys.ts", import.meta.url));
+
+export interface Ended {
+  /** The exit code; null when a signal ended it. */
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface ServerProcess {
+  url: string;
+  port: number;
+  /** All that was printed so far. */
+  output(): string;
+  /** Requests with this key, every answer held against the contract. */
+  client(key: string): HttpClient;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when the process has ended. */
+  ended: Promise<Ended>;
+}
+
+function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+  // Nothing of the surroundings decides what a test sees.
+  const { PATH, HOME } = process.env;
+  const child = spawn(process.execPath, [script, ...args], { env: { PATH, HOME, ...env } });
+  const printed = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (printed.stdout += String(chunk)));
+  child.stderr.on("data", (chunk) => (printed.stderr += String(chunk)));
+  const ended = once(child, "close").then(([code]): Ended => ({ code: code as number | null, ...printed }));
+  return { child, printed, ended };
+}
+
+/** Runs `node server/main.ts` on a free port until it says where it listens. Rejects when it ends before that. */
+export async function startProcess(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
+  const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env });
+  const listening = new Promise<string>((resolve) => {
+    child.stdout.on("data", () => {
+      // The banner ends with the line of curl.
+      const [, port] = /http:\/\/127\.0\.0\.1:(\d+)[^]*curl .+\n/.exec(printed.stdout) ?? [];
+      if (port) resolve(port);
+    });
+  });
+  const failed = ended.then(({ stderr }) => Promise.reject(new Error(`The server did not start: ${stderr}`)));
+  const port = Number(await Promise.race([listening, failed]));
+  failed.catch(() => undefined);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    output: () => printed.stdout + printed.stderr,
+    client: (key) => createHttpClient({ port, key, sandbox: true }),
+    kill: (signal) => void child.kill(signal),
+    ended,
+  };
+}
+
+/** Runs `node server/main.ts` where it is expected to end by itself. */
+export const runServer = (env: NodeJS.ProcessEnv): Promise<Ended> => run(main, [], { PORT: "0", ...env }).ended;
+
+/** Runs `npm run keys -- ARGS`. */
+export const runKeys = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => run(keys, args, env).ended;
