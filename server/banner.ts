@@ -35,7 +35,7 @@ function curlLine(publicUrl: string, key: string): string {
     `{"reference":"first-${reference}","amount":10000,"phoneNumber":"2257038102473",` +
     `"country":"CI","currency":"XOF"}`;
   return (
-    `curl -sS '${publicUrl}/v1/disbursements' -H "x-api-key: ${key}" ` +
+    `curl -sS '${publicUrl.replaceAll("'", "%27")}/v1/disbursements' -H "x-api-key: ${key}" ` +
     `-H 'content-type: application/json' -d '${body}'`
   );
 }

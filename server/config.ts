@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 import type { FeeRule } from "./fees.ts";
 
 export interface Config {
@@ -113,9 +114,9 @@ function wholeNumber(minimum: number, maximum: number): Parse<number> {
 }
 
 function boolean(text: string): boolean {
-  const value = { true: true, "1": true, false: false, "0": false }[text.toLowerCase()];
-  if (value === undefined) throw new Error("must be true or false");
-  return value;
+  if (/^(true|1)$/i.test(text)) return true;
+  if (/^(false|0)$/i.test(text)) return false;
+  throw new Error("must be true or false");
 }
 
 function oneOf(values: readonly string[]): Parse<string> {
@@ -150,6 +151,7 @@ function trustProxy(text: string): Config["trustProxy"] {
   if (/^(true|false)$/.test(text)) return text === "true";
   const parts = text.split(",").map((part) => part.trim());
   const known = /^(loopback|linklocal|uniquelocal)$/;
-  if (parts.every((part) => known.test(part) || isIP(part.split("/")[0]!) !== 0)) return parts.join(", ");
+  const isRange = (part: string) => known.test(part) || isIP(part) !== 0 || ipaddr.isValidCIDR(part);
+  if (parts.every(isRange)) return parts.join(", ");
   throw new Error("must be true, false, a number of proxies, or their addresses separated by commas");
 }

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { banner } from "./banner.ts";
+import { readConfig } from "./config.ts";
+
+const shown = (env: Record<string, string>, newKey?: string, color = false) =>
+  banner({ config: readConfig(env), newKey, color });
+
+test("a first start shows the key and a line that has it", () => {
+  const text = shown({}, "sk_new");
+  expect(text).toContain("http://127.0.0.1:3000\n");
+  expect(text).toContain("(sandbox)");
+  expect(text.match(/sk_new/g)).toHaveLength(2);
+});
+
+test("a later start has the key's place in the line, and no key", () => {
+  const text = shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody", SANDBOX: "false" });
+  expect(text).toContain('-H "x-api-key: $API_KEY"');
+  expect(text).toContain("(live)");
+  expect(text).not.toContain("sk_");
+});
+
+test("the line is one line, and its address is safe from the shell", () => {
+  const [line] = /^curl .+$/m.exec(shown({ HOST: "::1" }, "sk_new"))!;
+  expect(line).toContain("'http://[::1]:3000/v1/disbursements'");
+  const hostile = shown({ PUBLIC_URL: "https://pay.example/'$(touch x)'" }, "sk_new");
+  expect(/^curl -sS '([^']*)'/m.exec(hostile)![1]).toBe("https://pay.example/%27$(touch%20x)%27/v1/disbursements");
+});
+
+test("colours are for terminals", () => {
+  expect(shown({}, "sk_new")).not.toContain("\u001b");
+  expect(shown({}, "sk_new", true)).toContain("\u001b[33msk_new\u001b[0m");
+});

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, readConfig, type Config } from "./config.ts";
+
+/** What is wrong with an environment: one line for each problem. */
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).problems;
+  }
+}
+
+test("without any variable it is a sandbox on loopback", () => {
+  const expected: Config = {
+    host: "127.0.0.1",
+    port: 3000,
+    publicUrl: "http://127.0.0.1:3000",
+    database: { kind: "sqlite", path: "data/server.db" },
+    sandbox: true,
+    settleDelayMs: 2_000,
+    webhookAllowPrivate: true,
+    trustProxy: false,
+    logLevel: "info",
+    color: true,
+    fees: { disbursement: { basisPoints: 100, fixed: 0 }, checkout: { basisPoints: 480, fixed: 0 } },
+  };
+  expect(readConfig({})).toEqual(expected);
+  const empty = ["HOST", "PORT", "PUBLIC_URL", "DATABASE_URL", "SANDBOX", "SANDBOX_API_KEY", "RATE_LIMIT", "NO_COLOR"];
+  expect(readConfig(Object.fromEntries(empty.map((name) => [name, ""])))).toEqual(expected);
+});
+
+describe("what is taken", () => {
+  test.each<[string, string, Partial<Config>]>([
+    ["HOST", "0.0.0.0", { host: "0.0.0.0", publicUrl: "http://127.0.0.1:3000", webhookAllowPrivate: false }],
+    ["HOST", "::", { host: "::", publicUrl: "http://[::1]:3000", webhookAllowPrivate: false }],
+    ["HOST", "[::1]", { host: "::1", publicUrl: "http://[::1]:3000", webhookAllowPrivate: true }],
+    ["HOST", "127.8.9.1", { host: "127.8.9.1", webhookAllowPrivate: true }],
+    ["HOST", "localhost", { host: "localhost", webhookAllowPrivate: true }],
+    ["HOST", "pay.example", { host: "pay.example", webhookAllowPrivate: false }],
+    ["HOST", "127.0.0.1.example", { webhookAllowPrivate: false }],
+    ["PORT", "0", { port: 0 }],
+    ["PORT", "65535", { port: 65_535 }],
+    ["PUBLIC_URL", "https://pay.example", { publicUrl: "https://pay.example" }],
+    ["PUBLIC_URL", "https://pay.example/base//", { publicUrl: "https://pay.example/base" }],
+    ["DATABASE_URL", "sqlite:/var/lib/pay.db", { database: { kind: "sqlite", path: "/var/lib/pay.db" } }],
+    ["DATABASE_URL", "sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
+    ["DATABASE_URL", "postgres://a:b@h/d", { database: { kind: "postgres", url: "postgres://a:b@h/d" } }],
+    ["DATABASE_URL", "postgresql://h/d", { database: { kind: "postgres", url: "postgresql://h/d" } }],
+    ["SANDBOX", "false", { sandbox: false }],
+    ["SANDBOX", "0", { sandbox: false }],
+    ["SANDBOX", "TRUE", { sandbox: true }],
+    ["SANDBOX_API_KEY", "x".repeat(16), { sandboxApiKey: "x".repeat(16) }],
+    ["SANDBOX_API_KEY", "~".repeat(256), { sandboxApiKey: "~".repeat(256) }],
+    ["SETTLE_DELAY_MS", "0", { settleDelayMs: 0 }],
+    ["WEBHOOK_ALLOW_PRIVATE", "false", { webhookAllowPrivate: false }],
+    ["TRUST_PROXY", "true", { trustProxy: true }],
+    ["TRUST_PROXY", "2", { trustProxy: 2 }],
+    ["TRUST_PROXY", "loopback,10.0.0.0/8 , fd00::/8", { trustProxy: "loopback, 10.0.0.0/8, fd00::/8" }],
+    ["LOG_LEVEL", "silent", { logLevel: "silent" }],
+    ["NO_COLOR", "1", { color: false }],
+    ["RATE_LIMIT", "50", { rateLimit: 50 }],
+  ])("%s=%s", (name, text, expected) => {
+    expect(readConfig({ [name]: text })).toMatchObject(expected);
+  });
+
+  test("fees", () => {
+    const env = {
+      DISBURSEMENT_FEE_BPS: "0",
+      DISBURSEMENT_FEE_FIXED: "25",
+      CHECKOUT_FEE_BPS: "9999",
+      CHECKOUT_FEE_FIXED: "0",
+    };
+    expect(readConfig(env).fees).toEqual({
+      disbursement: { basisPoints: 0, fixed: 25 },
+      checkout: { basisPoints: 9_999, fixed: 0 },
+    });
+  });
+
+  test("a host that is a wildcard does not make private addresses reachable, unless it is said", () => {
+    expect(readConfig({ HOST: "0.0.0.0", WEBHOOK_ALLOW_PRIVATE: "true" }).webhookAllowPrivate).toBe(true);
+  });
+});
+
+describe("what is refused, with what it must be", () => {
+  test.each([
+    ["HOST", "http://127.0.0.1", "must be a host name or an address to listen on, such as 127.0.0.1"],
+    ["HOST", "pay example", "must be a host name or an address to listen on, such as 127.0.0.1"],
+    ["PORT", "65536", "must be a whole number from 0 to 65535"],
+    ["PORT", "-1", "must be a whole number from 0 to 65535"],
+    ["PORT", "80.5", "must be a whole number from 0 to 65535"],
+    ["PORT", "0x50", "must be a whole number from 0 to 65535"],
+    ["PORT", "1e3", "must be a whole number from 0 to 65535"],
+    ["PORT", " 80", "must be a whole number from 0 to 65535"],
+    ["PUBLIC_URL", "pay.example", "must be an http or https address without user, password, query or fragment"],
+    ["PUBLIC_URL", "ftp://pay.example", "must be an http or https address without user, password, query or fragment"],
+    [
+      "PUBLIC_URL",
+      "https://a:b@pay.example",
+      "must be an http or https address without user, password, query or fragment",
+    ],
+    [
+      "PUBLIC_URL",
+      "https://pay.example/?a",
+      "must be an http or https address without user, password, query or fragment",
+    ],
+    [
+      "DATABASE_URL",
+      "sqlite:",
+      "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE (its value is not shown)",
+    ],
+    [
+      "DATABASE_URL",
+      "/tmp/x.db",
+      "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE (its value is not shown)",
+    ],
+    ["SANDBOX", "yes", "must be true or false"],
+    ["SANDBOX", "constructor", "must be true or false"],
+    [
+      "SANDBOX_API_KEY",
+      "x".repeat(15),
+      "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)",
+    ],
+    [
+      "SANDBOX_API_KEY",
+      "x".repeat(257),
+      "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)",
+    ],
+    [
+      "SANDBOX_API_KEY",
+      "sixteen and more",
+      "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)",
+    ],
+    [
+      "SANDBOX_API_KEY",
+      "clé".repeat(10),
+      "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)",
+    ],
+    ["SETTLE_DELAY_MS", "86400001", "must be a whole number from 0 to 86400000"],
+    ["WEBHOOK_ALLOW_PRIVATE", "on", "must be true or false"],
+    ["TRUST_PROXY", "pay.example", "must be true, false, a number of proxies, or their addresses separated by commas"],
+    ["TRUST_PROXY", "10.0.0.1,", "must be true, false, a number of proxies, or their addresses separated by commas"],
+    ["TRUST_PROXY", "10.0.0.1/99", "must be true, false, a number of proxies, or their addresses separated by commas"],
+    ["TRUST_PROXY", "::1/129", "must be true, false, a number of proxies, or their addresses separated by commas"],
+    ["TRUST_PROXY", "10.0.0.1/8/8", "must be true, false, a number of proxies, or their addresses separated by commas"],
+    ["LOG_LEVEL", "verbose", "must be one of fatal, error, warn, info, debug, trace, silent"],
+    ["RATE_LIMIT", "0", "must be a whole number from 1 to 1000000"],
+    ["DISBURSEMENT_FEE_BPS", "10000", "must be a whole number from 0 to 9999"],
+    ["CHECKOUT_FEE_BPS", "1.5", "must be a whole number from 0 to 9999"],
+    ["DISBURSEMENT_FEE_FIXED", "1000000001", "must be a whole number from 0 to 1000000000"],
+    ["CHECKOUT_FEE_FIXED", "-1", "must be a whole number from 0 to 1000000000"],
+  ])("%s=%s", (name, text, problem) => {
+    expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
+  });
+
+  test("all at once, and never the value of a secret", () => {
+    const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
+    expect(problemsOf(env).map((problem) => problem.split(" ")[0])).toEqual([
+      "PORT",
+      "SANDBOX_API_KEY",
+      "DATABASE_URL",
+      "SANDBOX",
+    ]);
+    expect(() => readConfig(env)).toThrow(/^The configuration is not usable:\n( {2}- .+\n?){4}$/);
+    expect(problemsOf(env).join()).not.toMatch(/hunter/);
+  });
+});
