@@ -12,8 +12,7 @@ export type Disbursement = Schemas["Disbursement"];
 export type DisbursementStatus = Schemas["DisbursementStatus"];
 
 /** What `checkouts.create` sends (§2.4, D7). `amount` is in the lowest denomination: `10000` is 100.00. */
-export type CheckoutRequest = Omit<Schemas["CheckoutRequest"], "locale"> &
-  Partial<Pick<Schemas["CheckoutRequest"], "locale">>;
+export type CheckoutRequest = Schemas["CheckoutRequest"];
 /** A checkout as its create answers (D6): send the customer to `url`, store `reference`. */
 export type CheckoutCreated = Schemas["CheckoutCreated"];
 /** A checkout as verify shows it (D8). */

@@ -436,7 +436,7 @@ export interface components {
              * @default en
              * @enum {string}
              */
-            locale: "en" | "fr";
+            locale?: "en" | "fr";
         };
         CheckoutCreated: {
             /**
