@@ -96,6 +96,15 @@ describe("what a run does to money", () => {
     expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
   });
 
+  test.each([
+    ["sandbox", "money"],
+    ["live", "none"],
+  ] as const)("a loopback target that says it is %s gets effects %s", async (environment, effects) => {
+    const { url } = await target({ environment });
+    const { report } = await certify(["--base-url", url, "--only", "verify.unknown-404"]).ended;
+    expect(report?.effects).toBe(effects);
+  });
+
   test("--effects reject stops at the first request that ought to have been refused", async () => {
     const data = { reference: "r", merchantsReference: "m", amount: 100, fee: 0, status: "success" };
     const { url, seen } = await target({

@@ -83,5 +83,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+// A reader that has seen enough (`| head`) does not end the run: its report is still to be written.
+process.stdout.on("error", () => undefined);
 // The worker may still wait for an answer of the target: an interrupted run does not.
 process.exit(await main(process.argv.slice(2)));

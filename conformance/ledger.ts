@@ -57,8 +57,6 @@ function createdBy(request: TargetRequest, answer: Answer): CreatedRecord {
   };
 }
 
-export type Ledger = ReturnType<typeof createLedger>;
-
 export function createLedger(effects: EffectsAllowed, budget: Budget) {
   const created: CreatedRecord[] = [];
   let stopped: string | undefined;

@@ -25,7 +25,7 @@ export function createProgress(output: Output, total: number) {
     started(name: string) {
       if (!live) return;
       clear();
-      const width = (output.columns ?? 80) - 1;
+      const width = (output.columns || 80) - 1;
       output.write(`[${done + 1}/${total}] ${oneLine(name)}`.slice(0, width));
     },
     finished(name: string, report: CheckReport | undefined) {

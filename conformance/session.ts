@@ -41,8 +41,6 @@ type Notes = {
   notRun: Record<string, string>;
 };
 
-export type Session = ReturnType<typeof createSession>;
-
 export function createSession(options: RunOptions, deps: SessionDeps) {
   const { target, receiver } = deps;
   const selected = selectedRequirements(options);

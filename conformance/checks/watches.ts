@@ -69,7 +69,8 @@ const coreWatches: Watch[] = [
     name: "no 5xx to a bad request",
     expected: "an answer, and no 5xx",
     applies: ({ request }) => request.effect !== "moves-money" && !request.forced,
-    faults: (answer) => ((answer.status ?? 500) >= 500 ? [summary(answer).slice(0, 120)] : []),
+    // 501 is how a server says that it knows no such method.
+    faults: (answer) => ((answer.status ?? 500) >= 500 && answer.status !== 501 ? [summary(answer).slice(0, 120)] : []),
   },
   {
     id: "errors.checkout-shape",

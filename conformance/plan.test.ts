@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import type { Check } from "./check.ts";
+import type { RunOptions } from "./options.ts";
+import { needsConsent, planLines } from "./plan.ts";
+import { selectedChecks } from "./selection.ts";
+import type { Effect } from "./results.ts";
+
+const check = (id: string, effect: Effect, more: Partial<Check> = {}): Check => ({
+  name: id,
+  ids: [id],
+  effect,
+  run: async () => undefined,
+  ...more,
+});
+
+const looking = check("auth.verify-needs-key", "none");
+const refused = check("auth.create-needs-key", "must-be-rejected");
+const paying = check("create.accepted", "moves-money", { payouts: 2, amount: 300 });
+const ours = check("forced.001-success", "moves-money", { payouts: 1, amount: 100 });
+const all = [ours, paying, refused, looking];
+
+const options = {
+  baseUrl: "https://pay.example",
+  profile: "core",
+  effects: "money",
+  recipient: "2257038102473",
+  maxPayouts: 5,
+  maxTotal: 1000,
+  seed: 3,
+  loopback: false,
+} as RunOptions;
+
+describe("which checks run", () => {
+  test.each([
+    [{}, [looking, refused, paying]],
+    [{ profile: "extended" }, [looking, refused, ours, paying]],
+    [{ effects: "none" }, [looking]],
+    [{ effects: "reject" }, [looking, refused]],
+    [{ only: ["create.accepted"] }, [paying]],
+    [{ only: ["create.accepted"], effects: "reject" }, []],
+    // Judged by every answer, so that every check has to give some.
+    [{ only: ["errors.shape"] }, [looking, refused, paying]],
+  ] as const)("%j", (over, expected) => {
+    expect(selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions)).toEqual(expected);
+  });
+});
+
+describe("the plan", () => {
+  test("says what may be paid at worst, and to whom without the whole number", () => {
+    const text = planLines([looking, paying, ours], options).join("\n");
+    expect(text).toContain("about 3 payouts, 400 in all at worst, to **********473");
+    expect(text).toContain("never more than 5 payouts and 1000");
+    expect(text).not.toContain("2257038102473");
+  });
+
+  test("says nothing of money where none is moved", () => {
+    expect(planLines([looking, refused], options).join("\n")).not.toContain("Money");
+  });
+
+  test.each([
+    ["a paying run elsewhere", [paying], false, true],
+    ["a paying run on loopback", [paying], true, false],
+    ["a run that pays nothing", [looking, refused], false, false],
+  ])("%s", (_, checks, loopback, asked) => {
+    expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
+  });
+});
