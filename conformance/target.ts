@@ -2,11 +2,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Budget } from "./budget.ts";
 import { routeOf } from "./contract.ts";
-import { curlLine } from "./curl.ts";
 import type { HttpClient } from "./http.ts";
 import { createLedger } from "./ledger.ts";
 import { violationsIn } from "./prism.ts";
-import { redactHeaders, type Redact } from "./redact.ts";
+import { createRecorder } from "./recorder.ts";
+import type { Redact } from "./redact.ts";
 import type { Effect, EffectsAllowed, Exchange } from "./results.ts";
 
 export type TargetRequest = {
@@ -63,11 +63,7 @@ export type TargetDeps = {
   sleep: (ms: number) => Promise<void>;
 };
 
-const longestBody = 4096;
 const longestWaitMs = 120_000;
-
-const shorten = (text: string) =>
-  text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
 function parsed(text: string): unknown {
   try {
@@ -92,6 +88,34 @@ function askedWait(header: string | undefined, now: Date): number {
   return Math.max(100, Number.isFinite(wait) ? wait : 1000);
 }
 
+/** Headers of a request to the target. */
+function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer | undefined) {
+  const { key = "own" } = request;
+  const known = { own: options.key, second: options.secondKey, none: undefined };
+  const value = typeof key === "object" ? key.value : known[key];
+  return {
+    ...options.headers,
+    ...(value === undefined ? {} : { "x-api-key": value }),
+    ...(request.json === undefined ? {} : { "content-type": "application/json" }),
+    ...(body ? { "content-length": String(body.length) } : {}),
+    ...request.headers,
+  };
+}
+
+/** Lets requests go one after another, no faster than the rate. */
+function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
+  let nextSlot = 0;
+  return async () => {
+    if (!rate) return;
+    const time = now().getTime();
+    const slot = Math.max(time, nextSlot);
+    nextSlot = slot + 1000 / rate;
+    if (slot > time) await sleep(slot - time);
+  };
+}
+
+type Where = { origin: URL; path: string };
+
 export type Target = ReturnType<typeof createTarget>;
 
 export function createTarget(options: TargetOptions, deps: TargetDeps) {
@@ -99,79 +123,26 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const prism = options.prismUrl === undefined ? undefined : new URL(options.prismUrl);
   const prefix = base.pathname.replace(/\/$/, "");
   const ledger = createLedger(options.effects, deps.budget);
+  const recorder = createRecorder(deps.redact, Object.keys(options.headers), deps.now);
   const listeners: ((answer: Answer) => void)[] = [];
-  let exchanges: Exchange[] = [];
-  let sent = 0;
-  let nextSlot = 0;
+  const pace = createPace(options.rate, deps);
 
-  function headersOf(request: TargetRequest, body: Buffer | undefined) {
-    const { key = "own" } = request;
-    const known = { own: options.key, second: options.secondKey, none: undefined };
-    const value = typeof key === "object" ? key.value : known[key];
-    return {
-      ...options.headers,
-      ...(value === undefined ? {} : { "x-api-key": value }),
-      ...(request.json === undefined ? {} : { "content-type": "application/json" }),
-      ...(body ? { "content-length": String(body.length) } : {}),
-      ...request.headers,
-    };
-  }
-
-  /** Holds a request until `--rate` lets it go. */
-  async function waitForSlot() {
-    if (!options.rate) return;
-    const now = deps.now().getTime();
-    const slot = Math.max(now, nextSlot);
-    nextSlot = slot + 1000 / options.rate;
-    if (slot > now) await deps.sleep(slot - now);
-  }
-
-  function record(
-    request: TargetRequest,
-    url: string,
-    headers: Record<string, string | string[]>,
-    body?: Buffer,
-  ): Exchange {
-    const shown = redactHeaders(headers, deps.redact, Object.keys(options.headers));
-    const keyVariable = { own: "API_KEY", second: "API_KEY_2", none: "", other: "WRONG_KEY" }[
-      typeof request.key === "object" ? "other" : (request.key ?? "own")
-    ];
-    const curl = curlLine({ method: request.method, url, headers: shown, keyVariable, ...(body ? { body } : {}) });
-    const exchange: Exchange = {
-      id: (sent += 1),
-      at: deps.now().toISOString(),
-      method: request.method,
-      url: deps.redact(url),
-      requestHeaders: shown,
-      ...(body ? { requestBody: shorten(deps.redact(body.toString("utf8"))) } : {}),
-      durationMs: 0,
-      curl: deps.redact(curl),
-    };
-    exchanges.push(exchange);
-    return exchange;
-  }
-
-  async function once(request: TargetRequest, origin: URL, path: string, headers = headersOf): Promise<Answer> {
-    await waitForSlot();
-    const { method } = request;
+  /** Sends a request once. On another host than the target's it carries no header but its own. */
+  async function once(request: TargetRequest, { origin, path }: Where): Promise<Answer> {
+    await pace();
     const body = bodyOf(request);
-    const all = headers(request, body);
-    const exchange = record(request, origin.origin + path, all, body);
-    const timeoutMs = request.timeoutMs ?? options.timeoutMs;
-    const start = deps.now().getTime();
+    const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
+    const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
     // Prism stands behind the path prefix, and writes the bodies anew that it reads: only what it cannot change goes there.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
-    const result = await deps.http.send({ ...via, method, headers: all, ...(body ? { body } : {}), timeoutMs });
-    exchange.durationMs = deps.now().getTime() - start;
+    const { timeoutMs = options.timeoutMs, method } = request;
+    const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });
+    recorder.end(exchange, result);
     if ("failure" in result) {
-      exchange.failure = deps.redact(result.failure);
       if (result.unreachable && origin === base) throw ledger.stop(`the target cannot be reached: ${exchange.failure}`);
       return { request, exchange, headers: {}, text: "", json: undefined };
     }
     const text = result.body.toString("utf8");
-    exchange.status = result.status;
-    exchange.responseHeaders = redactHeaders(result.headers, deps.redact);
-    exchange.responseBody = shorten(deps.redact(text));
     const answer = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
     return via.origin === prism ? { ...answer, prism: violationsIn(result.headers["sl-violations"]) } : answer;
   }
@@ -179,7 +150,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   /** Waits as long as a 429 asks for, two minutes in all at the most. */
   async function patiently(request: TargetRequest): Promise<Answer> {
     for (let waited = 0; ;) {
-      const answer = await once(request, base, prefix + request.path);
+      const answer = await once(request, { origin: base, path: prefix + request.path });
       for (const listener of listeners) listener(answer);
       const wait = askedWait(answer.headers["retry-after"], deps.now());
       if (answer.status !== 429 || waited + wait > longestWaitMs) return answer;
@@ -205,18 +176,14 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       const path = url.pathname + url.search;
       const request: TargetRequest = { method: "GET", path, key: "none" };
       ledger.authorise(request);
-      return url.origin === base.origin ? once(request, url, path) : once(request, url, path, () => ({}));
+      return once(request, { origin: url, path });
     },
     /** Called with every answer to `send`, the ones with 429 too. */
     onAnswer(listener: (answer: Answer) => void) {
       listeners.push(listener);
     },
     /** The exchanges since the last call. */
-    takeExchanges(): Exchange[] {
-      const taken = exchanges;
-      exchanges = [];
-      return taken;
-    },
+    takeExchanges: recorder.take,
     ledger,
     /** Takes keys, secrets and phone numbers out of a text that is to be reported. */
     redact: deps.redact,
