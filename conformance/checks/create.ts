@@ -2,8 +2,8 @@
 import { summary, type Check } from "../check.ts";
 import { dataOf, disbursement, paid, pay, someAddress, usualAmount, verify } from "./requests.ts";
 
-/** Large, and still within a usual budget; the interface names no maximum. */
-const amounts = [1, 7, 99, 1_234_567, 2_147_483];
+/** The last is the first whole number that single precision cannot hold, and still within a usual budget. */
+const amounts = [1, 7, 99, 1_234_567, 16_777_217];
 const references = [
   "UPPER and lower",
   "  spaces  around  ",

@@ -4,20 +4,36 @@ import { dataOf, disbursement, is4xx, isRefusal, pay, payInvalid } from "./reque
 
 const json = { "content-type": "application/json" };
 
-export const malformed: [string, string | Buffer][] = [
-  ["text", "not json"],
-  ["an object cut short", '{"reference":"certify-cut","amount":100,'],
-  ["a trailing comma", '{"reference":"certify-comma","amount":100,}'],
-  ["single quotes", "{'reference':'certify-quotes','amount':100}"],
-  ["a form", "reference=certify-form&amount=100"],
-  ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31])],
-  ["NaN", '{"reference":"certify-nan","amount":NaN}'],
-];
+/**
+ * Bodies that are no JSON, although a lenient reader finds a whole sound request in all but the first.
+ * @param sound a request that would be accepted
+ */
+export function malformed(sound: Record<string, unknown>): [string, string | Buffer][] {
+  const text = JSON.stringify(sound);
+  const open = text.slice(0, -1);
+  const form = new URLSearchParams(Object.entries(sound).map(([name, value]) => [name, String(value)]));
+  /** Up to the first text of the request, its quote included. */
+  const start = /^.*?:"/.exec(text)?.[0] ?? "{";
+  return [
+    ["text", "not json"],
+    ["an object cut short", `${open},`],
+    ["a trailing comma", `${open},}`],
+    ["single quotes", text.replaceAll('"', "'")],
+    ["a form", form.toString()],
+    [
+      "bytes that are no UTF-8",
+      Buffer.concat([Buffer.from(start), Buffer.from([0xff, 0xfe]), Buffer.from(text.slice(start.length))]),
+    ],
+    ["NaN", text.replace(/"amount":[^,}]+/, '"amount":NaN')],
+    ["two objects", text + text],
+  ];
+}
 
-export const notObjects: [string, unknown][] = [
+/** Bodies that are JSON but no object; the list of one holds a sound request. */
+export const notObjects = (sound: Record<string, unknown>): [string, unknown][] => [
   ["null", null],
   ["an array", []],
-  ["an array of disbursements", [{ reference: "certify-array", amount: 100 }]],
+  ["an array of one request", [sound]],
   ["a string", "certify"],
   ["a number", 100],
   ["true", true],
@@ -29,7 +45,7 @@ export const jsonChecks: Check[] = [
     ids: ["json.malformed-refused"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [name, body] of malformed) {
+      for (const [name, body] of malformed(disbursement(context))) {
         const answer = await payInvalid(context, undefined, { body, headers: json });
         context.judge("json.malformed-refused", is4xx(answer), `a 4xx to ${name}`, summary(answer), [answer]);
       }
@@ -40,7 +56,7 @@ export const jsonChecks: Check[] = [
     ids: ["json.object-required"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [name, body] of notObjects) {
+      for (const [name, body] of notObjects(disbursement(context))) {
         const answer = await payInvalid(context, body);
         context.judge("json.object-required", isRefusal(answer), `400 or 422 to ${name}`, summary(answer), [answer]);
       }

@@ -1,12 +1,12 @@
 // §4.1, §4.2: sequences of requests against a model, and looks at a disbursement while it settles.
 import { summary, type Check, type Context } from "../check.ts";
-import { mostCommands, OutOfStep, runSequences, type Actions, type Paid } from "../generate/model.ts";
+import { mostPayouts, OutOfStep, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import type { Answer } from "../target.ts";
 import { dataOf, disbursement, isRefusal, paid, pay, payInvalid, usualAmount, verify } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
 const sequences = 4;
-const largest = 500;
+const largest = 501;
 
 function demand(ok: boolean, expected: string, answer: Answer) {
   if (!ok) throw new OutOfStep(`${expected} was due, ${summary(answer)} came`);
@@ -61,8 +61,8 @@ export const modelChecks: Check[] = [
     name: "random sequences in step with a model",
     ids: ["create.model"],
     effect: "moves-money",
-    payouts: sequences * mostCommands,
-    amount: sequences * mostCommands * largest,
+    payouts: sequences * mostPayouts,
+    amount: sequences * mostPayouts * largest,
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
       const expected = "answers as the model of the interface gives them";

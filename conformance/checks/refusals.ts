@@ -95,17 +95,17 @@ export const refusalChecks: Check[] = [
     ids: ["refusal.malformed-400"],
     effect: "must-be-rejected",
     async run(context) {
-      const bodies = [...malformed, ...notObjects.map(([what, value]) => [what, JSON.stringify(value)] as const)];
-      for (const [what, body] of bodies) {
-        status(
-          context,
-          "refusal.malformed-400",
-          400,
-          what,
-          await payInvalid(context, undefined, { body, headers: json }),
-        );
-        const other = await startInvalidCheckout(context, undefined, { body, headers: json });
-        status(context, "refusal.malformed-400", 400, `${what} (checkout)`, other);
+      const bodiesOf = (sound: Record<string, unknown>) => [
+        ...malformed(sound),
+        ...notObjects(sound).map(([what, value]) => [what, JSON.stringify(value)] as const),
+      ];
+      for (const [what, body] of bodiesOf(disbursement(context))) {
+        const answer = await payInvalid(context, undefined, { body, headers: json });
+        status(context, "refusal.malformed-400", 400, what, answer);
+      }
+      for (const [what, body] of bodiesOf(checkout())) {
+        const answer = await startInvalidCheckout(context, undefined, { body, headers: json });
+        status(context, "refusal.malformed-400", 400, `${what} (checkout)`, answer);
       }
       const headers = { ...json, "content-length": "0" };
       status(context, "refusal.malformed-400", 400, "no body", await payInvalid(context, undefined, { headers }));

@@ -38,8 +38,9 @@ const repeat = ([index, amount]: [number, number]) =>
 const verify = (index: number) => command("verify", (model, actions) => actions.verify(pick(model, index)), true);
 const verifyUnknown = () => command("verify what is unknown", (_, actions) => actions.verifyUnknown());
 
-/** Payouts that one sequence makes at most. */
-export const mostCommands = 12;
+const mostCommands = 12;
+/** Payouts that one sequence makes at most: each command one, and what is paid at its start; all of it repeated at its end. */
+export const mostPayouts = 2 * (mostCommands + 1);
 
 const amounts = fc.integer({ min: 1, max: 500 });
 const indices = fc.nat({ max: 100 });
@@ -54,14 +55,24 @@ const sequences = fc.commands(
   { maxCommands: mostCommands, size: "max" },
 );
 
+async function runSequence(commands: Iterable<Command>, actions: Actions) {
+  const model: Model = { paid: [await actions.create(1)] };
+  await fc.asyncModelRun(() => ({ model, real: actions }), commands);
+  for (const paid of model.paid) {
+    await actions.repeat(paid, paid.amount + 1);
+    await actions.verify(paid);
+  }
+}
+
 /**
- * Runs so many sequences. What a failed one was made of is not shrunk: that would pay again.
+ * Runs so many sequences. Each starts with a payout and ends with a repeat of everything that was paid, since chance
+ * alone may leave both out. What a failed one was made of is not shrunk: that would pay again.
  * @returns why the target went out of step, with the sequence; nothing when it did not
  */
 export async function runSequences(actions: Actions, count: number, seed: number): Promise<string | undefined> {
   for (const commands of fc.sample(sequences, { numRuns: count, seed })) {
     try {
-      await fc.asyncModelRun(() => ({ model: { paid: [] }, real: actions }), commands);
+      await runSequence(commands, actions);
     } catch (error) {
       if (error instanceof OutOfStep) return `${error.message}, after ${String(commands)}`;
       throw error;
