@@ -58,6 +58,7 @@ const bodies: [string, string | Buffer, Record<string, string>][] = [
   ["arrays within arrays", deep("[", "]"), json],
   ["objects within objects", `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`, json],
   ["a number of 5,000 digits", `{"amount":${"9".repeat(5000)}}`, json],
+  ["a key that stands twice", '{"amount":100,"amount":"100","reference":1}', json],
   ["1e400", '{"amount":1e400}', json],
   ["a half surrogate", String.raw`{"reference":"\ud800","amount":1}`, json],
   ["__proto__", '{"__proto__":{"amount":1},"constructor":{"prototype":{"amount":1}}}', json],
