@@ -16,6 +16,7 @@ export interface Ended {
 export interface ServerProcess {
   url: string;
   port: number;
+  pid: number;
   /** All that was printed so far. */
   output(): string;
   /** Requests with this key, every answer held against the contract. */
@@ -52,6 +53,7 @@ export async function startProcess(env: NodeJS.ProcessEnv): Promise<ServerProces
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    pid: child.pid!,
     output: () => printed.stdout + printed.stderr,
     client: (key) => createHttpClient({ port, key, sandbox: true }),
     kill: (signal) => void child.kill(signal),
