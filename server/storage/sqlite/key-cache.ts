@@ -15,11 +15,13 @@ export interface KeyCache {
   close(): void;
 }
 
+/** A hash as the name of an entry. */
+const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
+
 export function createKeyCache(db: DatabaseSync): KeyCache {
   const known = new Map<string, { merchant: Merchant; hash: Uint8Array }>();
   const selectVersion = db.prepare("PRAGMA data_version");
   const version = () => selectVersion.get()!.data_version;
-  const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
 
   let seen = version();
   const timer = setInterval(() => {
