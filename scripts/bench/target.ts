@@ -31,13 +31,15 @@ export async function startTarget(name: string, args: string[], env: Record<stri
 
 function printedUrl(child: ChildProcess, name: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    let printed = "";
-    child.stdout!.on("data", (chunk: Buffer) => {
-      printed += chunk.toString();
-      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(printed) ?? [];
-      if (url) resolve(url);
-    });
-    child.once("exit", (code) => reject(new Error(`${name} ended with ${code}: ${printed}`)));
+    const look = (chunk: Buffer) => {
+      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(chunk.toString()) ?? [];
+      if (!url) return;
+      // What it prints from now on is read, so that it can go on printing, and dropped.
+      child.stdout!.off("data", look).resume();
+      resolve(url);
+    };
+    child.stdout!.on("data", look);
+    child.once("exit", (code) => reject(new Error(`${name} ended with ${code} before it was ready`)));
   });
 }
 
