@@ -1,8 +1,9 @@
 // D11: which event is told, and what it carries.
-import type { Check } from "../check.ts";
+import { summary, type Check } from "../check.ts";
+import type { Answer } from "../target.ts";
 import { look, started } from "./checkout-record.ts";
 import { arrived, first, idOf, mailbox, telling } from "./notifications.ts";
-import { dataOf, paid, usualAmount, verified } from "./requests.ts";
+import { dataOf, paid, usualAmount, verified, verify } from "./requests.ts";
 import { advance, finish, forcing, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
@@ -106,6 +107,28 @@ export const eventChecks: Check[] = [
           equal ? "so it is" : "it differs",
         );
       }
+    },
+  },
+  {
+    name: "the record at the moment of its event",
+    ids: ["events.data-is-the-record"],
+    ...one,
+    needs,
+    async run(context) {
+      const looked = Promise.withResolvers<Answer>();
+      const box = mailbox(context, (response) => {
+        const { data } = eventOf(box.received[0]?.json);
+        void verify(context, String(data?.["reference"]))
+          .then(looked.resolve, looked.reject)
+          .finally(() => response.writeHead(204).end());
+      });
+      const { reference } = await paid(context, { phoneNumber: forcing("473"), webhookURL: box.url });
+      await settled(context, reference);
+      const { data } = eventOf((await first(context, box)).json);
+      const answer = await looked.promise;
+      const equal = same(data, dataOf(answer));
+      const expected = "data as verify returns it while the event is being delivered";
+      context.judge("events.data-is-the-record", equal, expected, equal ? "so it is" : summary(answer), [answer]);
     },
   },
   {

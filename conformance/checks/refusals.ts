@@ -51,6 +51,12 @@ const types: [string, Record<string, string>][] = [
   ["no Content-Type", {}],
 ];
 
+/** Bodies without a JSON object in them. */
+const bodiesOf = (sound: Record<string, unknown>) => [
+  ...malformed(sound),
+  ...notObjects(sound).map(([what, value]) => [what, JSON.stringify(value)] as const),
+];
+
 type Step = { what: string; expected: number; over?: Record<string, unknown>; more: Partial<TargetRequest> };
 
 /** Requests with two faults each, of which the first in the order has to be answered. */
@@ -95,10 +101,6 @@ export const refusalChecks: Check[] = [
     ids: ["refusal.malformed-400"],
     effect: "must-be-rejected",
     async run(context) {
-      const bodiesOf = (sound: Record<string, unknown>) => [
-        ...malformed(sound),
-        ...notObjects(sound).map(([what, value]) => [what, JSON.stringify(value)] as const),
-      ];
       for (const [what, body] of bodiesOf(disbursement(context))) {
         const answer = await payInvalid(context, undefined, { body, headers: json });
         status(context, "refusal.malformed-400", 400, what, answer);
