@@ -91,6 +91,15 @@ describe("webhooks", () => {
     ]);
   });
 
+  test("what ends at once is told at once: nobody waits for the worker's next turn", async () => {
+    const payoutReference = await payout({ phoneNumber: "2257038102001" });
+    await receiver.until(1);
+    const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
+    await post(`/sandbox/checkouts/${checkout}/finish`, { outcome: "success" });
+    await receiver.until(2);
+    expect(receiver.received.map(({ body }) => body.data.reference)).toEqual([payoutReference, checkout]);
+  });
+
   test("during a rotation both secrets sign; a day of sandbox time later only the new one", async () => {
     const before = await get("/sandbox/webhook-secret");
     expect(before).toEqual({ secret: expect.stringMatching(/^whsec_/) });

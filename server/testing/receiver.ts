@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -16,6 +16,8 @@ export interface Receiver {
   url: string;
   /** In the order in which they came. */
   received: Received[];
+  /** Resolves when so many have come in all. */
+  until(count: number): Promise<void>;
   /** The status of every answer from now on. */
   answer(status: number): void;
   close(): Promise<void>;
@@ -25,17 +27,22 @@ export interface Receiver {
 export async function startReceiver(status = 204): Promise<Receiver> {
   let current = status;
   const received: Received[] = [];
+  const arrivals = new EventEmitter();
   const server = createServer(async (request, response) => {
     const content = await text(request);
     const body: unknown = JSON.parse(content);
     checkWebhook(body);
     received.push({ headers: request.headers, text: content, body });
     response.writeHead(current).end();
+    arrivals.emit("webhook");
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
+    async until(count) {
+      while (received.length < count) await once(arrivals, "webhook");
+    },
     answer: (next) => {
       current = next;
     },
