@@ -1,0 +1,336 @@
+// §2.1, §2.2, §4.1, §7: servers that pay wrongly.
+import { fault, type How } from "../fault.ts";
+import {
+  create,
+  data,
+  dataOf,
+  fieldsOf,
+  instead,
+  answers,
+  isAccepted,
+  isOf,
+  keyOf,
+  lastPart,
+  refusal,
+  requests,
+  verify,
+  withBody,
+  withFields,
+  withStatus,
+} from "../ways.ts";
+import type { Fields } from "../ways.ts";
+
+/** Changes the merchant's reference in the answer. */
+const echoes = (change: (reference: string) => string) => () =>
+  data(create, (made) => ({ ...made, merchantsReference: change(String(made["merchantsReference"])) }));
+/** Changes the merchant's reference before it is kept. */
+const keeps = (change: (reference: string) => string) => () =>
+  requests(create, (fields) =>
+    typeof fields["reference"] === "string" ? { ...fields, reference: change(fields["reference"]) } : fields,
+  );
+const amounts = (change: (amount: number) => unknown) => () =>
+  data(create, (made) => ({ ...made, amount: change(Number(made["amount"])) }));
+const refuses = (fits: (fields: Fields) => boolean) => () => instead(create, fits, () => refusal(422));
+
+/** A used reference is answered by this instead of 409; the reference is then one that nobody has used. */
+const repeats =
+  (when: (fields: Fields, before: Fields) => boolean): How =>
+  () => {
+    const used = new Map<unknown, Fields>();
+    let count = 0;
+    return requests(create, (fields) => {
+      const before = used.get(fields["reference"]);
+      used.set(fields["reference"], fields);
+      return before && when(fields, before) ? { ...fields, reference: `again-${(count += 1)}` } : fields;
+    });
+  };
+
+/** Requests that arrive while one with the same reference is under way; the first of them is answered as it should be. */
+const races =
+  (
+    late: (
+      call: Parameters<typeof withFields>[0],
+      fields: Fields,
+      count: number,
+    ) => ReturnType<typeof withFields> | number,
+  ): How =>
+  () => {
+    const underWay = new Set<unknown>();
+    let count = 0;
+    return {
+      async handle(call, ask) {
+        const fields = isOf(call, create) ? fieldsOf(call.body) : undefined;
+        const reference = fields?.["reference"];
+        if (!fields || typeof reference !== "string") return ask(call);
+        if (underWay.has(reference)) {
+          const other = late(call, fields, (count += 1));
+          return typeof other === "number" ? refusal(other) : ask(other);
+        }
+        underWay.add(reference);
+        const reply = await ask(call);
+        underWay.delete(reference);
+        return reply;
+      },
+    };
+  };
+
+export const createFaults = [
+  fault("created-201", "A payout is answered with 201.", "create.accepted", () =>
+    answers(create, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
+  ),
+  fault("created-202", "A payout is only taken in, with 202.", "create.accepted", () =>
+    answers(create, (reply) => (isAccepted(reply) ? withStatus(reply, 202) : reply)),
+  ),
+  fault("result-without-envelope", "The result lies in no envelope.", "create.result-shape", () =>
+    answers(create, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+  ),
+  fault("result-in-list", "The result lies in a list.", "create.result-shape", () => data(create, (made) => [made])),
+  fault("result-cut-short", "The answer to a payout breaks off.", "create.result-shape json.answers", () =>
+    answers(create, (reply) => (isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply)),
+  ),
+  fault("status-in-capitals", "A payout's status is in capitals.", "create.status-known create.result-shape", () =>
+    data(create, (made) => ({ ...made, status: String(made["status"]).toUpperCase() })),
+  ),
+  fault("status-processing", "A new payout is called processing.", "create.status-known", () =>
+    data(create, (made) => ({ ...made, status: "processing" })),
+  ),
+  fault(
+    "amount-as-text-of-units",
+    "Amounts are answered in units.",
+    "create.amount-echoed",
+    amounts((n) => n / 100),
+  ),
+  fault(
+    "amount-rounded",
+    "Amounts are rounded to tens.",
+    "create.amount-echoed",
+    amounts((n) => Math.round(n / 10) * 10),
+  ),
+  fault("amount-with-fee", "The fee is taken off the amount.", "create.amount-echoed", () =>
+    data(create, (made) => ({ ...made, amount: Number(made["amount"]) - Number(made["fee"]) })),
+  ),
+  fault(
+    "amount-16-bits",
+    "Amounts overflow at 65,536.",
+    "create.amount-echoed",
+    amounts((n) => n % 65_536),
+  ),
+  fault(
+    "amount-single-precision",
+    "Amounts lose their last digit from 2^24 on.",
+    "create.amount-echoed",
+    amounts(Math.fround),
+  ),
+  fault(
+    "reference-trimmed",
+    "References are trimmed.",
+    "create.reference-echoed",
+    keeps((text) => text.trim()),
+  ),
+  fault(
+    "reference-small",
+    "References are made small.",
+    "create.reference-echoed",
+    keeps((text) => text.toLowerCase()),
+  ),
+  fault(
+    "reference-echo-capitals",
+    "References are echoed in capitals.",
+    "create.reference-echoed",
+    echoes((text) => text.toUpperCase()),
+  ),
+  fault(
+    "reference-composed",
+    "References are brought into another Unicode form.",
+    "create.reference-echoed",
+    keeps((text) => text.normalize("NFC")),
+  ),
+  fault(
+    "reference-ascii",
+    "Other characters than ASCII become question marks.",
+    "create.reference-echoed",
+    echoes((text) => text.replaceAll(/[^ -~]/gu, "?")),
+  ),
+  fault(
+    "reference-spaces",
+    "Several spaces become one.",
+    "create.reference-echoed",
+    echoes((text) => text.replaceAll(/ +/g, " ")),
+  ),
+  fault(
+    "reference-escaped",
+    "References are echoed as HTML.",
+    "create.reference-echoed",
+    echoes((text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")),
+  ),
+  fault(
+    "reference-decoded",
+    "Plus signs in references become spaces.",
+    "create.reference-echoed",
+    echoes((text) => text.replaceAll("+", " ")),
+  ),
+  fault("reference-shared", "Every payout has the same service reference.", "create.service-reference-unique", () =>
+    data(create, (made) => ({ ...made, reference: "DSB000000000000000000000" })),
+  ),
+  fault(
+    "reference-not-that-of-verify",
+    "The reference of the answer is not the one that verify takes.",
+    "create.service-reference-verifies",
+    () => data(create, (made) => ({ ...made, reference: `${String(made["reference"])}X` })),
+  ),
+  fault("answers-swapped", "A payout is answered with the record of the one before.", "create.reference-echoed", () => {
+    let before: unknown;
+    return data(create, (made) => {
+      const other = before ?? made;
+      before = made;
+      return other;
+    });
+  }),
+  fault(
+    "references-swapped",
+    "The two references of a payout are mixed up.",
+    "create.reference-echoed create.service-reference-verifies",
+    () =>
+      data(create, (made) => ({
+        ...made,
+        reference: made["merchantsReference"],
+        merchantsReference: made["reference"],
+      })),
+  ),
+  fault(
+    "least-refused",
+    "An amount of 1 is refused.",
+    "create.amount-minimum-accepted",
+    refuses(({ amount }) => amount === 1),
+  ),
+  fault(
+    "phone-15-refused",
+    "15 digits are too many.",
+    "create.phone-lengths-accepted",
+    refuses(({ phoneNumber }) => /^\d{15}$/.test(String(phoneNumber))),
+  ),
+  fault(
+    "phone-10-refused",
+    "10 digits are too few.",
+    "create.phone-lengths-accepted",
+    refuses(({ phoneNumber }) => /^\d{10}$/.test(String(phoneNumber))),
+  ),
+  fault(
+    "webhook-demanded",
+    "A payout without a webhookURL is refused.",
+    "create.webhook-optional",
+    refuses(({ webhookURL }) => webhookURL === undefined),
+  ),
+  fault(
+    "webhook-refused",
+    "A webhookURL with a query is refused.",
+    "create.webhook-optional",
+    refuses(({ webhookURL }) => String(webhookURL).includes("?")),
+  ),
+  fault(
+    "kenya-refused",
+    "Payouts to Kenya are refused.",
+    "create.pairs-accepted",
+    refuses(({ country }) => country === "KE"),
+  ),
+  fault(
+    "countries-closed",
+    "Other countries than the four common ones are refused.",
+    "create.generated-valid-accepted",
+    refuses(({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE"].includes(String(country))),
+  ),
+  fault(
+    "repeat-paid",
+    "A used reference is paid again.",
+    "create.duplicate-refused create.model",
+    repeats(() => true),
+  ),
+  fault(
+    "repeat-with-other-amount-paid",
+    "A used reference is paid again with another amount.",
+    "create.duplicate-refused",
+    repeats((now, before) => now["amount"] !== before["amount"]),
+  ),
+  fault(
+    "repeat-to-other-country-paid",
+    "A used reference is paid again to another country.",
+    "create.duplicate-refused",
+    repeats((now, before) => now["country"] !== before["country"]),
+  ),
+  fault(
+    "repeat-answered-200",
+    "A used reference is answered with 200 and the record.",
+    "create.duplicate-refused",
+    (world) => ({
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (!isOf(call, create) || reply?.status !== 409 || keyOf(call) !== world.key) return reply;
+        return ask({ ...call, method: "GET", path: String(reply.headers["location"]), body: Buffer.alloc(0) });
+      },
+    }),
+  ),
+  fault("repeat-422", "A used reference is refused with 422.", "create.duplicate-refused", () =>
+    answers(create, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
+  ),
+  fault(
+    "race-paid-twice",
+    "References are looked up first and kept later, so that two at once are both paid.",
+    "create.duplicate-race",
+    races((call, fields, count) => withFields(call, { ...fields, reference: `raced-${count}` })),
+  ),
+  fault(
+    "race-500",
+    "The loser of a race gets a 500.",
+    "create.duplicate-race",
+    races(() => 500),
+  ),
+  fault(
+    "race-400",
+    "The loser of a race gets a 400.",
+    "create.duplicate-race",
+    races(() => 400),
+  ),
+  fault(
+    "repeat-overwrites",
+    "A payout that is refused as a repeat changes the amount of the first.",
+    "create.model",
+    () => {
+      const changes = new Map<unknown, unknown>();
+      return {
+        async handle(call, ask) {
+          const reply = await ask(call);
+          const { reference, amount } = fieldsOf(call.body) ?? {};
+          if (isOf(call, create) && reply?.status === 409) changes.set(reference, amount);
+          if (!reply || !isOf(call, verify) || !isAccepted(reply)) return reply;
+          const made = dataOf(reply);
+          const changed = changes.get(made["merchantsReference"]);
+          return changed === undefined
+            ? reply
+            : withBody(reply, { statusCode: 200, data: { ...made, amount: changed } });
+        },
+      };
+    },
+  ),
+  fault("refused-is-kept", "A payout that was refused can be verified all the same.", "create.model", () => {
+    let last: string | undefined;
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (isOf(call, create) && reply && isAccepted(reply))
+          last = call.path + "/" + String(dataOf(reply)["reference"]);
+        const unknown = isOf(call, verify) && reply?.status === 404 && lastPart(call).startsWith("certify-");
+        return unknown && last !== undefined ? ask({ ...call, path: last }) : reply;
+      },
+    };
+  }),
+  fault("status-at-once", "Every payout is answered as a success.", "create.initial-status", () =>
+    data(create, (made) => ({ ...made, status: "success" })),
+  ),
+  fault("extra-field-refused", "A field that nobody knows is refused.", "create.extra-field", () =>
+    instead(
+      create,
+      (fields) => "certifyExtra" in fields,
+      () => refusal(400),
+    ),
+  ),
+];

@@ -1,0 +1,155 @@
+// Every field of every answer and event: left out, of another type, with another value.
+import { fault, type Fault } from "../fault.ts";
+import { checkout, create, data, look, verify, type Fields } from "../ways.ts";
+
+/** The value at a path replaced, in each entry of a list; undefined leaves it out, and JSON forgets it. */
+function replaced(within: unknown, path: string, change: (value: unknown) => unknown): unknown {
+  if (Array.isArray(within)) return within.map((each) => replaced(each, path, change));
+  const [name = "", ...rest] = path.split(".");
+  const fields = within as Fields;
+  const inner = fields[name];
+  if (inner === undefined) return fields;
+  return { ...fields, [name]: rest.length > 0 ? replaced(inner, rest.join("."), change) : change(inner) };
+}
+
+/** Text becomes a number, anything else becomes text. */
+const otherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stringify(value));
+const otherValue = (value: unknown) =>
+  typeof value === "number" ? value + 1 : typeof value === "string" && /^https?:/.test(value) ? `${value}/x` : "other";
+
+type Answer = {
+  /** What the answer is called in ids and sentences. */
+  name: string;
+  operation: string;
+  fields: readonly string[];
+  /** The requirement of its shape. */
+  shape: string;
+  /** Requirements of single fields, where another value of the right type is wrong. */
+  values?: Readonly<Record<string, string>>;
+  /** Fields that need not be there: another requirement says when they have to be. */
+  optional?: Readonly<Record<string, string>>;
+  /** The requirement whose checks get such an answer, where every answer is judged for its shape. */
+  through?: string;
+};
+
+export const record = [
+  "id",
+  "userId",
+  "merchant",
+  "merchant.name",
+  "country",
+  "currency",
+  "amount",
+  "fee",
+  "webhookURL",
+  "reference",
+  "merchantsReference",
+  "status",
+  "createdAt",
+  "updatedAt",
+];
+const customer = ["customer", "customer.id", "customer.name", "customer.phoneNumber"];
+const agreeing = ["reference", "merchantsReference", "amount", "fee", "country", "currency"];
+const all = (fields: readonly string[], requirement: string) =>
+  Object.fromEntries(fields.map((field) => [field, requirement]));
+
+const answers: Answer[] = [
+  {
+    name: "created",
+    through: "create.accepted",
+    operation: create,
+    fields: ["reference", "merchantsReference", "amount", "fee", "status"],
+    shape: "create.result-shape",
+    values: {
+      amount: "create.amount-echoed",
+      merchantsReference: "create.reference-echoed",
+      reference: "create.service-reference-verifies",
+      status: "create.status-known",
+      fee: "verify.agrees-with-create",
+    },
+  },
+  {
+    name: "verified",
+    through: "verify.webhook-address",
+    operation: verify,
+    fields: [...record, ...customer],
+    shape: "verify.record-shape",
+    values: {
+      ...all(agreeing, "verify.agrees-with-create"),
+      status: "verify.status-known",
+      webhookURL: "verify.webhook-address",
+      "customer.phoneNumber": "verify.customer",
+      createdAt: "verify.timestamps",
+      updatedAt: "verify.timestamps",
+    },
+    optional: { webhookURL: "verify.webhook-address" },
+  },
+  {
+    name: "checkout-created",
+    operation: checkout,
+    fields: ["url", "reference", "merchantsReference", "amount", "fee", "status"],
+    shape: "checkout-body.shape",
+    values: {
+      amount: "checkout-body.echo",
+      merchantsReference: "checkout-body.echo",
+      reference: "checkout-record.agrees",
+      fee: "checkout-record.agrees",
+      status: "checkout-body.shape",
+      url: "checkout.link-opens",
+    },
+  },
+  {
+    name: "checkout-record",
+    operation: look,
+    fields: [...record, "redirectURL"],
+    shape: "checkout-record.shape",
+    values: all([...agreeing, "webhookURL", "redirectURL", "status"], "checkout-record.agrees"),
+    optional: { webhookURL: "checkout-record.agrees", redirectURL: "checkout-record.agrees" },
+  },
+  { name: "clock", operation: "readClock", fields: ["now"], shape: "answers.exact", through: "sandbox.clock" },
+  {
+    name: "secret",
+    operation: "readWebhookSecret",
+    fields: ["secret"],
+    shape: "answers.exact",
+    through: "signature.verifies",
+  },
+  {
+    name: "listed-event",
+    operation: "listEvents",
+    fields: [
+      "events",
+      ...["id", "createdAt", "reference", "body", "body.event", "body.data"].map((field) => `events.${field}`),
+    ],
+    shape: "answers.exact",
+    through: "sandbox.events",
+  },
+  {
+    name: "listed-delivery",
+    operation: "listDeliveries",
+    fields: [
+      "deliveries",
+      ...["id", "event", "reference", "url", "status", "createdAt", "attempts"].map((field) => `deliveries.${field}`),
+      ...["number", "at", "sentAt", "latencyMs"].map((field) => `deliveries.attempts.${field}`),
+    ],
+    shape: "answers.exact",
+    through: "sandbox.deliveries",
+  },
+];
+
+function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, through }: Answer): Fault[] {
+  const put = (field: string, to: (value: unknown) => unknown) => data(operation, (each) => replaced(each, field, to));
+  return fields.flatMap((field) => {
+    const id = `${name}-${field.replaceAll(".", "-")}`;
+    const where = `${field} (${name})`;
+    const gone = put(field, () => undefined);
+    const wrong = values[field];
+    return [
+      fault(`${id}-missing`, `${where} is missing.`, optional[field] ?? shape, gone, through),
+      fault(`${id}-type`, `${where} is of another type.`, shape, put(field, otherType), through),
+      ...(wrong ? [fault(`${id}-value`, `${where} is another than it is.`, wrong, put(field, otherValue))] : []),
+    ];
+  });
+}
+
+export const fieldFaults = answers.flatMap(faultsOf);

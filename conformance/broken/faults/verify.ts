@@ -1,0 +1,246 @@
+// §2.3, §4.2: servers that show the wrong record, or show it wrongly.
+import { fault } from "../fault.ts";
+import {
+  answers,
+  create,
+  data,
+  dataOf,
+  isAccepted,
+  isOf,
+  keyOf,
+  lastPart,
+  refusal,
+  verify,
+  withBody,
+  withStatus,
+  type Fields,
+} from "../ways.ts";
+
+const times = (change: (time: string) => unknown) => () =>
+  data(verify, (record) => ({
+    ...record,
+    createdAt: change(String(record["createdAt"])),
+    updatedAt: change(String(record["updatedAt"])),
+  }));
+const shown = (change: (record: Fields) => Fields) => () => data(verify, change);
+const empty = (body: unknown) => () =>
+  answers(verify, (reply) => (reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply));
+/** Odd references are answered otherwise. */
+const odd = (fits: (reference: string, path: string) => boolean, status: number) => ({
+  handle: async (
+    call: Parameters<typeof lastPart>[0],
+    ask: (each: typeof call) => Promise<ReturnType<typeof refusal> | undefined>,
+  ) =>
+    call.method === "GET" && call.path.startsWith("/v1/disbursements/") && fits(lastPart(call), call.path)
+      ? status === 200
+        ? { ...refusal(200), text: '{"statusCode":200,"data":[]}' }
+        : refusal(status)
+      : ask(call),
+});
+
+export const verifyFaults = [
+  fault("found-203", "A record is answered with 203.", "verify.found", () =>
+    answers(verify, (reply) => (isAccepted(reply) ? withStatus(reply, 203) : reply)),
+  ),
+  fault(
+    "found-late",
+    "A new record is unknown for half a second.",
+    "verify.found create.service-reference-verifies",
+    () => {
+      const made = new Map<string, number>();
+      return {
+        async handle(call, ask) {
+          const at = made.get(lastPart(call)) ?? 0;
+          if (isOf(call, verify) && Date.now() < at + 500) return refusal(404);
+          const reply = await ask(call);
+          if (reply && isOf(call, create) && isAccepted(reply))
+            made.set(String(dataOf(reply)["reference"]), Date.now());
+          return reply;
+        },
+      };
+    },
+  ),
+  fault("record-without-envelope", "The record lies in no envelope.", "verify.record-shape", () =>
+    answers(verify, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+  ),
+  fault("record-in-list", "The record lies in a list.", "verify.record-shape", () =>
+    data(verify, (record) => [record]),
+  ),
+  fault(
+    "record-flat-customer",
+    "The customer is a phone number alone.",
+    "verify.record-shape verify.customer",
+    shown((record) => ({ ...record, customer: (record["customer"] as Fields)["phoneNumber"] })),
+  ),
+  fault(
+    "record-status-settling",
+    "A pending record is called settling.",
+    "verify.status-known verify.record-shape",
+    shown((record) => (record["status"] === "pending" ? { ...record, status: "settling" } : record)),
+  ),
+  fault(
+    "time-without-ms",
+    "Times have no milliseconds.",
+    "verify.timestamps",
+    times((time) => time.replace(/\.\d+/, "")),
+  ),
+  fault(
+    "time-microseconds",
+    "Times have microseconds.",
+    "verify.timestamps",
+    times((time) => time.replace("Z", "000Z")),
+  ),
+  fault(
+    "time-with-offset",
+    "Times have an offset in place of Z.",
+    "verify.timestamps",
+    times((time) => time.replace("Z", "+00:00")),
+  ),
+  fault(
+    "time-without-zone",
+    "Times have no zone.",
+    "verify.timestamps",
+    times((time) => time.replace("Z", "")),
+  ),
+  fault(
+    "time-with-space",
+    "A space stands between day and time.",
+    "verify.timestamps",
+    times((time) => time.replace("T", " ")),
+  ),
+  fault(
+    "time-as-seconds",
+    "Times are seconds.",
+    "verify.timestamps verify.record-shape",
+    times((time) => Date.parse(time) / 1000),
+  ),
+  fault(
+    "time-impossible",
+    "Times name a day that does not exist.",
+    "verify.timestamps",
+    times((time) => time.replace(/-\d\dT/, "-32T")),
+  ),
+  fault(
+    "updated-before-created",
+    "A record was updated before it was created.",
+    "verify.updated-not-before-created",
+    shown((record) => ({ ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) - 1).toISOString() })),
+  ),
+  fault(
+    "record-fee-on-amount",
+    "The fee is added to the record's amount.",
+    "verify.agrees-with-create",
+    shown((record) => ({ ...record, amount: Number(record["amount"]) + Number(record["fee"]) })),
+  ),
+  fault(
+    "record-country-fixed",
+    "Every record is of CI and XOF.",
+    "verify.agrees-with-create",
+    shown((record) => ({ ...record, country: "CI", currency: "XOF" })),
+  ),
+  fault(
+    "record-pair-swapped",
+    "Country and currency are mixed up.",
+    "verify.agrees-with-create",
+    shown((record) => ({ ...record, country: record["currency"], currency: record["country"] })),
+  ),
+  fault(
+    "phone-with-plus",
+    "The recipient's number has a plus sign.",
+    "verify.customer",
+    shown((record) => ({
+      ...record,
+      customer: {
+        ...(record["customer"] as Fields),
+        phoneNumber: `+${String((record["customer"] as Fields)["phoneNumber"])}`,
+      },
+    })),
+  ),
+  fault(
+    "phone-masked",
+    "The recipient's number is masked.",
+    "verify.customer",
+    shown((record) => ({ ...record, customer: { ...(record["customer"] as Fields), phoneNumber: "**********473" } })),
+  ),
+  fault(
+    "webhook-without-query",
+    "A webhookURL loses its query.",
+    "verify.webhook-address",
+    shown((record) => ({ ...record, webhookURL: String(record["webhookURL"]).replace(/\?.*/, "") })),
+  ),
+  fault(
+    "webhook-null",
+    "A webhookURL that was given is null.",
+    "verify.webhook-address",
+    shown((record) => ({ ...record, webhookURL: null })),
+  ),
+  fault(
+    "unknown-empty",
+    "An unknown reference is answered with 200 and nothing.",
+    "verify.unknown-404",
+    empty({ statusCode: 200, data: null }),
+  ),
+  fault(
+    "unknown-200",
+    "An unknown reference is an error with status 200.",
+    "verify.unknown-404",
+    empty({ statusCode: 404, error: "Not found" }),
+  ),
+  fault("unknown-400", "An unknown reference is a 400.", "verify.unknown-404", () =>
+    answers(verify, (reply) => (reply.status === 404 ? withStatus(reply, 400) : reply)),
+  ),
+  fault(
+    "quote-500",
+    "A quote in a reference is a 500.",
+    "verify.odd-references-404",
+    odd((reference) => reference.includes("'"), 500),
+  ),
+  fault(
+    "star-200",
+    "A star stands for every reference.",
+    "verify.odd-references-404",
+    odd((reference) => reference === "*", 200),
+  ),
+  fault(
+    "long-500",
+    "A long reference is a 500.",
+    "verify.odd-references-404",
+    odd((reference) => reference.length > 1000, 500),
+  ),
+  fault(
+    "emoji-500",
+    "A reference beyond the basic plane is a 500.",
+    "verify.odd-references-404",
+    odd((reference) => /[\u{10000}-\u{10ffff}]/u.test(reference), 500),
+  ),
+  fault(
+    "percent-500",
+    "A percent sign in a reference is a 500.",
+    "verify.odd-references-404",
+    odd((reference) => reference === "%", 500),
+  ),
+  fault(
+    "dots-200",
+    "Dots in a reference lead elsewhere.",
+    "verify.odd-references-404",
+    odd((_, path) => path.includes("%2e%2e"), 200),
+  ),
+  fault("verify-by-merchants", "Verify takes the merchant's reference too.", "verify.by-merchants-reference", () => {
+    const made = new Map<string, string>();
+    return {
+      async handle(call, ask) {
+        const known = isOf(call, verify) ? made.get(`${keyOf(call)} ${lastPart(call)}`) : undefined;
+        const reply = await ask(known === undefined ? call : { ...call, path: `/v1/disbursements/${known}` });
+        const { reference, merchantsReference } = reply ? dataOf(reply) : {};
+        if (isOf(call, create)) made.set(`${keyOf(call)} ${String(merchantsReference)}`, String(reference));
+        return reply;
+      },
+    };
+  }),
+  fault(
+    "never-settles",
+    "Payouts stay pending for ever.",
+    "verify.transitions status.settles",
+    shown((record) => ({ ...record, status: "pending" })),
+  ),
+];

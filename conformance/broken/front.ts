@@ -1,0 +1,59 @@
+// Stands between the suite and a sound server, and lets a fault have its way with requests and answers.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { createHttpClient } from "../http.ts";
+import type { Ask, Call, Hooks, Reply } from "./fault.ts";
+
+/** Longer than the server holds any answer back (D17, 408). */
+const patienceMs = 40_000;
+/** These belong to one connection, not to what is passed on. */
+const ofTheConnection = new Set(["host", "connection", "keep-alive", "transfer-encoding", "content-length"]);
+
+const passedOn = <T>(headers: Record<string, T | undefined>): Record<string, T> =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name, value]) => value !== undefined && !ofTheConnection.has(name)),
+  ) as Record<string, T>;
+
+/** A way to ask a server; no answer when it closes the connection. */
+export function createAsk(origin: URL): { ask: Ask; close(): void } {
+  const http = createHttpClient();
+  return {
+    async ask({ method, path, headers, body }) {
+      const length: Record<string, string> =
+        body.length > 0 || method === "POST" ? { "content-length": String(body.length) } : {};
+      const request = { origin, path, method, headers: { ...headers, ...length }, body };
+      const answer = await http.send({ ...request, timeoutMs: patienceMs });
+      if ("failure" in answer) return undefined;
+      return { status: answer.status, headers: passedOn(answer.headers), text: answer.body.toString("utf8") };
+    },
+    close: () => http.close(),
+  };
+}
+
+function send(response: ServerResponse, reply: Reply | undefined, head: boolean) {
+  if (!reply) return void response.destroy();
+  const length = head ? {} : { "content-length": Buffer.byteLength(reply.text) };
+  response.writeHead(reply.status, { ...reply.headers, ...length }).end(head ? undefined : reply.text);
+}
+
+/** @param origin of the sound server; @param handle what is done with each request */
+export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"]>) {
+  const { ask, close } = createAsk(origin);
+  async function answer(request: IncomingMessage, response: ServerResponse) {
+    const { method = "", url: path = "" } = request;
+    const call: Call = { method, path, headers: passedOn(request.headers), body: await buffer(request) };
+    send(response, await handle(call, ask), method === "HEAD");
+  }
+  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
+  server.on("checkExpectation", (request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      server.closeAllConnections();
+      close();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

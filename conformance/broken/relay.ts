@@ -1,0 +1,50 @@
+// Lets a fault have its way with webhooks: the server is made to send them here, and what arrives goes on from here.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { ClaimedDelivery, Storage } from "../../server/storage/storage.ts";
+import type { Deliver, Hooks } from "./fault.ts";
+import { createAsk } from "./front.ts";
+
+const sent = ["content-type", "user-agent", "webhook-id", "webhook-timestamp", "webhook-signature"];
+
+const deliver: Deliver = async ({ url, headers, body }) => {
+  const target = new URL(url);
+  const { ask, close } = createAsk(target);
+  const path = target.pathname + target.search;
+  const reply = await ask({ method: "POST", path, headers, body: Buffer.from(body) });
+  close();
+  return reply ?? { status: 502, headers: {}, text: "" };
+};
+
+/** @param webhook what is done with each webhook instead of delivering it */
+export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
+  const underWay = new Map<string, ClaimedDelivery>();
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const headers = Object.fromEntries(sent.map((name) => [name, String(request.headers[name])]));
+    const claimed = underWay.get(headers["webhook-id"] ?? "") as ClaimedDelivery;
+    const reply = await webhook({ url: claimed.url, headers, body, claimed }, deliver);
+    response.writeHead(reply.status, reply.headers).end(reply.text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const diverted = (claimed: ClaimedDelivery) => {
+    underWay.set(claimed.event.id, claimed);
+    return { ...claimed, url };
+  };
+  return {
+    /** The methods of a storage that make the server send its webhooks here. */
+    divert: (inner: Storage): Partial<Storage> => ({
+      claimDeliveries: async (request) => (await inner.claimDeliveries(request)).map(diverted),
+      async claimDelivery(...which) {
+        const claimed = await inner.claimDelivery(...which);
+        return typeof claimed === "object" ? diverted(claimed) : claimed;
+      },
+    }),
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,48 @@
+// The reference server in this process, with a fault put into it. Nothing but this folder imports the server.
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../server/clock.ts";
+import { openSqlite } from "../../server/storage/sqlite/index.ts";
+import { startServer } from "../../server/testing/server.ts";
+import type { How, World } from "./fault.ts";
+import { startFront } from "./front.ts";
+import { startRelay } from "./relay.ts";
+
+export type Running = { url: string; key: string; secondKey: string; stop(): Promise<void> };
+
+const clock = { ...systemClock, advance: () => undefined };
+
+/**
+ * Starts the reference server on a free port with everything in memory, and two merchants.
+ * @param how the fault; a server without one is sound
+ */
+export async function startBroken(how: How = {}): Promise<Running> {
+  const world: World = { key: "", secondKey: "", origin: () => front.url, sleep: (ms) => sleep(ms) };
+  const {
+    handle = (call, ask) => ask(call),
+    storage: replace,
+    webhook,
+    env,
+  } = typeof how === "function" ? how(world) : how;
+  const relay = webhook && (await startRelay(webhook));
+  const inner = openSqlite(":memory:", { server: true });
+  const diverted = { ...inner, ...relay?.divert(inner) };
+  const server = await startServer({
+    env: { LOG_LEVEL: "silent", ...env },
+    storage: { ...diverted, ...replace?.(diverted) },
+    clock,
+  });
+  const front = await startFront(new URL(server.url), handle);
+  server.config.publicUrl = front.url;
+  world.key = server.key;
+  world.secondKey = (await server.addMerchant("Bola Foods")).key;
+  return {
+    url: front.url,
+    key: world.key,
+    secondKey: world.secondKey,
+    async stop() {
+      await front.stop();
+      await server.close();
+      await relay?.stop();
+    },
+  };
+}

@@ -1,0 +1,114 @@
+// Ways in which servers break, so that a fault says only what is special about it.
+import { routeOf } from "../contract.ts";
+import type { Call, Hooks, Reply } from "./fault.ts";
+
+export type Fields = Record<string, unknown>;
+
+export const create = "createDisbursement";
+export const verify = "verifyDisbursement";
+export const checkout = "createCheckout";
+export const look = "verifyCheckout";
+/** The operations that the interface describes. */
+export const described = [create, verify, checkout];
+export const records = [create, verify, checkout, look];
+
+type Operations = string | readonly string[];
+
+/** Whether a request reaches one of these operations; any request does when `every` is named. */
+export const isOf = ({ method, path }: Call, operations: Operations): boolean =>
+  operations === "every" || [operations].flat().includes(routeOf(method, path)?.operation.operationId ?? "");
+
+/** A JSON object out of a body; undefined when it is none. */
+export function fieldsOf(text: string | Buffer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(String(text));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const without = (fields: Fields, ...names: string[]): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+export const dataOf = (reply: Reply): Fields => (fieldsOf(reply.text)?.["data"] ?? {}) as Fields;
+export const keyOf = ({ headers }: Call): string | undefined => headers["x-api-key"]?.toString();
+/** The last part of the path. */
+export const lastPart = ({ path }: Call): string => decodeURIComponent(path.split("?")[0]?.split("/").at(-1) ?? "");
+export const isError = ({ status }: Reply) => status >= 400;
+export const isAccepted = ({ status }: Reply) => status >= 200 && status < 300;
+
+export const withKey = (call: Call, key: string): Call => ({ ...call, headers: { ...call.headers, "x-api-key": key } });
+export const withFields = (call: Call, fields: unknown): Call => ({
+  ...call,
+  body: Buffer.from(JSON.stringify(fields)),
+});
+export const withHeader = (reply: Reply, name: string, value?: string): Reply => {
+  const headers = without(reply.headers, name) as Reply["headers"];
+  return { ...reply, headers: value === undefined ? headers : { ...headers, [name]: value } };
+};
+export const withBody = (reply: Reply, body: unknown): Reply => ({ ...reply, text: JSON.stringify(body) });
+/** The same answer with another status, which its body mirrors. */
+export const withStatus = (reply: Reply, status: number): Reply => ({
+  ...withBody(reply, { ...fieldsOf(reply.text), statusCode: status }),
+  status,
+});
+
+/** A refusal in the shape of §7. */
+export const refusal = (status: number, message = "That is not possible."): Reply => ({
+  status,
+  headers: { "content-type": "application/json; charset=utf-8", "x-request-id": "req_0000000000000000" },
+  text: JSON.stringify({ statusCode: status, error: "Refused", message }),
+});
+export const html = (status: number): Reply => ({
+  status,
+  headers: { "content-type": "text/html" },
+  text: `<html><body><h1>${status}</h1></body></html>`,
+});
+
+/** Changes answers of these operations; undefined closes the connection. */
+export const answers = (operations: Operations, change: (reply: Reply, call: Call) => Reply | undefined): Hooks => ({
+  async handle(call, ask) {
+    const reply = await ask(call);
+    return reply && isOf(call, operations) ? change(reply, call) : reply;
+  },
+});
+
+/** Changes the `data` of answers of success. */
+export const data = (operations: Operations, change: (data: Fields, call: Call) => unknown): Hooks =>
+  answers(operations, (reply, call) =>
+    isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), data: change(dataOf(reply), call) }) : reply,
+  );
+
+/** Changes the body of errors. */
+export const errors = (operations: Operations, change: (body: Fields, reply: Reply) => unknown): Hooks =>
+  answers(operations, (reply) => (isError(reply) ? withBody(reply, change(fieldsOf(reply.text) ?? {}, reply)) : reply));
+
+/** Changes requests that hold a JSON object before they are looked at; the same object leaves the request as it is. */
+export const requests = (operations: Operations, change: (fields: Fields, call: Call) => Fields): Hooks => ({
+  handle(call, ask) {
+    const fields = isOf(call, operations) ? fieldsOf(call.body) : undefined;
+    const changed = fields && change(fields, call);
+    return ask(changed === fields ? call : withFields(call, changed));
+  },
+});
+
+/** Takes a sound value for a field in place of an unsound one, and so accepts what it must refuse. */
+export const accepts = (
+  operations: Operations,
+  field: string,
+  unsound: (value: unknown) => boolean,
+  sound: (value: unknown) => unknown,
+): Hooks =>
+  requests(operations, (fields) => (unsound(fields[field]) ? { ...fields, [field]: sound(fields[field]) } : fields));
+
+/** Answers by itself where a request fits. */
+export const instead = (
+  operations: Operations,
+  fits: (fields: Fields, call: Call) => boolean,
+  reply: (fields: Fields, call: Call) => Reply | undefined,
+): Hooks => ({
+  async handle(call, ask) {
+    const fields = fieldsOf(call.body) ?? {};
+    return isOf(call, operations) && fits(fields, call) ? reply(fields, call) : ask(call);
+  },
+});
