@@ -217,7 +217,8 @@ describe("a Content-Type that is another each time", () => {
     const own = await startServer();
     await sendWith(own, "first");
     const compiled = compile.mock.calls.length;
-    expect(compiled).toBeGreaterThanOrEqual(4);
+    // The payout and the events: the other two have nothing that the contract could refuse.
+    expect(compiled).toBe(2);
     for (let index = 0; index < 5; index += 1) await sendWith(own, String(index));
     expect(compile).toHaveBeenCalledTimes(compiled);
     compile.mockRestore();
