@@ -99,9 +99,7 @@ export async function readWebhookSecret(deps: Deps, merchant: Merchant): Promise
 /** Both secrets sign for a day of the merchant's sandbox time (D12). */
 export async function rotateWebhookSecret(deps: Deps, merchant: Merchant): Promise<Schemas["WebhookSecret"]> {
   const now = merchantNow(deps, merchant);
-  const { current } = await deps.storage.readSecrets(merchant.id);
-  const rotated = { current: newSecret(deps.random), previous: { secret: current, expiresAt: now + ROTATION_MS } };
-  await deps.storage.writeSecrets(merchant.id, rotated);
+  const rotated = await deps.storage.rotateSecret(merchant.id, newSecret(deps.random), now + ROTATION_MS);
   return secretView(rotated, now);
 }
 

@@ -51,7 +51,8 @@ export interface Merchants {
   findMerchantByKey(hash: Uint8Array): Promise<{ merchant: Merchant; hash: Uint8Array } | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
-  writeSecrets(merchantId: string, secrets: WebhookSecrets): Promise<void>;
+  /** Puts a new secret in force; the one before it still signs until `expiresAt`, in the merchant's sandbox time (D12). */
+  rotateSecret(merchantId: string, secret: string, expiresAt: number): Promise<WebhookSecrets>;
 }
 
 // ---- records ------------------------------------------------------------------------------------------------------

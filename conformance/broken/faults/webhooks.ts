@@ -326,7 +326,7 @@ const signatures = [
     }),
   ),
   fault("rotation-does-nothing", "A rotation leaves the secret as it was.", "signature.rotation", {
-    storage: () => ({ writeSecrets: async () => undefined }),
+    storage: ({ readSecrets }) => ({ rotateSecret: (merchantId) => readSecrets(merchantId) }),
   }),
 ];
 

@@ -17,8 +17,8 @@ export function merchants({ db, write, keys }: Context): Merchants {
   );
   const updateRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
   const updateSecrets = db.prepare(
-    `UPDATE merchants SET webhook_secret = ?, previous_webhook_secret = ?, previous_webhook_secret_expires_at = ?
-     WHERE id = ?`,
+    `UPDATE merchants SET previous_webhook_secret = webhook_secret, webhook_secret = ?,
+       previous_webhook_secret_expires_at = ? WHERE id = ? RETURNING *`,
   );
 
   return {
@@ -59,9 +59,8 @@ export function merchants({ db, write, keys }: Context): Merchants {
     async readSecrets(merchantId) {
       return toSecrets(selectMerchant.get(merchantId)!);
     },
-    async writeSecrets(merchantId, { current, previous }) {
-      await write(() => updateSecrets.run(current, previous?.secret ?? null, previous?.expiresAt ?? null, merchantId));
-    },
+    rotateSecret: (merchantId, secret, expiresAt) =>
+      write(() => toSecrets(updateSecrets.get(secret, expiresAt, merchantId)!)),
   };
 }
 

@@ -14,8 +14,7 @@ export function deliveryTests(storage: Current): void {
   test("a claim brings all that an attempt needs", async () => {
     const merchant = await addMerchant(storage());
     const { id, record } = await addDelivery(storage(), merchant.id);
-    const secrets = { current: "whsec_new", previous: { secret: "whsec_old", expiresAt: START + MINUTE } };
-    await storage().writeSecrets(merchant.id, secrets);
+    const secrets = await storage().rotateSecret(merchant.id, "whsec_new", START + MINUTE);
     expect(await claim()).toEqual([
       {
         event: { id, merchantId: merchant.id, type: "disbursement.completed", createdAt: START, record },

@@ -61,15 +61,22 @@ export function merchantTests(storage: Current): void {
     expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(ada);
   });
 
+  test("of rotations at the same moment each takes the place of the one before", async () => {
+    const { id } = await addMerchant(storage());
+    const secrets = ["whsec_a", "whsec_b", "whsec_c"];
+    await Promise.all(secrets.map((secret) => storage().rotateSecret(id, secret, START)));
+    const { current, previous } = await storage().readSecrets(id);
+    expect(secrets).toContain(current);
+    expect(secrets.filter((secret) => secret !== current)).toContain(previous?.secret);
+  });
+
   test("secrets are kept for each merchant, with the one before during a rotation", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const before = await storage().readSecrets(kofi.id);
-    const rotated = { current: "whsec_new", previous: { secret: "whsec_old", expiresAt: START + MINUTE } };
-    await storage().writeSecrets(ada.id, rotated);
+    const { current: first } = await storage().readSecrets(ada.id);
+    const rotated = { current: "whsec_new", previous: { secret: first, expiresAt: START + MINUTE } };
+    expect(await storage().rotateSecret(ada.id, "whsec_new", START + MINUTE)).toEqual(rotated);
     expect(await storage().readSecrets(ada.id)).toEqual(rotated);
     expect(await storage().readSecrets(kofi.id)).toEqual(before);
-
-    await storage().writeSecrets(ada.id, { current: "whsec_newest" });
-    expect(await storage().readSecrets(ada.id)).toEqual({ current: "whsec_newest" });
   });
 }
