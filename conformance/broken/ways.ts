@@ -10,7 +10,6 @@ export const checkout = "createCheckout";
 export const look = "verifyCheckout";
 /** The operations that the interface describes. */
 export const described = [create, verify, checkout];
-export const records = [create, verify, checkout, look];
 
 type Operations = string | readonly string[];
 

@@ -1,0 +1,48 @@
+// The fast part of the self-test: one broken server for each requirement. `npm run certify:self-test` tries them all.
+import { beforeAll, describe, expect, test } from "vitest";
+import { catalogue } from "../requirements.ts";
+import { observeSound, tryFault, type Usual } from "./catch.ts";
+import { fault } from "./fault.ts";
+import { faults } from "./faults.ts";
+import { data, verify } from "./ways.ts";
+
+const timeout = 120_000;
+let usual: Usual;
+
+beforeAll(async () => {
+  usual = await observeSound();
+}, timeout);
+
+/** For each requirement the first server that breaks it. */
+const selection = new Set(catalogue.map(({ id }) => faults.find(({ breaks }) => breaks.includes(id))));
+
+describe.concurrent("one broken server for each requirement is caught", { timeout }, () => {
+  test.each([...selection].filter((each) => each !== undefined).map((each) => [each.id, each] as const))(
+    "%s",
+    async (_, each) => {
+      const { missed, errors } = await tryFault(each, usual);
+      expect({ missed, errors }).toEqual({ missed: [], errors: [] });
+    },
+  );
+});
+
+describe.concurrent("what is not wrong is not caught", { timeout }, () => {
+  test.each([
+    ["must", "create.accepted auth.create-needs-key verify.record-shape checkout-record.agrees"],
+    ["should", "create.phone-422 json.charset-accepted"],
+    ["observe", "create.initial-status create.split-400-422 verify.by-merchants-reference"],
+  ])("a server without a fault, against requirements of level %s", async (_, breaks) => {
+    const { missed } = await tryFault(fault("none", "Nothing is wrong.", breaks, {}), usual);
+    expect(missed).toEqual(breaks.split(" "));
+  });
+
+  test("a fault that another requirement is about", async () => {
+    const how = data(verify, (record) => ({ ...record, createdAt: "2026-01-01" }));
+    const { missed, by } = await tryFault(
+      fault("other", "Wrong elsewhere.", "verify.customer verify.timestamps", how),
+      usual,
+    );
+    expect(missed).toEqual(["verify.customer"]);
+    expect(by["verify.timestamps"]).toEqual(["the record of a new disbursement"]);
+  });
+});

@@ -1,0 +1,24 @@
+// For tests: runs `certify` as people do.
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Report } from "../results.ts";
+
+export type Outcome = { code: number | null; output: string; report: Report | undefined };
+
+/** @param args besides the target and the folder of the report */
+export async function certify(url: string, key: string, args: readonly string[]): Promise<Outcome> {
+  const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
+  try {
+    const all = [join(import.meta.dirname, "../certify.ts"), "--base-url", url, "--report", folder, ...args];
+    const child = spawn(process.execPath, all, { env: { PATH: process.env["PATH"] ?? "", API_KEY: key } });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += String(chunk)));
+    const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+    const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
+    return { code, output, report: text === undefined ? undefined : (JSON.parse(text) as Report) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,132 @@
+// Servers that are none: whatever they answer, the run says so and certifies nothing.
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { certify } from "./command-line.ts";
+
+const timeout = 120_000;
+
+/** Serves for as long as `use` takes. */
+async function serving<T>(listener: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer(listener);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  try {
+    return await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const always =
+  (status: number, type: string, body: string, headers: Record<string, string> = {}): RequestListener =>
+  (request, response) => {
+    request.resume();
+    request.on("end", () => response.writeHead(status, { "content-type": type, ...headers }).end(body));
+  };
+
+const key = "a-key-0123456789";
+const json = "application/json";
+const page = "<!doctype html><title>Welcome</title>";
+const healthy: RequestListener = (request, response) =>
+  request.url === "/healthz"
+    ? void response.writeHead(200, { "content-type": json }).end('{"status":"ok","environment":"sandbox"}')
+    : void request.socket.destroy();
+
+type Imposter = {
+  what: string;
+  listener: RequestListener;
+  code: 1 | 2;
+  /** What the first screen has to say. */
+  says: RegExp;
+};
+
+const imposters: Imposter[] = [
+  {
+    what: "answers 200 to everything",
+    listener: always(200, json, '{"statusCode":200,"data":{}}'),
+    code: 1,
+    says: /auth\.verify-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/,
+  },
+  {
+    what: "answers 404 to everything",
+    listener: always(404, json, '{"statusCode":404,"error":"Not Found"}'),
+    code: 1,
+    says: /auth\.verify-needs-key[^]*expected[^]*401[^]*404 \{"statusCode":404/,
+  },
+  {
+    what: "closes each connection",
+    listener: (request) => void request.socket.destroy(),
+    code: 2,
+    says: /does not answer: the connection was closed without an answer/,
+  },
+  {
+    what: "closes each connection but that of /healthz",
+    listener: healthy,
+    code: 2,
+    says: /does not answer: the connection was closed without an answer/,
+  },
+  {
+    what: "answers HTML",
+    listener: always(200, "text/html", page),
+    code: 2,
+    says: /does not look like the service[^]*with 200, text\/html/,
+  },
+  {
+    what: "redirects",
+    listener: always(302, "text/html", "", { location: "/login" }),
+    code: 2,
+    says: /does not look like the service[^]*with 302/,
+  },
+  {
+    what: "answers nothing that is HTTP",
+    listener: (request) => void request.socket.end("SSH-2.0-OpenSSH_9.9\r\n"),
+    code: 2,
+    says: /does not answer: Parse Error/,
+  },
+];
+
+describe.concurrent("an imposter is never certified", { timeout }, () => {
+  for (const { what, listener, code: expected, says } of imposters) {
+    test.each([[], ["--effects", "money"]])(`one that ${what}, %s %s`, async (...args) => {
+      const { code, output, report } = await serving(listener, (url) =>
+        certify(url, key, [...args, "--timeout", "2000"]),
+      );
+      expect(code).toBe(expected);
+      expect(["failed", "error", undefined]).toContain(report?.verdict);
+      expect(output).toMatch(says);
+    });
+  }
+});
+
+describe("a mock of the document", { timeout }, () => {
+  let mock: ChildProcess;
+  let url = "";
+
+  beforeAll(async () => {
+    const document = join(import.meta.dirname, "../../generated/openapi.json");
+    const prism = createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
+    const child = spawn(process.execPath, [prism, "mock", document, "--host", "127.0.0.1", "--port", "0"]);
+    mock = child;
+    url = await new Promise<string>((resolve, reject) => {
+      let text = "";
+      child.stdout.on("data", (chunk: Buffer) => {
+        text += String(chunk);
+        const found = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(text)?.[1];
+        if (found) resolve(found);
+      });
+      child.on("close", () => reject(new Error(`the mock did not start: ${text}`)));
+    });
+  });
+  afterAll(() => void mock.kill());
+
+  test.each([[], ["--effects", "reject"]])("is never certified, %s %s", async (...args) => {
+    const { code, output, report } = await certify(url, key, [...args, "--timeout", "2000"]);
+    expect([code, report?.verdict]).toEqual([1, "failed"]);
+    expect(output).toMatch(/verify\.unknown-404[^]*expected[^]*404[^]*200/);
+  });
+});

@@ -1,0 +1,85 @@
+// What a run does to the money of a real server: everything is counted where it is kept, and where it comes in.
+import { afterEach, expect, test } from "vitest";
+import { certify } from "./command-line.ts";
+import type { Call } from "./fault.ts";
+import { startBroken, type Running } from "./server.ts";
+
+const timeout = 120_000;
+let server: Running;
+afterEach(() => server.stop());
+
+/** The reference server, which notes every request and everything it makes. */
+async function recording() {
+  const seen: Call[] = [];
+  const made = { disbursements: 0, checkouts: 0 };
+  server = await startBroken({
+    async handle(call, ask) {
+      seen.push(call);
+      return ask(call);
+    },
+    storage: (inner) => ({
+      async insertDisbursement(record) {
+        const insertion = await inner.insertDisbursement(record);
+        if (insertion.inserted) made.disbursements += 1;
+        return insertion;
+      },
+      async insertCheckout(record) {
+        const insertion = await inner.insertCheckout(record);
+        if (insertion.inserted) made.checkouts += 1;
+        return insertion;
+      },
+    }),
+  });
+  return { seen, made };
+}
+
+test.each(["core", "extended"])(
+  "--effects none creates nothing, and sends nothing that could (%s)",
+  { timeout },
+  async (profile) => {
+    const { seen, made } = await recording();
+    const { code, report } = await certify(server.url, server.key, ["--profile", profile, "--effects", "none"]);
+    expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
+    expect(seen.length).toBeGreaterThan(20);
+    expect(seen.filter(({ method, body }) => method !== "GET" || body.length > 0)).toEqual([]);
+    expect(made).toEqual({ disbursements: 0, checkouts: 0 });
+  },
+);
+
+test.each(["core", "extended"])(
+  "--effects reject creates nothing on a sound server (%s)",
+  { timeout },
+  async (profile) => {
+    const { seen, made } = await recording();
+    const { code, report } = await certify(server.url, server.key, ["--profile", profile, "--effects", "reject"]);
+    expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
+    expect(seen.some(({ method }) => method === "POST")).toBe(true);
+    expect(made).toEqual({ disbursements: 0, checkouts: 0 });
+  },
+);
+
+test.each([
+  ["--max-payouts", "0", 0],
+  ["--max-payouts", "3", 3],
+  ["--max-total", "250", 2],
+])("%s %s pays %i times at most", { timeout }, async (flag, value, most) => {
+  const { made } = await recording();
+  const { code, report } = await certify(server.url, server.key, [
+    "--profile",
+    "extended",
+    "--effects",
+    "money",
+    flag,
+    value,
+  ]);
+  expect(code).toBe(2);
+  expect(made.disbursements).toBeLessThanOrEqual(most);
+  expect(report?.created.filter(({ kind }) => kind === "disbursement")).toHaveLength(made.disbursements);
+  expect(report?.verdict).toBe("error");
+});
+
+test("--max-payouts 3 is used up, not undershot", { timeout }, async () => {
+  const { made } = await recording();
+  await certify(server.url, server.key, ["--effects", "money", "--max-payouts", "3"]);
+  expect(made.disbursements).toBe(3);
+});
