@@ -122,7 +122,7 @@ export interface paths {
         put?: never;
         /**
          * Forget the merchant's records and put its clock back to real time
-         * @description Keys and the webhook secret stay. Attempts in flight are not recalled.
+         * @description Keys and the webhook secret stay; a rotation of it ends. Attempts in flight are not recalled.
          */
         post: operations["resetSandbox"];
         delete?: never;

@@ -8,6 +8,8 @@ import { API_KEY, load, oneReference, payout, verify, type Measured } from "./be
 import { startTarget, type Target } from "./bench/target.ts";
 import { besideSilentReceiver, deliveriesPerSecond, settlementToDelivery } from "./bench/webhooks.ts";
 
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
 const ROUNDS = 5;
 const REQUESTS = { fast: 20_000, prism: 2_000 };
 

@@ -1,9 +1,11 @@
-// Shows every webhook that comes, once its signature is proven: WEBHOOK_SECRET=whsec_… node scripts/receiver.ts 4000
+// Shows every webhook that comes, once its signature is proven: WEBHOOK_SECRET=whsec_… npx node scripts/receiver.ts 4000
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { verifyWebhook } from "../client/index.ts";
 
-const secret = process.env.WEBHOOK_SECRET ?? "";
+const secret = process.env.WEBHOOK_SECRET;
+const port = Number(process.argv[2] ?? 4000);
+if (!secret) throw new Error("Put the secret that GET /sandbox/webhook-secret shows into WEBHOOK_SECRET.");
 
 const server = createServer(async (request, response) => {
   const body = await text(request);
@@ -16,4 +18,4 @@ const server = createServer(async (request, response) => {
     response.writeHead(400).end();
   }
 });
-server.listen(Number(process.argv[2] ?? 4000), "127.0.0.1", () => console.log(JSON.stringify(server.address())));
+server.listen(port, "127.0.0.1", () => console.log(JSON.stringify(server.address())));

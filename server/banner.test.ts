@@ -30,3 +30,9 @@ test("colours are for terminals", () => {
   expect(shown({}, "sk_new")).not.toContain("\u001b");
   expect(shown({}, "sk_new", true)).toContain("\u001b[33msk_new\u001b[0m");
 });
+
+test("a server for others is told that its links are for this machine, unless it has an address for them", () => {
+  expect(shown({ HOST: "0.0.0.0" })).toContain("Set PUBLIC_URL");
+  expect(shown({ HOST: "0.0.0.0", PUBLIC_URL: "https://pay.example" })).not.toContain("PUBLIC_URL");
+  expect(shown({})).not.toContain("PUBLIC_URL");
+});

@@ -16,11 +16,16 @@ export function banner({ config, newKey, color }: Banner): string {
     `  ${paint(36, config.publicUrl)}`,
     "",
   ];
+  if (["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(config.publicUrl)) {
+    lines.push("  Checkout links start with this address. Set PUBLIC_URL to one that others can open.", "");
+  }
   if (newKey !== undefined) {
     lines.push(`  Your API key, shown this once: ${paint(33, newKey)}`, "");
   }
   lines.push(
-    newKey === undefined ? "  A first payout, with your key in API_KEY:" : "  A first payout:",
+    newKey === undefined
+      ? "  A first payout, with your key in API_KEY (`npm run keys` makes another, should it be lost):"
+      : "  A first payout:",
     "",
     curlLine(config.publicUrl, newKey ?? "$API_KEY"),
     "",

@@ -7,7 +7,7 @@ export interface Config {
   port: number;
   /** Where people and merchants reach the server; no slash at the end. */
   publicUrl: string;
-  database: { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
+  database: { kind: "sqlite"; path: string };
   sandbox: boolean;
   sandboxApiKey?: string;
   settleDelayMs: number;
@@ -141,8 +141,7 @@ function apiKey(text: string): string {
 
 function databaseUrl(text: string): Config["database"] {
   if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
-  if (/^postgres(ql)?:\/\/./.test(text)) return { kind: "postgres", url: text };
-  throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE (its value is not shown)");
+  throw new Error("must be sqlite:PATH (its value is not shown)");
 }
 
 /** What Express takes as `trust proxy`: true, false, a number of hops, or addresses. */

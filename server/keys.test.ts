@@ -70,8 +70,17 @@ describe("what it cannot do is told with what to do instead, exit 2", () => {
     expect(stderr).toMatch(message);
   });
 
+  test("a database that is not there: a mistyped path makes none", async () => {
+    const missing = { DATABASE_URL: "sqlite:/nowhere/to/be/found.db" };
+    const { code, stderr } = await runKeys(missing, "list");
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^There is no database at \/nowhere\/to\/be\/found\.db; /),
+    ]);
+  });
+
   test("a database that cannot be opened", async () => {
-    const { code, stderr } = await runKeys({ DATABASE_URL: "sqlite:/dev/null/x.db" }, "list");
+    const { code, stderr } = await runKeys({ DATABASE_URL: "sqlite:/dev/null/x.db" }, "create-merchant", "Ada");
     expect(code).toBe(2);
     expect(stderr).toMatch(/^Cannot open the database .+ Check DATABASE_URL\.\n$/);
   });

@@ -1,5 +1,6 @@
 // The command `npm run keys`: merchants and their keys, beside a running server too.
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readConfig, ConfigError } from "./config.ts";
 import { createIds } from "./ids.ts";
 import { createKey, createMerchant, revokeKey } from "./merchants.ts";
@@ -65,10 +66,16 @@ const commands: Record<string, { args: number; run: Command }> = {
 async function main([name = "", ...args]: string[]): Promise<void> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command || args.length !== command.args) throw new UsageError(USAGE);
-  const storage = await openStorage(readConfig(process.env).database, { server: false });
+  const { database } = readConfig(process.env);
+  // Nothing but a first merchant can come before the database; anything else looks for one that is not there.
+  if (name !== "create-merchant" && !existsSync(database.path)) {
+    throw new UsageError(`There is no database at ${database.path}; start the server first, or mend DATABASE_URL.`);
+  }
+  const storage = await openStorage(database, { server: false });
   try {
     const deps = { storage, clock: systemClock, ids: createIds(randomBytes), random: randomBytes };
-    for (const line of await command.run(deps, ...args)) console.log(line);
+    const lines = await command.run(deps, ...args);
+    console.log(lines.length === 0 ? "None so far." : lines.join("\n"));
   } finally {
     await storage.close();
   }

@@ -16,6 +16,7 @@ export async function startTarget(name: string, args: string[], env: Record<stri
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
+  process.once("exit", () => child.kill());
   const url = await printedUrl(child, name);
   return {
     name,

@@ -1,5 +1,4 @@
 import type { Config } from "../config.ts";
-import { StorageError } from "./errors.ts";
 import { openSqlite } from "./sqlite/index.ts";
 import type { Storage } from "./storage.ts";
 
@@ -9,6 +8,5 @@ import type { Storage } from "./storage.ts";
  * @throws StorageError with what to do about it
  */
 export async function openStorage(database: Config["database"], options: { server: boolean }): Promise<Storage> {
-  if (database.kind === "sqlite") return openSqlite(database.path, options);
-  throw new StorageError("PostgreSQL is not supported by this version; use DATABASE_URL=sqlite:PATH.");
+  return openSqlite(database.path, options);
 }

@@ -242,6 +242,9 @@ export interface Timeline {
   nextDue(merchantId: string): Promise<{ at: number; claimed: boolean } | undefined>;
   /** Moves the merchant's time forward; never back. */
   setClockOffset(merchantId: string, clockOffset: number): Promise<void>;
-  /** Forgets the merchant's records, events and tries, and puts its clock back to real time. */
+  /**
+   * Forgets the merchant's records, events and tries, and puts its clock back to real time. A rotation of the webhook
+   * secret ends: on the clock that is put back, a secret that has expired would be in force again.
+   */
   reset(merchantId: string): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -96,6 +96,13 @@ describe("schema", () => {
     expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
     await openSqlite(path, server).close();
     expect(dump()).toEqual(fresh);
+  });
+
+  test("what it holds is for its owner alone", async () => {
+    const storage = openSqlite(path, server);
+    await storage.listMerchants();
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o077).toBe(0);
+    await storage.close();
   });
 
   test("writes survive a loss of power: WAL, and every commit is flushed", async () => {

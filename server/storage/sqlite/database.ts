@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../errors.ts";
@@ -9,6 +9,8 @@ export const MEMORY = ":memory:";
 /** Opens a database so that what is committed survives a loss of power. */
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) mkdirSync(dirname(resolve(path)), { recursive: true });
+  // It holds webhook secrets: for its owner alone. What SQLite puts beside it takes the same mode.
+  if (path !== MEMORY && !existsSync(path)) closeSync(openSync(path, "a", 0o600));
   const db = new DatabaseSync(path);
   // Beside a server the keys command writes too: wait for each other rather than fail.
   db.exec("PRAGMA busy_timeout = 5000");

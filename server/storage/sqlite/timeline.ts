@@ -31,7 +31,10 @@ export function timeline({ db, write, events, keys }: Context): Timeline {
      ) WHERE at IS NOT NULL ORDER BY at LIMIT 1`,
   );
   const setOffset = db.prepare("UPDATE merchants SET clock_offset = max(clock_offset, ?) WHERE id = ?");
-  const zeroOffset = db.prepare("UPDATE merchants SET clock_offset = 0 WHERE id = ?");
+  const zeroOffset = db.prepare(
+    `UPDATE merchants SET clock_offset = 0, previous_webhook_secret = NULL, previous_webhook_secret_expires_at = NULL
+     WHERE id = ?`,
+  );
   const forgotten = ["events", "disbursements", "checkouts", "customers", "refused_tries"].map((table) =>
     db.prepare(`DELETE FROM ${table} WHERE merchant_id = ?`),
   );

@@ -70,6 +70,13 @@ export function merchantTests(storage: Current): void {
     expect(secrets.filter((secret) => secret !== current)).toContain(previous?.secret);
   });
 
+  test("a reset ends a rotation: an expired secret does not come back with the clock", async () => {
+    const { id } = await addMerchant(storage());
+    const { current } = await storage().rotateSecret(id, "whsec_new", START + MINUTE);
+    await storage().reset(id);
+    expect(await storage().readSecrets(id)).toEqual({ current });
+  });
+
   test("secrets are kept for each merchant, with the one before during a rotation", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const before = await storage().readSecrets(kofi.id);
