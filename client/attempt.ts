@@ -15,6 +15,7 @@ import {
 import type { ErrorDetails } from "./errors.ts";
 import { ignore } from "./options.ts";
 import type { Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
+import { atEnd } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Reply, Transport } from "./transport.ts";
 import type { OperationId } from "./types.ts";
@@ -94,13 +95,14 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
   let stop!: (error: ClientError) => void;
   // Ends the try even where a custom fetch, or the function that gives the key, does not look at the signal.
   const stopped = new Promise<never>((_, reject) => {
-    stop = (error) => {
-      reject(error);
-      controller.abort();
-    };
+    stop = reject;
   });
-  const abort = () => stop(new AbortedError("The signal ended it."));
-  const cancel = runtime.after(timeout, () => stop(new TimeoutError(`No answer within ${timeout} ms.`)));
+  const cancel = atEnd(runtime, timeout, signal, () => {
+    stop(
+      signal?.aborted ? new AbortedError("The signal ended it.") : new TimeoutError(`No answer within ${timeout} ms.`),
+    );
+    controller.abort();
+  });
   const send = async () => {
     key = await context.giveKey();
     const headers = { ...settings.headers, "x-api-key": key };
@@ -111,14 +113,11 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
       return (response = await context.fetch(url, init));
     });
   };
-  if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort);
   const outcome = await Promise.race([send(), stopped]).then(
     (reply) => judge(reply, job, context, key),
     (error) => explain(error, sent),
   );
   cancel();
-  signal?.removeEventListener("abort", abort);
   notify(hooks.onResponse, {
     ...info,
     duration: runtime.now() - started,

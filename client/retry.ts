@@ -1,7 +1,7 @@
 import { aboutTry, attempt, notify } from "./attempt.ts";
 import type { Context, Data, Failure, Job, Outcome } from "./attempt.ts";
 import type { Settings } from "./options.ts";
-import { sleep } from "./runtime.ts";
+import { atEnd } from "./runtime.ts";
 
 /** How a call ended, and whether one of its earlier tries may have done what was asked. */
 export type Sent = Outcome & { ambiguousBefore: boolean };
@@ -30,7 +30,7 @@ export async function send(context: Context, job: Job, settings: Settings): Prom
     const delay = Math.min(room, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (count - 1)));
     notify(hooks.onRetry, { ...aboutTry(job, count), delay, error });
     // When the signal ends the pause, the next try finds that out before it sends anything.
-    await sleep(runtime, delay, settings.signal);
+    await new Promise<void>((resolve) => atEnd(runtime, delay, settings.signal, resolve));
   }
 }
 

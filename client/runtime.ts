@@ -17,16 +17,21 @@ export const system: Runtime = {
   },
 };
 
-/** Waits `delay` ms; ends early, without an error, when the signal does. */
-export async function sleep(runtime: Runtime, delay: number, signal: AbortSignal | undefined): Promise<void> {
-  if (signal?.aborted) return;
-  await new Promise<void>((resolve) => {
-    const end = () => {
-      cancel();
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const cancel = runtime.after(delay, end);
-    signal?.addEventListener("abort", end);
-  });
+/**
+ * Calls `end` once, after `delay` ms or when the signal is aborted, whichever comes first. The function that it returns
+ * calls this off.
+ */
+export function atEnd(runtime: Runtime, delay: number, signal: AbortSignal | undefined, end: () => void): () => void {
+  const cancel = () => {
+    cancelTimer();
+    signal?.removeEventListener("abort", fire);
+  };
+  const fire = () => {
+    cancel();
+    end();
+  };
+  const cancelTimer = runtime.after(delay, fire);
+  signal?.addEventListener("abort", fire);
+  if (signal?.aborted) fire();
+  return cancel;
 }
