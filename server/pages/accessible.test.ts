@@ -2,7 +2,7 @@ import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../scripts/browser.ts";
-import { payWith, shows } from "./customer.ts";
+import { payWith, shows, waits } from "./customer.ts";
 import { openShop, type Shop } from "./shop.ts";
 import { texts, type Locale } from "./texts.ts";
 
@@ -51,6 +51,7 @@ const states: [string, Reach][] = [
     async (locale) => {
       await opened(locale);
       await payWith(page, "2250700000129");
+      await waits(page, locale);
       // After a while the page loads itself again seldom enough to be looked at in peace.
       await shop.pass(60_000);
       await page.reload();

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../scripts/browser.ts";
-import { cancelButton, number, payButton, payWith, shows } from "./customer.ts";
+import { cancelButton, number, payButton, payWith, shows, waits } from "./customer.ts";
 import { openShop, type Shop } from "./shop.ts";
 import { texts, type Locale } from "./texts.ts";
 
@@ -55,7 +55,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
   ["without scripts", "+225 07 03 81 02 47", "success", "en", { javaScriptEnabled: false }],
   ["in French, on a phone", "00225-07 03 81.02.47", "success", "fr", phone],
 ])("%s", (_, slow, slowStatus, locale, options) => {
-  const { waiting, results } = texts[locale];
+  const { results } = texts[locale];
 
   test.each([
     ["+225 07 00 00 00 01", "success"],
@@ -75,8 +75,24 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     const checkout = await shop.checkout({ locale });
     await page.goto(checkout.url);
     await payWith(page, slow);
-    await shows(page, waiting.heading);
+    await waits(page, locale);
     await shop.settle();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe(slowStatus);
+    expect(blocked).toEqual([]);
+  });
+
+  test("a payment that settles while the answer to the form is on its way leads to the shop as well", async () => {
+    const { page, blocked } = await customer(options);
+    const checkout = await shop.checkout({ locale });
+    await page.goto(checkout.url);
+    await page.route(checkout.url, async (route) => {
+      const response = await route.fetch({ maxRedirects: 0 });
+      expect((await shop.record(checkout.reference)).status).toBe("pending");
+      await shop.settle();
+      await route.fulfill({ response });
+    });
+    await payWith(page, slow);
     await atShop(page);
     expect(await agreed(checkout, page)).toBe(slowStatus);
     expect(blocked).toEqual([]);
@@ -146,7 +162,7 @@ describe("a customer who does something else", () => {
     const checkout = await shop.checkout();
     await page.goto(checkout.url);
     await payWith(page, typed);
-    if (typed.endsWith("473")) await shows(page, "Waiting for your payment");
+    if (typed.endsWith("473")) await waits(page);
     await shop.settle();
     await atShop(page);
     await page.goBack();
@@ -200,7 +216,7 @@ describe("a customer who does something else", () => {
     await page.goto(checkout.url);
     await payWith(page, "2257038102473");
     await second.goto(checkout.url);
-    await shows(second, "Waiting for your payment");
+    await waits(second);
     await shop.settle();
     await Promise.all([atShop(page), atShop(second)]);
     expect(await agreed(checkout, second)).toBe("success");
@@ -214,11 +230,11 @@ describe("a customer who does something else", () => {
     await page.goto(checkout.url);
     await payWith(page, "2250700000089");
     for (let i = 0; i < 3; i++) {
-      await shows(page, "Waiting for your payment");
+      await waits(page);
       await page.reload();
     }
     await page.getByRole("link", { name: "Check now" }).click();
-    await shows(page, "Waiting for your payment");
+    await waits(page);
     await shop.settle();
     await atShop(page);
     expect(await agreed(checkout, page)).toBe("failed");
@@ -236,7 +252,7 @@ describe("a customer who does something else", () => {
       expect(await number(page).inputValue()).toBe("+225 07 00 00 05 03");
     }
     await payButton(page).click();
-    await shows(page, "Waiting for your payment");
+    await waits(page);
     await shop.settle();
     await page.getByRole("link", { name: "Check now" }).click();
     await atShop(page);
@@ -260,7 +276,7 @@ describe("a customer who does something else", () => {
     const checkout = await shop.checkout({ redirectURL: undefined });
     await page.goto(checkout.url);
     await payWith(page, "2257038102473");
-    await shows(page, "Waiting for your payment");
+    await waits(page);
     await shop.settle();
     await shows(page, "Payment complete");
     expect(await page.getByText("You can close this page.").isVisible()).toBe(true);

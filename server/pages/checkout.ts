@@ -12,7 +12,7 @@ import { showForm, showResult, showWaiting, wayBack } from "./show.ts";
  * The pages that customers see, all of them without scripts.
  *
  * GET  /checkouts/REF         the form or the result; 303 to the wait
- * POST /checkouts/REF         Pay or Cancel; answers with what follows
+ * POST /checkouts/REF         Pay or Cancel; a page that leads to the way back, or 303 to the result (D36)
  * GET  /checkouts/REF/return  the wait as long as there is no outcome, then 303 to the merchant (D10)
  *
  * The reference is the key (D19): who knows it may pay, and there is no login or cookie that another site could make use
@@ -77,11 +77,11 @@ async function submit(deps: Deps, req: Request, res: Response): Promise<void> {
 
   const after = await found(deps, opened.checkout.reference);
   const { status, redirectURL, reference } = after.checkout;
-  // An answer of its own ends the chain that began with the form: `form-action` would stop a redirect to the merchant.
-  if (status !== "pending" && redirectURL !== undefined && isMeant(action, after)) {
-    return showResult(deps, res, after, true);
-  }
-  seeOther(res, status === "pending" ? wayBack(reference) : reference);
+  // No redirect from here to the way back, for `form-action` would stop the one to the merchant that may follow: what is
+  // pending now can have ended by the time the browser asks there (D36). A page ends the chain that began with the form.
+  if (status === "pending") showWaiting(deps, res, after, true);
+  else if (redirectURL !== undefined && isMeant(action, after)) showResult(deps, res, after, true);
+  else seeOther(res, reference);
 }
 
 /** The fields of the form. A browser sends `pay` when Enter is pressed, as that button comes first. */

@@ -42,14 +42,21 @@ export function showForm({ config, clock }: Deps, res: Response, opened: OpenChe
   );
 }
 
-/** The page of the way back while there is no outcome: it loads itself again, less often the longer it takes. */
-export function showWaiting({ config, clock }: Deps, res: Response, opened: OpenCheckout): void {
+/**
+ * The page of the way back while there is no outcome: it loads itself again, less often the longer it takes.
+ *
+ * @param submitted whether this answers the form; the browser then goes on to the way back at once, where it looks the
+ *   same, and where loading it again sends no form (D36)
+ */
+export function showWaiting({ config, clock }: Deps, res: Response, opened: OpenCheckout, submitted = false): void {
   const { checkout, merchant } = opened;
-  const { locale } = checkout;
+  const { locale, reference } = checkout;
   const title = `${texts[locale].waiting.heading} – ${merchant.name}`;
   const waitedSeconds = (clock.now() + merchant.clockOffset - checkout.updatedAt) / 1_000;
-  const refresh = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
-  const data = { ...summaryOf(opened), sandbox: config.sandbox };
+  const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
+  const back = submitted ? wayBack(reference) : "return";
+  const refresh = submitted ? `0; url=${back}` : pause;
+  const data = { ...summaryOf(opened), sandbox: config.sandbox, back };
   sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
 }
 
