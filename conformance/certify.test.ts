@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { writeKeyPair } from "./certificate/keys.ts";
 import type { Report } from "./results.ts";
 import { startSoundTarget } from "./sound-target.ts";
 
@@ -124,10 +125,24 @@ describe("what a run does to money", () => {
 
   test("--max-payouts 3 makes three", { timeout: wholeRunMs }, async () => {
     const { url } = await target();
-    const { code, report } = await certify(["--base-url", url, "--effects", "money", "--max-payouts", "3"]).ended;
+    const { code, report, output } = await certify(["--base-url", url, "--effects", "money", "--max-payouts", "3"])
+      .ended;
     expect(code).toBe(2);
+    expect(output).toMatch(/--max-payouts 3 --max-total 50000000 is too small for \d+ checks/);
     expect(report?.created.filter((record) => record.kind === "disbursement")).toHaveLength(3);
     expect(verdictsOf(report, "could-not-run")).toContain("create.duplicate-race");
+  });
+
+  test("--sign with a budget that a check cannot fit into is exit 2 before anything is paid", async () => {
+    const { url, seen } = await target();
+    const keyFile = join(folder, "signing.key");
+    writeKeyPair(keyFile);
+    const args = ["--base-url", url, "--effects", "money", "--max-total", "100000", "--sign", keyFile];
+    const { code, report, output } = await certify(args).ended;
+    expect([code, report]).toEqual([2, undefined]);
+    expect(output).toContain("create.amount-echoed");
+    expect(output).toContain("no certificate can be earned");
+    expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
   });
 
   test("every payout that was made is listed", async () => {

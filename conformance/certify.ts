@@ -3,7 +3,7 @@
 import { randomInt } from "node:crypto";
 import { usage } from "./flags.ts";
 import { OptionsError, readOptions } from "./options.ts";
-import { needsConsent, planLines } from "./plan.ts";
+import { checksBeyondBudget, needsConsent, planLines } from "./plan.ts";
 import { NoPrism, startPrism } from "./prism.ts";
 import { CannotRun, probe } from "./probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
@@ -20,6 +20,11 @@ async function certify(args: readonly string[]): Promise<number> {
   for (const line of planLines(planned, options)) console.log(line);
   if (planned.length === 0) {
     throw new CannotRun(`Nothing is selected: --effects ${options.effects} leaves no check of what --only names.`);
+  }
+  if (given.reporting.signing !== undefined && checksBeyondBudget(planned, options).length > 0) {
+    throw new CannotRun(
+      "Within this budget no certificate can be earned. Nothing was paid; raise --max-payouts and --max-total as shown above, or leave --sign out.",
+    );
   }
   if (needsConsent(planned, options) && !given.yes) {
     throw new CannotRun(

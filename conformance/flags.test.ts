@@ -2,8 +2,11 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { flags, usage } from "./flags.ts";
+import { readOptions, type RunOptions } from "./options.ts";
+import { worstCase } from "./plan.ts";
 import { readBaseline } from "./report/baseline.ts";
 import { catalogue } from "./requirements.ts";
+import { plannedChecks } from "./run.ts";
 
 const readme = await readFile(new URL("README.md", import.meta.url), "utf8");
 const namedIn = (text: string) => new Set(Array.from(text.matchAll(/^(?:\| `|  )--([\w-]+)/gm), ([, flag]) => flag));
@@ -26,10 +29,36 @@ test("its example of known failures can be used", () => {
   ).toHaveLength(1);
 });
 
+const { jobs } = parse(workflow!) as { jobs: { certify: { steps: { run?: string }[] } } };
+const commands = jobs.certify.steps.map(({ run = "" }) => run).join("\n");
+
 test("its workflow is YAML that passes options which exist", () => {
-  const { jobs } = parse(workflow!) as { jobs: { certify: { steps: { run?: string }[] } } };
-  const commands = jobs.certify.steps.map(({ run = "" }) => run).join("\n");
   const passed = Array.from(commands.matchAll(/ --([\w-]+)/g), ([, flag = ""]) => flag);
   expect(passed.filter((flag) => flag !== "no-save" && !Object.hasOwn(flags, flag))).toEqual([]);
   expect(passed.length).toBeGreaterThan(5);
+});
+
+test.each(["core", "extended"])("its workflow's budget holds the worst case of profile %s", (profile) => {
+  const [, line = ""] = /certify (--base-url[^]*)/.exec(commands.replaceAll("\\\n", "")) ?? [];
+  // The files it names are those of the reader.
+  const args = line
+    .replaceAll(/--(baseline|sign) \S+/g, "")
+    .trim()
+    .split(/\s+/);
+  const given = readOptions([...args, "--profile", profile], { API_KEY: "k", API_KEY_2: "k2" }, () => 1);
+  expect(given).toMatchObject({ effects: "money", yes: true });
+  // A target that can be made to do everything, so that no check is left out.
+  const options: RunOptions = {
+    ...given,
+    effects: "money",
+    environment: "sandbox",
+    webhookListen: { host: "::1", port: 0 },
+    failingRecipient: "2250000000089",
+    loopback: false,
+    runId: "r",
+  };
+  const { payouts, amount } = worstCase(plannedChecks(options), options);
+  expect(payouts).toBeGreaterThan(100);
+  expect(payouts).toBeLessThanOrEqual(given.maxPayouts);
+  expect(amount).toBeLessThanOrEqual(given.maxTotal);
 });

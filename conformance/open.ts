@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBudget } from "./budget.ts";
 import { createHttpClient } from "./http.ts";
+import { listens } from "./needs.ts";
 import type { RunOptions } from "./options.ts";
 import { createReceiver } from "./receiver.ts";
 import { createRedactor } from "./redact.ts";
@@ -30,8 +31,7 @@ export function openTarget(options: Omit<RunOptions, "loopback" | "environment" 
 export async function openSession(options: RunOptions) {
   const { target, close } = openTarget(options);
   const { webhookListen: listen, webhookUrl: publicUrl } = options;
-  const receiver =
-    listen && options.effects === "money" ? await createReceiver({ ...listen, publicUrl }, now) : undefined;
+  const receiver = listen && listens(options) ? await createReceiver({ ...listen, publicUrl }, now) : undefined;
   const session = createSession(options, { target, receiver, now, sleep: (ms) => sleep(ms) });
   return {
     session,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "./check.ts";
 import type { RunOptions } from "./options.ts";
-import { needsConsent, planLines } from "./plan.ts";
+import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
 import { selectedChecks } from "./selection.ts";
 import type { Effect } from "./results.ts";
 
@@ -51,6 +51,37 @@ describe("the plan", () => {
     expect(text).toContain("about 3 payouts, 400 in all at worst, to **********473");
     expect(text).toContain("never more than 5 payouts and 1000");
     expect(text).not.toContain("2257038102473");
+  });
+
+  test.each([
+    ["every check and their sum", { maxPayouts: 3, maxTotal: 400 }, []],
+    [
+      "every check but not their sum",
+      { maxPayouts: 2, maxTotal: 350 },
+      ["may not do", "--max-payouts 3 --max-total 400"],
+    ],
+    [
+      "not every check in payouts",
+      { maxPayouts: 1, maxTotal: 1000 },
+      ["too small for 1 check", "create.accepted: 2 payouts, 300 in all", "--max-payouts 3 --max-total 1000"],
+    ],
+    [
+      "not every check in money",
+      { maxPayouts: 5, maxTotal: 50 },
+      ["too small for 2 checks", "forced.001-success", "exit code 2"],
+    ],
+  ] as const)("tells of a budget that holds %s", (_, over, texts) => {
+    const text = planLines([looking, paying, ours], { ...options, ...over }).join("\n");
+    if (texts.length === 0) expect(text).not.toContain("Budget");
+    for (const part of texts) expect(text).toContain(part);
+  });
+
+  test("does not count checks that this target cannot be judged by", () => {
+    const other = check("uniqueness.per-merchant", "moves-money", { payouts: 50, amount: 5000, needs: ["second-key"] });
+    expect(worstCase([paying, other], options)).toEqual({ payouts: 2, amount: 300 });
+    expect(worstCase([paying, other], { ...options, secondKey: "k" })).toEqual({ payouts: 52, amount: 5300 });
+    expect(checksBeyondBudget([paying, other], options)).toEqual([]);
+    expect(checksBeyondBudget([paying, other], { ...options, secondKey: "k" })).toEqual([other]);
   });
 
   test("says nothing of money where none is moved", () => {

@@ -1,8 +1,9 @@
 // One run's shared state, and how one check is carried out in it.
 import { BudgetExceeded } from "./budget.ts";
-import type { Check, Context, Need, Watch } from "./check.ts";
+import type { Check, Context, Watch } from "./check.ts";
 import { permits } from "./ledger.ts";
 import { differences } from "./documented-answers.ts";
+import { lacking } from "./needs.ts";
 import { conclude, type CheckReport, type Finding } from "./outcome.ts";
 import type { RunOptions } from "./options.ts";
 import type { Receiver } from "./receiver.ts";
@@ -16,22 +17,6 @@ export type SessionDeps = {
   receiver?: Receiver;
   now: () => Date;
   sleep: (ms: number) => Promise<void>;
-};
-
-/** What is missing, by need; nothing when it is there. */
-const missing: Record<Need, (options: RunOptions, receiver: Receiver | undefined) => string | undefined> = {
-  sandbox: ({ environment }) => (environment === "sandbox" ? undefined : "the target has no sandbox controls"),
-  "second-key": ({ secondKey }) => (secondKey ? undefined : "no second merchant's key was given (API_KEY_2)"),
-  receiver: (_, receiver) =>
-    receiver ? undefined : "no webhook receiver was set up (--webhook-url, --webhook-listen)",
-  "webhook-secret": ({ webhookSecret, environment }) =>
-    webhookSecret || environment === "sandbox" ? undefined : "the webhook secret is not known (WEBHOOK_SECRET)",
-  "failing-recipient": ({ failingRecipient }) =>
-    failingRecipient ? undefined : "the target cannot be made to fail a payout (--failing-recipient)",
-  "safe-numbers": ({ environment, loopback }) =>
-    environment === "sandbox" || loopback
-      ? undefined
-      : "payouts to made-up phone numbers are sent to a sandbox or a loopback target only",
 };
 
 type Notes = {
@@ -87,13 +72,13 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
     const createdBefore = target.ledger.created.length;
     const start = deps.now().getTime();
-    const lacking = (check.needs ?? []).map((need) => missing[need](options, receiver)).find((text) => text);
+    const unmet = lacking(check, options, receiver !== undefined);
     let thrown: unknown;
     target.takeExchanges();
     try {
       if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
-      if (lacking) {
-        for (const id of check.ids) notes.notApplicable[id] = { code: "target", text: lacking };
+      if (unmet !== undefined) {
+        for (const id of check.ids) notes.notApplicable[id] = { code: "target", text: unmet };
       } else {
         demandBudget(check);
         await check.run(contextOf(notes));
