@@ -14,7 +14,7 @@ import {
 } from "./errors.ts";
 import type { ErrorDetails } from "./errors.ts";
 import { ignore } from "./options.ts";
-import type { Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
+import type { ErrorInfo, Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
 import { atEnd } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Reply, Transport } from "./transport.ts";
@@ -83,10 +83,9 @@ const refusals: Record<number, ErrorClass> = {
 const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ConnectionRefused)$/;
 
 /** Sends one request. Never throws: whatever happens becomes an outcome. */
-export async function attempt(context: Context, job: Job, settings: Settings, count: number): Promise<Outcome> {
+export async function attempt(context: Context, job: Job, settings: Settings, info: RequestInfo): Promise<Outcome> {
   const { runtime, hooks } = context;
   const { signal, timeout } = settings;
-  const info = aboutTry(job, count);
   const started = runtime.now();
   const controller = new AbortController();
   let key = "";
@@ -123,7 +122,7 @@ export async function attempt(context: Context, job: Job, settings: Settings, co
     duration: runtime.now() - started,
     status: response?.status,
     requestId: requestId(response),
-    error: outcome.error,
+    error: aboutError(outcome.error),
   });
   return outcome;
 }
@@ -188,8 +187,11 @@ function requestId(response: Response | undefined): string | undefined {
   return response?.headers.get("x-request-id") ?? undefined;
 }
 
-export function aboutTry({ operation, reference }: Job, count: number): RequestInfo {
-  return { operation, reference, attempt: count };
+/** An error without what it knows of people. A record that is still pending is no error to those who watch. */
+export function aboutError(error: ClientError | undefined): ErrorInfo | undefined {
+  if (!error || "last" in error) return undefined;
+  const { code, message, status, requestId, serverMessage } = error;
+  return { code, message, status, requestId, serverMessage };
 }
 
 /** Calls a hook so that neither an error nor a rejection in it reaches the payment. */

@@ -1,4 +1,5 @@
 import * as errors from "./errors.ts";
+import { inspect } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   answer,
@@ -187,7 +188,6 @@ describe("the key", () => {
     const hooks = { onRequest: seen.push.bind(seen), onResponse: seen.push.bind(seen), onRetry: seen.push.bind(seen) };
     const { client, time } = scripted([step, step], { hooks: hooks as object, retry: { tries: 1 } });
     const error = await time.run(failure(client.disbursements.create(payout)));
-    const { inspect } = await import("node:util");
     const shown = inspect([error, (error as Error).cause, seen], { depth: 9, showHidden: true });
     expect(shown).toContain("ClientError".slice(6));
     expect(shown).not.toContain(key);
@@ -203,44 +203,6 @@ describe("the key", () => {
     expect(warn).toHaveBeenCalledOnce();
     expect(warn.mock.calls[0]![0]).toMatch(/API key/);
     warn.mockRestore();
-  });
-});
-
-describe("hooks", () => {
-  test("are told of every request, answer and pause", async () => {
-    const told: unknown[] = [];
-    const tell = (name: string) => (info: object) => void told.push({ name, ...info });
-    const hooks = { onRequest: tell("request"), onResponse: tell("response"), onRetry: tell("retry") };
-    const { client, time } = scripted([refuse(503), ok(created)], { hooks });
-    await time.run(client.disbursements.create(payout));
-    const about = { operation: "createDisbursement", reference: "payroll-1" };
-    const fine = { duration: 0, status: 200, requestId: "req_1", error: undefined };
-    expect(told).toEqual([
-      { name: "request", ...about, attempt: 1 },
-      { name: "response", ...about, attempt: 1, ...fine, status: 503, error: expect.objectContaining({ status: 503 }) },
-      { name: "retry", ...about, attempt: 1, delay: 250, error: expect.objectContaining({ status: 503 }) },
-      { name: "request", ...about, attempt: 2 },
-      { name: "response", ...about, attempt: 2, ...fine },
-    ]);
-  });
-
-  test("are told which verify it is", async () => {
-    const told: unknown[] = [];
-    const { client, time } = scripted([ok(record)], { hooks: { onRequest: (info) => void told.push(info) } });
-    await time.run(client.checkouts.verify("DSB1"));
-    expect(told).toEqual([{ operation: "verifyCheckout", reference: "DSB1", attempt: 1 }]);
-  });
-
-  test("that fail change nothing", async () => {
-    const hooks = {
-      onRequest() {
-        throw new Error("the log is full");
-      },
-      onResponse: async () => Promise.reject(new Error("the log is gone")),
-    };
-    const { client, time, sent } = scripted([ok(created)], { hooks });
-    expect(await time.run(client.disbursements.create(payout))).toMatchObject({ reference: "DSB1" });
-    expect(sent).toHaveLength(1);
   });
 });
 

@@ -4,6 +4,7 @@ export * from "./errors.ts";
 export type {
   CallOptions,
   ClientOptions,
+  ErrorInfo,
   Fetch,
   Hooks,
   RequestInfo,

@@ -1,5 +1,5 @@
 import { UsageError } from "./errors.ts";
-import type { ClientError } from "./errors.ts";
+import type { ClientError, ErrorDetails } from "./errors.ts";
 import type { OperationId } from "./types.ts";
 
 /** When to try again. Every try of a create carries the same reference, so that it pays at most once. */
@@ -35,6 +35,13 @@ export interface RequestInfo {
   attempt: number;
 }
 
+/** An error as hooks are told of it: without the records, causes and stack that the error of the call has. */
+export interface ErrorInfo extends Omit<ErrorDetails, "cause"> {
+  /** The name of the error's class. */
+  code: string;
+  message: string;
+}
+
 /** How a try ended. */
 export interface ResponseInfo extends RequestInfo {
   /** In ms. */
@@ -42,15 +49,16 @@ export interface ResponseInfo extends RequestInfo {
   /** HTTP status, when there was an answer. */
   status: number | undefined;
   requestId: string | undefined;
-  /** Why the answer does not end the call well. */
-  error: ClientError | undefined;
+  /** What went wrong. Nothing did when `waitFor` finds a record still pending. */
+  error: ErrorInfo | undefined;
 }
 
 /** What is told before a pause. */
 export interface RetryInfo extends RequestInfo {
   /** The pause before the next try, in ms. */
   delay: number;
-  error: ClientError;
+  /** What went wrong; undefined when `waitFor` found the record still pending. */
+  error: ErrorInfo | undefined;
 }
 
 /** For logs and metrics. They are not waited for, and an error in one changes nothing. */

@@ -1,4 +1,4 @@
-import { aboutTry, attempt, notify } from "./attempt.ts";
+import { aboutError, attempt, notify } from "./attempt.ts";
 import type { Context, Data, Failure, Job, Outcome } from "./attempt.ts";
 import type { Settings } from "./options.ts";
 import { atEnd } from "./runtime.ts";
@@ -21,14 +21,15 @@ export async function send(context: Context, job: Job, settings: Settings): Prom
   let ambiguousBefore = false;
   for (let count = 1; ; count++) {
     const timeout = Math.min(settings.timeout, deadline - runtime.now());
-    const outcome = await attempt(context, job, { ...settings, timeout }, count);
+    const info = { operation: job.operation, reference: job.reference, attempt: count };
+    const outcome = await attempt(context, job, { ...settings, timeout }, info);
     const { error, retry, retryAfter = 0, ambiguous } = outcome as Partial<Failure>;
     const room = deadline - totalTime * lastTry - runtime.now();
     if (!error || !retry || count >= tries || room <= retryAfter) return { ...outcome, ambiguousBefore };
 
     ambiguousBefore ||= !!ambiguous;
     const delay = Math.min(room, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (count - 1)));
-    notify(hooks.onRetry, { ...aboutTry(job, count), delay, error });
+    notify(hooks.onRetry, { ...info, delay, error: aboutError(error) });
     // When the signal ends the pause, the next try finds that out before it sends anything.
     await new Promise<void>((resolve) => atEnd(runtime, delay, settings.signal, resolve));
   }
