@@ -1,13 +1,20 @@
 // Every broken server there is. Each has one fault, and names the requirements whose checks have to catch it.
 import type { Fault } from "./fault.ts";
 import { acceptedFaults } from "./faults/accepted.ts";
+import { answerFaults } from "./faults/answers.ts";
 import { authFaults } from "./faults/auth.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
+import { duplicateFaults } from "./faults/duplicates.ts";
 import { fieldFaults } from "./faults/fields.ts";
+import { forcedFaults } from "./faults/forced.ts";
 import { jsonFaults } from "./faults/json.ts";
+import { limitFaults } from "./faults/limits.ts";
+import { referenceFaults } from "./faults/references.ts";
 import { refusalFaults } from "./faults/refusals.ts";
+import { retryFaults } from "./faults/retries.ts";
 import { sandboxFaults } from "./faults/sandbox.ts";
+import { signatureFaults } from "./faults/signatures.ts";
 import { stateFaults } from "./faults/states.ts";
 import { verifyFaults } from "./faults/verify.ts";
 import { webhookFaults } from "./faults/webhooks.ts";
@@ -16,12 +23,19 @@ export const faults: readonly Fault[] = [
   ...authFaults,
   ...jsonFaults,
   ...createFaults,
+  ...duplicateFaults,
   ...acceptedFaults,
   ...fieldFaults,
   ...verifyFaults,
   ...checkoutFaults,
   ...webhookFaults,
+  ...signatureFaults,
+  ...retryFaults,
   ...refusalFaults,
+  ...answerFaults,
   ...stateFaults,
+  ...referenceFaults,
+  ...forcedFaults,
+  ...limitFaults,
   ...sandboxFaults,
 ];

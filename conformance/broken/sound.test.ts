@@ -17,9 +17,7 @@ describe.concurrent(
   },
 );
 
-describe.concurrent("the reference server raises no alarm", { timeout }, () => {
-  test.each([1, 2])("run %i", async () => {
-    const { verdict, alarms } = await trySound({ how: {} }, "extended");
-    expect({ verdict, alarms }).toEqual({ verdict: "certified", alarms: [] });
-  });
+test("the reference server raises no alarm", { timeout }, async () => {
+  const { verdict, alarms } = await trySound({ how: {} }, "extended");
+  expect({ verdict, alarms }).toEqual({ verdict: "certified", alarms: [] });
 });

@@ -1,24 +1,18 @@
-// §2.1, §2.2, §4.1, §7: servers that pay wrongly.
-import { fault, type How } from "../fault.ts";
+// §2.1, §2.2, §4.1: servers that pay, but answer wrongly or refuse what is sound.
+import { fault } from "../fault.ts";
 import {
+  answers,
   create,
   data,
   dataOf,
-  fieldsOf,
   instead,
-  answers,
   isAccepted,
-  isOf,
-  keyOf,
-  lastPart,
   refusal,
   requests,
-  verify,
   withBody,
-  withFields,
   withStatus,
+  type Fields,
 } from "../ways.ts";
-import type { Fields } from "../ways.ts";
 
 /** Changes the merchant's reference in the answer. */
 const echoes = (change: (reference: string) => string) => () =>
@@ -31,48 +25,6 @@ const keeps = (change: (reference: string) => string) => () =>
 const amounts = (change: (amount: number) => unknown) => () =>
   data(create, (made) => ({ ...made, amount: change(Number(made["amount"])) }));
 const refuses = (fits: (fields: Fields) => boolean) => () => instead(create, fits, () => refusal(422));
-
-/** A used reference is answered by this instead of 409; the reference is then one that nobody has used. */
-const repeats =
-  (when: (fields: Fields, before: Fields) => boolean): How =>
-  () => {
-    const used = new Map<unknown, Fields>();
-    let count = 0;
-    return requests(create, (fields) => {
-      const before = used.get(fields["reference"]);
-      used.set(fields["reference"], fields);
-      return before && when(fields, before) ? { ...fields, reference: `again-${(count += 1)}` } : fields;
-    });
-  };
-
-/** Requests that arrive while one with the same reference is under way; the first of them is answered as it should be. */
-const races =
-  (
-    late: (
-      call: Parameters<typeof withFields>[0],
-      fields: Fields,
-      count: number,
-    ) => ReturnType<typeof withFields> | number,
-  ): How =>
-  () => {
-    const underWay = new Set<unknown>();
-    let count = 0;
-    return {
-      async handle(call, ask) {
-        const fields = isOf(call, create) ? fieldsOf(call.body) : undefined;
-        const reference = fields?.["reference"];
-        if (!fields || typeof reference !== "string") return ask(call);
-        if (underWay.has(reference)) {
-          const other = late(call, fields, (count += 1));
-          return typeof other === "number" ? refusal(other) : ask(other);
-        }
-        underWay.add(reference);
-        const reply = await ask(call);
-        underWay.delete(reference);
-        return reply;
-      },
-    };
-  };
 
 export const createFaults = [
   fault("created-201", "A payout is answered with 201.", "create.accepted", () =>
@@ -239,90 +191,6 @@ export const createFaults = [
     "create.generated-valid-accepted",
     refuses(({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE"].includes(String(country))),
   ),
-  fault(
-    "repeat-paid",
-    "A used reference is paid again.",
-    "create.duplicate-refused create.model",
-    repeats(() => true),
-  ),
-  fault(
-    "repeat-with-other-amount-paid",
-    "A used reference is paid again with another amount.",
-    "create.duplicate-refused",
-    repeats((now, before) => now["amount"] !== before["amount"]),
-  ),
-  fault(
-    "repeat-to-other-country-paid",
-    "A used reference is paid again to another country.",
-    "create.duplicate-refused",
-    repeats((now, before) => now["country"] !== before["country"]),
-  ),
-  fault(
-    "repeat-answered-200",
-    "A used reference is answered with 200 and the record.",
-    "create.duplicate-refused",
-    (world) => ({
-      async handle(call, ask) {
-        const reply = await ask(call);
-        if (!isOf(call, create) || reply?.status !== 409 || keyOf(call) !== world.key) return reply;
-        return ask({ ...call, method: "GET", path: String(reply.headers["location"]), body: Buffer.alloc(0) });
-      },
-    }),
-  ),
-  fault("repeat-422", "A used reference is refused with 422.", "create.duplicate-refused", () =>
-    answers(create, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
-  ),
-  fault(
-    "race-paid-twice",
-    "References are looked up first and kept later, so that two at once are both paid.",
-    "create.duplicate-race",
-    races((call, fields, count) => withFields(call, { ...fields, reference: `raced-${count}` })),
-  ),
-  fault(
-    "race-500",
-    "The loser of a race gets a 500.",
-    "create.duplicate-race",
-    races(() => 500),
-  ),
-  fault(
-    "race-400",
-    "The loser of a race gets a 400.",
-    "create.duplicate-race",
-    races(() => 400),
-  ),
-  fault(
-    "repeat-overwrites",
-    "A payout that is refused as a repeat changes the amount of the first.",
-    "create.model",
-    () => {
-      const changes = new Map<unknown, unknown>();
-      return {
-        async handle(call, ask) {
-          const reply = await ask(call);
-          const { reference, amount } = fieldsOf(call.body) ?? {};
-          if (isOf(call, create) && reply?.status === 409) changes.set(reference, amount);
-          if (!reply || !isOf(call, verify) || !isAccepted(reply)) return reply;
-          const made = dataOf(reply);
-          const changed = changes.get(made["merchantsReference"]);
-          return changed === undefined
-            ? reply
-            : withBody(reply, { statusCode: 200, data: { ...made, amount: changed } });
-        },
-      };
-    },
-  ),
-  fault("refused-is-kept", "A payout that was refused can be verified all the same.", "create.model", () => {
-    let last: string | undefined;
-    return {
-      async handle(call, ask) {
-        const reply = await ask(call);
-        if (isOf(call, create) && reply && isAccepted(reply))
-          last = call.path + "/" + String(dataOf(reply)["reference"]);
-        const unknown = isOf(call, verify) && reply?.status === 404 && lastPart(call).startsWith("certify-");
-        return unknown && last !== undefined ? ask({ ...call, path: last }) : reply;
-      },
-    };
-  }),
   fault("status-at-once", "Every payout is answered as a success.", "create.initial-status", () =>
     data(create, (made) => ({ ...made, status: "success" })),
   ),

@@ -1,8 +1,7 @@
-// D3 to D5, D14, D17, D19: servers that lose, mix up or change what they keep.
-import { fault, type How } from "../fault.ts";
+// D3 to D5: servers that lose, mix up or change what they keep.
+import { fault } from "../fault.ts";
 import {
   answers,
-  checkout,
   create,
   data,
   dataOf,
@@ -11,12 +10,9 @@ import {
   isAccepted,
   isOf,
   keyOf,
-  lastPart,
-  look,
   refusal,
   requests,
   verify,
-  withBody,
   withHeader,
   withKey,
   withStatus,
@@ -25,34 +21,9 @@ import {
 
 const shown = (change: (record: Fields) => unknown) => data(verify, change);
 const isFinal = ({ status }: Fields) => status === "success" || status === "failed";
-/** Payouts whose number ends so are treated like those that end otherwise. */
-const forcesLike = (suffix: string, other: string): How =>
-  requests(create, (fields) =>
-    String(fields["phoneNumber"]).endsWith(suffix)
-      ? { ...fields, phoneNumber: String(fields["phoneNumber"]).slice(0, -3) + other }
-      : fields,
-  );
 const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
-/** Changes the fee of payouts wherever it is shown. */
-const fees = (change: (amount: number, fee: number) => unknown, where: readonly string[] = [create, verify]): How =>
-  data(where, (each) => ({ ...each, fee: change(Number(each["amount"]), Number(each["fee"])) }));
-const numbered =
-  (prefix: string): How =>
-  () => {
-    const given = new Map<string, string>();
-    return {
-      async handle(call, ask) {
-        const inner = isOf(call, verify) ? given.get(lastPart(call)) : undefined;
-        const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
-        if (!reply || !isAccepted(reply) || !isOf(call, [create, verify])) return reply;
-        const reference = inner === undefined ? `${prefix}${String(given.size + 1).padStart(18, "0")}` : lastPart(call);
-        if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
-        return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });
-      },
-    };
-  };
 
-const statuses = [
+export const stateFaults = [
   fault("final-reverts", "A final status is pending again on a later look.", "status.final-stays", () => {
     const looks = new Map<unknown, number>();
     return shown((record) => {
@@ -195,140 +166,3 @@ const statuses = [
     instead(create, endsIn("504"), () => undefined),
   ),
 ];
-
-const money = [
-  fault(
-    "fee-fraction",
-    "Fees are not rounded.",
-    "fee.on-top",
-    fees((amount) => amount / 100 + 0.5),
-  ),
-  fault(
-    "fee-negative",
-    "Fees are below nothing.",
-    "fee.on-top",
-    fees(() => -1),
-  ),
-  fault(
-    "fee-as-text",
-    "The fee is text.",
-    "fee.on-top create.result-shape",
-    fees((_, fee) => String(fee), [create]),
-  ),
-  fault(
-    "fee-differs-later",
-    "The record's fee is another than that of the answer.",
-    "fee.on-top verify.agrees-with-create",
-    fees((_, fee) => fee + 1, [verify]),
-  ),
-  fault(
-    "fee-off-the-amount",
-    "The record's amount is without the fee.",
-    "fee.on-top verify.agrees-with-create",
-    shown((record) => ({ ...record, amount: Number(record["amount"]) - Number(record["fee"]) })),
-  ),
-  fault(
-    "fee-rounded-down",
-    "Fees are rounded down.",
-    "fee.default-rates",
-    fees((amount) => Math.floor(amount / 100)),
-  ),
-  fault(
-    "fee-of-checkout-rounded-down",
-    "Fees of checkouts are rounded down.",
-    "fee.default-rates",
-    fees((amount) => Math.floor(amount * 0.048), [checkout]),
-  ),
-  fault("fee-free", "There is no fee.", "fee.default-rates", { env: { DISBURSEMENT_FEE_BPS: "0" } }),
-];
-
-const forced = [
-  fault("forced-001-pending", "001 is pending first.", "forced.001-success", forcesLike("001", "473")),
-  fault("forced-002-succeeds", "002 succeeds.", "forced.002-failed", forcesLike("002", "001")),
-  fault("forced-089-at-once", "089 fails at once.", "forced.089-fails-later", forcesLike("089", "002")),
-  fault("forced-089-succeeds", "089 succeeds.", "forced.089-fails-later", forcesLike("089", "473")),
-  fault("forced-129-settles", "129 settles after all.", "forced.129-stays-pending", forcesLike("129", "473")),
-  fault("forced-500-pays", "500 is answered with 500 and paid.", "forced.500-records-nothing", {
-    async handle(call, ask) {
-      const fields = isOf(call, create) ? fieldsOf(call.body) : undefined;
-      if (!fields || !endsIn("500")(fields)) return ask(call);
-      const body = Buffer.from(JSON.stringify({ ...fields, phoneNumber: "2250000000001" }));
-      const reply = await ask({ ...call, body });
-      return reply && isAccepted(reply) ? refusal(500) : reply;
-    },
-  }),
-  fault("forced-503-for-ever", "503 is never accepted.", "forced.503-twice", {
-    storage: () => ({ countTry: async () => 1 }),
-  }),
-  fault("forced-503-once", "503 is accepted on the second try.", "forced.503-twice", {
-    storage: (inner) => ({ countTry: async (...which) => (await inner.countTry(...which)) + 1 }),
-  }),
-  fault(
-    "forced-503-without-wait",
-    "503 has no Retry-After.",
-    "forced.503-twice",
-    answers(create, (reply) => withHeader(reply, "retry-after")),
-  ),
-  fault("forced-504-answered", "504 is answered.", "forced.504-answer-lost", forcesLike("504", "001")),
-  fault("forced-408-at-once", "408 is answered at once.", "forced.408-answer-late", forcesLike("408", "001")),
-  fault(
-    "forced-before-duplicate",
-    "A forced outcome goes before the look at the reference.",
-    "forced.duplicate-first",
-    instead(create, endsIn("500"), () => refusal(500)),
-  ),
-];
-
-const references = [
-  fault(
-    "reference-other-prefix",
-    "References of payouts start with PAY.",
-    "references.form",
-    data(create, (made) => ({ ...made, reference: String(made["reference"]).replace("DSB", "PAY") })),
-  ),
-  fault(
-    "reference-short",
-    "References of checkouts have no room for 80 bits.",
-    "references.form",
-    data(checkout, (made) => ({ ...made, reference: String(made["reference"]).slice(0, 12) })),
-  ),
-  fault("reference-counted", "References are counted up.", "references.unguessable", numbered("DSB")),
-  fault(
-    "id-of-version-4",
-    "Ids are UUIDs of another version.",
-    "references.record-ids",
-    data([verify, look], (record) => ({ ...record, id: String(record["id"]).replace(/-7/, "-4") })),
-  ),
-  fault(
-    "id-counted",
-    "Ids are numbers.",
-    "references.record-ids",
-    data([verify, look], (record) => ({ ...record, id: "1" })),
-  ),
-  fault(
-    "customer-new-each-time",
-    "Each payout makes a new customer.",
-    "references.customer",
-    shown((record) => ({ ...record, customer: { ...(record["customer"] as Fields), id: record["id"] } })),
-  ),
-  fault(
-    "customer-shared",
-    "All recipients are one customer.",
-    "references.customer",
-    shown((record) => ({ ...record, customer: { ...(record["customer"] as Fields), id: "1" } })),
-  ),
-  fault(
-    "customer-named-by-first-digits",
-    "A customer is called by the first four digits.",
-    "references.customer",
-    shown((record) => ({
-      ...record,
-      customer: {
-        ...(record["customer"] as Fields),
-        name: `Customer ${String((record["customer"] as Fields)["phoneNumber"]).slice(0, 4)}`,
-      },
-    })),
-  ),
-];
-
-export const stateFaults = [...statuses, ...money, ...forced, ...references];

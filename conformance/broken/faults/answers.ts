@@ -1,0 +1,155 @@
+// D2, D6, D8, D15, D20: servers whose answers have another form than they should.
+import { fault, type How } from "../fault.ts";
+import {
+  answers,
+  described,
+  errors,
+  fieldsOf,
+  instead,
+  isAccepted,
+  isError,
+  refusal,
+  verify,
+  withBody,
+  withHeader,
+  withStatus,
+  without,
+  type Fields,
+} from "../ways.ts";
+
+/** Every error, of whatever path and method. */
+const everyError = (change: (body: Fields) => unknown): How => errors("every", change);
+const ofStatus = (status: number, change: (body: Fields) => unknown): How =>
+  errors("every", (body, reply) => (reply.status === status ? change(body) : body));
+const known = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
+
+export const answerFaults = [
+  fault(
+    "message-missing",
+    "Errors have no message.",
+    "error-body.message",
+    everyError((body) => without(body, "message")),
+  ),
+  fault(
+    "message-empty",
+    "The message of an error is empty.",
+    "error-body.message",
+    everyError((body) => ({ ...body, message: " " })),
+  ),
+  fault(
+    "message-missing-404",
+    "A 404 has no message.",
+    "error-body.message",
+    ofStatus(404, (body) => without(body, "message")),
+  ),
+  fault(
+    "message-first-field",
+    "The message names one field alone.",
+    "error-body.names-fields",
+    everyError((body) => ({ ...body, message: String(body["message"]).split(";")[0] })),
+  ),
+  fault(
+    "message-vague",
+    "The message names no field.",
+    "error-body.names-fields",
+    everyError((body) => ({ ...body, message: "Mend the request." })),
+  ),
+  fault(
+    "error-shape-405",
+    "A 405 has another shape.",
+    "error-body.everywhere",
+    ofStatus(405, () => ({ code: 405 })),
+  ),
+  fault(
+    "error-shape-413",
+    "A 413 has another shape.",
+    "error-body.everywhere",
+    ofStatus(413, () => ({ code: 413 })),
+  ),
+  fault("error-page-404", "An unknown path is answered with a page.", "error-body.everywhere", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      return reply?.status === 404 && !known(call.path)
+        ? { ...reply, headers: { ...reply.headers, "content-type": "text/html" }, text: "<p>Nothing here</p>" }
+        : reply;
+    },
+  }),
+  fault(
+    "status-not-mirrored-405",
+    "The statusCode of a 405 is 400.",
+    "error-body.everywhere",
+    ofStatus(405, (body) => ({ ...body, statusCode: 400 })),
+  ),
+  fault(
+    "undocumented-status",
+    "A lookup that fails is a 418.",
+    "answers.exact",
+    answers(verify, (reply) => (reply.status === 404 ? withStatus(reply, 418) : reply)),
+  ),
+  fault(
+    "record-id-other-form",
+    "A record's fee is below nothing.",
+    "answers.exact",
+    answers(verify, (reply) =>
+      isAccepted(reply) ? withBody(reply, JSON.parse(reply.text.replace(/"fee":\d+/, '"fee":-1'))) : reply,
+    ),
+  ),
+  fault(
+    "clock-without-milliseconds",
+    "The sandbox time has another form.",
+    "answers.exact",
+    answers("readClock", (reply) => ({ ...reply, text: reply.text.replace(/\.\d{3}Z/, "") })),
+  ),
+  fault(
+    "envelope-missing-status",
+    "The envelope of success has no statusCode.",
+    "answers.envelope-200 create.result-shape verify.record-shape",
+    answers(described, (reply) =>
+      isAccepted(reply) ? withBody(reply, { data: fieldsOf(reply.text)?.["data"] }) : reply,
+    ),
+  ),
+  fault(
+    "envelope-status-text",
+    "The statusCode of the envelope is text.",
+    "answers.envelope-200 create.result-shape verify.record-shape",
+    answers(described, (reply) =>
+      isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: "200" }) : reply,
+    ),
+  ),
+  fault(
+    "envelope-status-0",
+    "The statusCode of the envelope is 0.",
+    "answers.envelope-200",
+    answers(described, (reply) =>
+      isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: 0 }) : reply,
+    ),
+  ),
+  fault(
+    "request-id-missing",
+    "Answers have no x-request-id.",
+    "answers.request-id",
+    answers("every", (reply) => withHeader(reply, "x-request-id")),
+  ),
+  fault(
+    "request-id-missing-on-errors",
+    "Errors have no x-request-id.",
+    "answers.request-id",
+    answers("every", (reply) => (isError(reply) ? withHeader(reply, "x-request-id") : reply)),
+  ),
+  fault("rate-without-wait", "A 429 does not say how long to wait.", "limits.retry-after", () => {
+    let count = 0;
+    return instead(
+      verify,
+      () => (count += 1) === 5,
+      () => refusal(429),
+    );
+  }),
+  fault("rate-with-a-date", "A 429 says until when to wait instead of how long.", "limits.retry-after", () => {
+    let count = 0;
+    return instead(
+      verify,
+      () => (count += 1) === 5,
+      () => withHeader(refusal(429), "retry-after", new Date().toUTCString()),
+    );
+  }),
+];

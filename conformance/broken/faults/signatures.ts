@@ -1,0 +1,109 @@
+// D12: servers whose webhooks are not signed as they should be.
+import { fault } from "../fault.ts";
+import { seconds, signed, withHeaders, lacking, sends } from "../messages.ts";
+
+const otherSecret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+export const signatureFaults = [
+  fault(
+    "signature-missing",
+    "Webhooks are not signed.",
+    "signature.headers signature.verifies",
+    sends((message) => lacking(message, "webhook-signature")),
+  ),
+  fault(
+    "id-missing",
+    "Webhooks have no id.",
+    "signature.headers",
+    sends((message) => lacking(message, "webhook-id")),
+  ),
+  fault(
+    "timestamp-missing",
+    "Webhooks have no timestamp.",
+    "signature.headers",
+    sends((message) => lacking(message, "webhook-timestamp")),
+  ),
+  fault(
+    "timestamp-in-ms",
+    "webhook-timestamp is in milliseconds.",
+    "signature.headers signature.timestamp-real",
+    sends((message) => signed(withHeaders(message, { "webhook-timestamp": String(seconds(message) * 1000) }))),
+  ),
+  fault(
+    "timestamp-in-sandbox-time",
+    "webhook-timestamp is the sandbox time.",
+    "signature.timestamp-real",
+    sends((message) =>
+      signed(
+        withHeaders(message, {
+          "webhook-timestamp": String(seconds(message) + Math.round(message.claimed.merchant.clockOffset / 1000)),
+        }),
+      ),
+    ),
+  ),
+  fault(
+    "timestamp-of-event",
+    "webhook-timestamp is that of the event.",
+    "signature.timestamp-real",
+    sends((message) =>
+      signed(withHeaders(message, { "webhook-timestamp": String(Math.floor(message.claimed.event.createdAt / 1000)) })),
+    ),
+  ),
+  fault(
+    "signature-in-hex",
+    "Signatures are hexadecimal.",
+    "signature.headers signature.verifies",
+    sends((message) =>
+      withHeaders(message, {
+        "webhook-signature": `v1,${Buffer.from((message.headers["webhook-signature"] ?? "").slice(3), "base64").toString("hex")}`,
+      }),
+    ),
+  ),
+  fault(
+    "signature-without-version",
+    "Signatures have no version.",
+    "signature.headers signature.verifies",
+    sends((message) =>
+      withHeaders(message, { "webhook-signature": (message.headers["webhook-signature"] ?? "").slice(3) }),
+    ),
+  ),
+  fault(
+    "signature-with-other-secret",
+    "All merchants' webhooks are signed with one secret.",
+    "signature.verifies",
+    sends((message) => signed(message, [otherSecret])),
+  ),
+  fault(
+    "signature-over-body-alone",
+    "The signature leaves id and timestamp out.",
+    "signature.verifies",
+    sends((message) => {
+      const only = signed({ ...message, headers: { ...message.headers, "webhook-id": "", "webhook-timestamp": "0" } });
+      return withHeaders(message, { "webhook-signature": only.headers["webhook-signature"] ?? "" });
+    }),
+  ),
+  fault(
+    "signature-over-other-body",
+    "What is sent is not what was signed.",
+    "signature.verifies",
+    sends((message) => ({ ...message, body: `${message.body} ` })),
+  ),
+  fault(
+    "rotation-drops-old",
+    "After a rotation the old secret signs no more.",
+    "signature.rotation",
+    sends((message) => signed(message)),
+  ),
+  fault(
+    "rotation-keeps-old",
+    "After a rotation the old secret signs for ever.",
+    "signature.rotation",
+    sends((message) => {
+      const { current, previous } = message.claimed.secrets;
+      return signed(message, previous ? [current, previous.secret] : [current]);
+    }),
+  ),
+  fault("rotation-does-nothing", "A rotation leaves the secret as it was.", "signature.rotation", {
+    storage: ({ readSecrets }) => ({ rotateSecret: (merchantId) => readSecrets(merchantId) }),
+  }),
+];

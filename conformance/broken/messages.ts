@@ -1,0 +1,63 @@
+// Ways in which webhooks break, so that a fault says only what is special about it.
+import { sign } from "../../server/webhooks/signature.ts";
+import type { Storage } from "../../server/storage/storage.ts";
+import type { Deliver, Hooks, How, Message, Reply } from "./fault.ts";
+import { fieldsOf, without, type Fields } from "./ways.ts";
+
+export const nothing: Reply = { status: 204, headers: {}, text: "" };
+export const seconds = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
+export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
+
+/** The message signed anew, so that nothing but what was changed is wrong with it. */
+export function signed(message: Message, secrets = [message.claimed.secrets.current]): Message {
+  const id = message.headers["webhook-id"] ?? "";
+  const signature = sign(secrets, id, seconds(message), message.body);
+  return { ...message, headers: { ...message.headers, "webhook-signature": signature } };
+}
+export const withHeaders = (message: Message, headers: Record<string, string>): Message => ({
+  ...message,
+  headers: { ...message.headers, ...headers },
+});
+export const lacking = (message: Message, name: string): Message => ({
+  ...message,
+  headers: without(message.headers, name) as Message["headers"],
+});
+
+/** Changes messages on their way. */
+export const sends = (change: (message: Message) => Message): How => ({
+  webhook: (message, deliver) => deliver(change(message)),
+});
+/** Changes what is told, and signs it. */
+export const tells = (change: (body: Fields, message: Message) => Fields): How =>
+  sends((message) => signed({ ...message, body: JSON.stringify(change(fieldsOf(message.body) ?? {}, message)) }));
+export const tellsData = (change: (data: Fields) => Fields): How =>
+  tells((body) => ({ ...body, data: change(body["data"] as Fields) }));
+/** Swallows messages that fit. */
+export const swallows = (fits: (message: Message) => boolean): How => ({
+  webhook: async (message, deliver) => (fits(message) ? nothing : deliver(message)),
+});
+export const twice =
+  (again: (message: Message) => Message): NonNullable<Hooks["webhook"]> =>
+  async (message, deliver) => {
+    const reply = await deliver(message);
+    await deliver(again(message));
+    return reply;
+  };
+/** Changes what is written down of an attempt, and so what comes next. */
+export type Outcome = Parameters<Storage["recordAttempt"]>[2];
+export const plans = (
+  change: (outcome: Outcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => Outcome,
+): How => ({
+  storage: (inner) => ({
+    recordAttempt: (id, attempt, outcome) => inner.recordAttempt(id, attempt, change(outcome, attempt)),
+  }),
+});
+export const wait = (outcome: Outcome, at: number, factor: number): Outcome =>
+  outcome.nextAttemptAt === undefined
+    ? outcome
+    : { ...outcome, nextAttemptAt: Math.round(at + (outcome.nextAttemptAt - at) * factor) };
+export const follow = async (message: Message, deliver: Deliver): Promise<Reply> => {
+  const reply = await deliver(message);
+  const { location } = reply.headers;
+  return location === undefined ? reply : deliver({ ...message, url: location });
+};
