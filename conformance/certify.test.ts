@@ -74,6 +74,28 @@ describe("a run that cannot be", () => {
     expect(output).not.toContain("another-key");
   });
 
+  test("a second key that is refused is exit 2", async () => {
+    const { url, seen } = await target();
+    const { code, output } = await certify(["--base-url", url], { API_KEY: key, API_KEY_2: "unknown-key" }).ended;
+    expect(code).toBe(2);
+    expect(output).toContain("API_KEY_2 is refused with 401");
+    expect(output).not.toContain("unknown-key");
+    expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
+  });
+
+  test.each([
+    ["another secret", "whsec_b3RoZXI=", 2],
+    ["its secret", "whsec_b3du", 0],
+    ["its secret without the prefix", "b3du", 0],
+  ])("a sandbox and %s (%s): exit %i", async (_, given, expected) => {
+    const { url } = await target({ environment: "sandbox", secret: "whsec_b3du" });
+    const env = { API_KEY: key, WEBHOOK_SECRET: given };
+    const { code, output } = await certify(["--base-url", url, "--only", "verify.unknown-404"], env).ended;
+    expect(code).toBe(expected);
+    expect(output.includes("WEBHOOK_SECRET is not the secret that GET /sandbox/webhook-secret tells")).toBe(code === 2);
+    for (const secret of ["b3RoZXI=", "b3du"]) expect(output).not.toContain(secret);
+  });
+
   test("a target that closes every connection is exit 2", async () => {
     const { url } = await target({ alter: () => undefined });
     const { code, output } = await certify(["--base-url", url]).ended;
@@ -212,6 +234,7 @@ describe("verdicts", () => {
 
 test("no file and no line shows a key, a secret or a phone number", { timeout: wholeRunMs }, async () => {
   const { url } = await target({
+    secondKey: "second-key-77aa0c1b",
     alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),
   });
   const secrets = { API_KEY: key, API_KEY_2: "second-key-77aa0c1b", WEBHOOK_SECRET: "whsec_c2VjcmV0LXNlY3JldA==" };

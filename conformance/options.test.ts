@@ -63,6 +63,8 @@ describe("options", () => {
     ["a target that is no web address", ["--base-url", "ftp://pay.example"], "--base-url has to be"],
     ["a target with a password", ["--base-url", "https://a:b@pay.example"], "--base-url has to be"],
     ["a target with a query", ["--base-url", "https://pay.example/?a=1"], "--base-url has to be"],
+    ["a target with /v1", ["--base-url", "https://pay.example/api/v1/"], "leave /v1 out"],
+    ["an operation as the target", ["--base-url", "https://pay.example/v1/checkouts"], "leave /v1 out"],
     ["an unknown flag", [...url, "--fast"], "'--fast'"],
     ["a stray word", [...url, "please"], "please"],
     ["a flag without its value", ["--base-url"], "--base-url"],
@@ -91,6 +93,17 @@ describe("options", () => {
     ["a key file that is not there", [...url, "--api-key-file", "/nowhere/key"], "cannot be read"],
   ])("%s is refused, with a way out", (_, args, message) => {
     expect(faultsOf(args).join("\n")).toContain(message);
+  });
+
+  test.each(["https://v1.example", "https://pay.example/v1x", "https://pay.example/v1/eu"])(
+    "%s can be a target",
+    (baseUrl) => expect(read(["--base-url", baseUrl])).toMatchObject({ baseUrl }),
+  );
+
+  test("a second merchant's key that is the first one's is refused, and not repeated", () => {
+    const [fault] = faultsOf(url, { API_KEY: "the-same", API_KEY_2: "the-same" });
+    expect(fault).toContain("API_KEY_2 is the same key as API_KEY");
+    expect(fault).not.toContain("the-same");
   });
 
   test("a missing key is refused", () => {

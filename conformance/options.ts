@@ -81,6 +81,13 @@ function createReader(faults: string[]) {
       }
       return value;
     },
+    target(flag: string, value: string): string {
+      const url = this.url(flag, value);
+      if (/\/v1(\/(disbursements|checkouts))?$/.test(url)) {
+        faults.push(`--${flag} has to end before /v1, which every path of the interface begins with: leave /v1 out`);
+      }
+      return url;
+    },
     url(flag: string, value: string): string {
       const url = URL.canParse(value) ? new URL(value) : undefined;
       const fits = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
@@ -164,7 +171,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
   const profile = read.oneOf("profile", values.profile, ["core", "extended"]);
   const most = Number.MAX_SAFE_INTEGER;
   const options: CertifyOptions = {
-    baseUrl: read.url("base-url", values["base-url"] ?? "http://missing"),
+    baseUrl: read.target("base-url", values["base-url"] ?? "http://missing"),
     profile,
     effects: when(values.effects, (value) => read.oneOf("effects", value, ["none", "reject", "money"])),
     reporting: readReporting(
@@ -194,6 +201,9 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     secondKey: read.key("API_KEY_2", env["API_KEY_2"]),
     webhookSecret: read.key("WEBHOOK_SECRET", env["WEBHOOK_SECRET"]),
   };
+  if (options.secondKey !== undefined && options.secondKey === options.key) {
+    faults.push("API_KEY_2 is the same key as API_KEY: give another merchant's, or leave it out");
+  }
   if (options.webhookUrl !== undefined && options.webhookListen === undefined) {
     faults.push("--webhook-url needs --webhook-listen: the suite has to listen where that address leads");
   }

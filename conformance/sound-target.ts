@@ -9,6 +9,10 @@ export type Seen = { method: string; path: string; key: string | undefined; body
 
 type Settings = {
   key: string;
+  /** Another merchant's. */
+  secondKey?: string;
+  /** What /sandbox/webhook-secret tells; 404 when left out. */
+  secret?: string;
   /** In front of /v1. */
   prefix?: string;
   /** What /healthz answers; 404 when left out. */
@@ -104,8 +108,9 @@ function send(response: ServerResponse, reply: Reply | undefined) {
 }
 
 /** Starts the service on a free port. */
-export async function startSoundTarget({ key, prefix = "", environment, alter = (reply) => reply }: Settings) {
-  const service = createService();
+export async function startSoundTarget(settings: Settings) {
+  const { key, secondKey, secret, prefix = "", environment, alter = (reply) => reply } = settings;
+  const services = new Map([key, secondKey].map((each) => [each, createService()]));
   const seen: Seen[] = [];
   let origin = "";
   const answer = (method: string, path: string, given: string | undefined, body: string): Reply => {
@@ -113,7 +118,10 @@ export async function startSoundTarget({ key, prefix = "", environment, alter = 
       return { status: 200, raw: "<p>Pay here</p>", headers: { "content-type": "text/html" } };
     if (path === "/healthz")
       return environment ? { status: 200, body: { environment } } : refuse(404, "No such place.");
-    if (given !== key) return refuse(401, "Who are you?");
+    const service = given === undefined ? undefined : services.get(given);
+    if (!service) return refuse(401, "Who are you?");
+    if (path === "/sandbox/webhook-secret" && secret !== undefined)
+      return { status: 200, body: { statusCode: 200, data: { secret } } };
     return service(
       method,
       path,
