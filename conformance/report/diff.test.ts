@@ -15,7 +15,7 @@ test("a report and itself have no differences, nor do runs that differ in times 
   again.observed.reverse();
   again.observed[0]!.value = { names: ["a", "b"], id: "webhook-id" };
   again.startedAt = "2027-01-01T00:00:00.000Z";
-  expect(compareReports(a, again)).toEqual({ differences: [], notes: [], compared: 5 });
+  expect(compareReports(a, again)).toEqual({ differences: [], apart: 0, notes: [], compared: 5 });
 });
 
 test("verdicts and observations that differ, or stand on one side alone, are named", () => {
@@ -45,6 +45,41 @@ test.each([
   const comparison = compareReports(a, { ...a, ...over });
   expect(comparison.differences).toEqual([]);
   expect(comparison.notes).toEqual([expect.stringMatching(note)]);
+});
+
+const left = (id: string, code: "effects" | "only") =>
+  requirement(id, "not-applicable", { reason: { code, text: "left out" } });
+
+test("what one run was not told to judge is folded, not called a difference", () => {
+  const core = madeUp([requirement("create.echo", "pass"), left("create.accepted", "effects")], { effects: "reject" });
+  const extended = madeUp(
+    [
+      requirement("create.echo", "fail"),
+      requirement("create.accepted", "pass"),
+      requirement("forced.001-success", "pass"),
+      requirement("fees.shown", "observed"),
+    ],
+    { profile: "extended", observed: [{ requirement: "fees.shown", name: "fee", value: 3 }] },
+  );
+  const comparison = compareReports(core, extended);
+  expect(comparison.differences).toEqual([{ kind: "verdict", requirement: "create.echo", a: "pass", b: "fail" }]);
+  expect(comparison.apart).toBe(3);
+  const text = renderComparison(core, extended, comparison);
+  expect(text.indexOf("The profiles differ: core and extended.")).toBeLessThan(text.indexOf("create.echo"));
+  expect(text.indexOf("The effects allowed differ: reject and money.")).toBeLessThan(text.indexOf("create.echo"));
+  expect(text).toContain("3 requirements were to be judged in one of the two runs alone, and are not compared.");
+  expect(text).not.toContain("forced.001-success");
+  expect(text).not.toContain("not in this run");
+});
+
+test("what --only left out of one run is folded, and said", () => {
+  const b = madeUp([requirement("create.echo", "pass"), left("webhook.failed", "only")], {
+    only: ["create.echo"],
+    observed: a.observed,
+  });
+  const comparison = compareReports(a, b);
+  expect(comparison).toMatchObject({ differences: [], apart: 1 });
+  expect(comparison.notes).toEqual(["The selections (--only) differ: everything and create.echo."]);
 });
 
 test("the text names both targets and what each does", () => {

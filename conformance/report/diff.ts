@@ -1,4 +1,4 @@
-import type { Report } from "../results.ts";
+import type { Report, RequirementResult } from "../results.ts";
 import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";
@@ -15,6 +15,8 @@ type Difference = {
 
 export type Comparison = {
   differences: Difference[];
+  /** How many requirements only one of the two runs was told to judge; they are no differences. */
+  apart: number;
   /** Why the two runs cannot be compared in full. */
   notes: string[];
   /** How many verdicts and observations were compared. */
@@ -26,11 +28,12 @@ function pairs<T>(a: Map<string, T>, b: Map<string, T>): [string, T | undefined,
   return [...new Set([...a.keys(), ...b.keys()])].map((key) => [key, a.get(key), b.get(key)]);
 }
 
-const settings: [keyof Report, string][] = [
-  ["profile", "The profiles differ"],
-  ["effects", "The effects allowed differ"],
-  ["specSha256", "The contracts differ"],
-  ["suiteVersion", "The versions of the suite differ"],
+const settings: [text: string, of: (report: Report) => string][] = [
+  ["The profiles differ", ({ profile }) => profile],
+  ["The effects allowed differ", ({ effects }) => effects],
+  ["The selections (--only) differ", ({ only }) => only?.toSorted().join(", ") ?? "everything"],
+  ["The contracts differ", ({ specSha256 }) => specSha256],
+  ["The versions of the suite differ", ({ suiteVersion }) => suiteVersion],
 ];
 
 /** Every single thing observed, so that of a long observation only what differs is named. */
@@ -47,25 +50,39 @@ function verdictsOf({ requirements }: Report) {
   return new Map(requirements.map(({ id, verdict }) => [id, verdict]));
 }
 
+/** Requirements that one run judged, or tried to, while the other was told not to by profile, effects or `--only`. */
+function judgedApart(a: Report, b: Report): Set<string> {
+  const [ofA, ofB] = [a, b].map((report) => new Map(report.requirements.map((one) => [one.id, one])));
+  const leftOut = (requirement?: RequirementResult) =>
+    requirement === undefined
+      ? a.profile !== b.profile
+      : requirement.verdict === "not-applicable" && /^(effects|only)$/.test(requirement.reason?.code ?? "");
+  return new Set(
+    pairs(ofA!, ofB!)
+      .filter(([, one, other]) => one?.verdict !== other?.verdict && (leftOut(one) || leftOut(other)))
+      .map(([id]) => id),
+  );
+}
+
 /** Compares what two runs found: verdicts of requirements, and what the targets do where the interface is open. */
 export function compareReports(a: Report, b: Report): Comparison {
-  const judged = pairs(verdictsOf(a), verdictsOf(b));
-  const seen = pairs(observationsIn(a), observationsIn(b));
-  const notes = settings
-    .filter(([key]) => a[key] !== b[key])
-    .map(([key, text]) => `${text}: ${String(a[key])} and ${String(b[key])}.`);
+  const apart = judgedApart(a, b);
+  const judged = pairs(verdictsOf(a), verdictsOf(b)).filter(([id]) => !apart.has(id));
+  const seen = pairs(observationsIn(a), observationsIn(b))
+    .map(([key, one, other]) => {
+      const [requirement, name] = JSON.parse(key) as [string, string];
+      return { kind: "observed" as const, requirement, name, a: one, b: other };
+    })
+    .filter(({ requirement }) => !apart.has(requirement));
+  const notes = settings.filter(([, of]) => of(a) !== of(b)).map(([text, of]) => `${text}: ${of(a)} and ${of(b)}.`);
   return {
     differences: [
       ...judged
         .filter(([, one, other]) => one !== other)
         .map(([requirement, one, other]) => ({ kind: "verdict" as const, requirement, a: one, b: other })),
-      ...seen
-        .filter(([, one, other]) => one !== other)
-        .map(([key, one, other]) => {
-          const [requirement, name] = JSON.parse(key) as [string, string];
-          return { kind: "observed" as const, requirement, name, a: one, b: other };
-        }),
+      ...seen.filter((each) => each.a !== each.b),
     ],
+    apart: apart.size,
     notes,
     compared: judged.length + seen.length,
   };
@@ -87,13 +104,18 @@ function section(title: string, differences: Difference[]): string[] {
 }
 
 /** A comparison as text for a terminal: what stands at A and at B for everything in which they differ. */
-export function renderComparison(a: Report, b: Report, { differences, notes, compared }: Comparison): string {
+export function renderComparison(a: Report, b: Report, { differences, apart, notes, compared }: Comparison): string {
   const of = (kind: Difference["kind"]) => differences.filter((difference) => difference.kind === kind);
   const result = differences.length === 0 ? "No differences" : counted(differences.length, "difference");
   return [
     `A  ${oneLine(a.baseUrl)}`,
     `B  ${oneLine(b.baseUrl)}`,
     ...notes.map((note) => `!  ${oneLine(note)}`),
+    ...(apart === 0
+      ? []
+      : [
+          `!  ${counted(apart, "requirement")} ${apart === 1 ? "was" : "were"} to be judged in one of the two runs alone, and ${apart === 1 ? "is" : "are"} not compared.`,
+        ]),
     ...section("Verdicts that differ", of("verdict")),
     ...section("Behaviour that differs where the interface is open", of("observed")),
     "",
