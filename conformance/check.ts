@@ -43,6 +43,8 @@ export type Check = {
   /** What they may sum up to, in the lowest denomination. */
   amount?: number;
   needs?: readonly Need[];
+  /** A sentence about what it changes on a sandbox for good, besides payouts, checkouts and the merchant's time. */
+  leaves?: string;
   /** It sends nothing, and so has its say when the run was stopped as well. */
   offline?: true;
   run(context: Context): Promise<void>;

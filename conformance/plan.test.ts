@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Check } from "./check.ts";
 import type { RunOptions } from "./options.ts";
 import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
+import { plannedChecks } from "./run.ts";
 import { selectedChecks } from "./selection.ts";
 import type { Effect } from "./results.ts";
 
@@ -29,6 +30,13 @@ const options = {
   seed: 3,
   loopback: false,
 } as RunOptions;
+
+test("the check that rotates a secret says so", () => {
+  const over = { ...options, profile: "extended", environment: "sandbox", secondKey: "k" } as const;
+  const text = planLines(plannedChecks(over), { ...over, webhookListen: { host: "::1", port: 0 } }).join("\n");
+  expect(text).toContain("The webhook secret of API_KEY_2's merchant is rotated");
+  expect(planLines(plannedChecks(over), { ...over, secondKey: undefined }).join("\n")).not.toContain("rotated");
+});
 
 describe("which checks run", () => {
   test.each([
@@ -82,6 +90,26 @@ describe("the plan", () => {
     expect(worstCase([paying, other], { ...options, secondKey: "k" })).toEqual({ payouts: 52, amount: 5300 });
     expect(checksBeyondBudget([paying, other], options)).toEqual([]);
     expect(checksBeyondBudget([paying, other], { ...options, secondKey: "k" })).toEqual([other]);
+  });
+
+  const rotating = check("signature.rotation", "moves-money", {
+    needs: ["second-key"],
+    leaves: "A secret is rotated.",
+  });
+
+  test.each([
+    ["minutes in profile core", { environment: "sandbox" }, /Sandbox .*forward by minutes/, /rotated/],
+    ["weeks in profile extended", { environment: "sandbox", profile: "extended" }, /forward by weeks/, /rotated/],
+    ["what a check leaves", { environment: "sandbox", secondKey: "k" }, /forward.*\n +A secret is rotated\./, /Budget/],
+    ["nothing of a sandbox where there is none", { secondKey: "k" }, /Money/, /forward|rotated/],
+  ] as const)("tells what becomes of a sandbox: %s", (_, over, expected, not) => {
+    const text = planLines([paying, rotating], { ...options, ...over }).join("\n");
+    expect(text).toMatch(expected);
+    expect(text).not.toMatch(not);
+  });
+
+  test("a run that pays nothing leaves a sandbox as it is", () => {
+    expect(planLines([looking, refused], { ...options, environment: "sandbox" }).join("\n")).not.toContain("forward");
   });
 
   test("says nothing of money where none is moved", () => {

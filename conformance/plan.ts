@@ -49,6 +49,17 @@ function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
   ];
 }
 
+/** What becomes of a sandbox besides payouts and checkouts: waiting is moving its time, which never goes back by itself. */
+function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
+  const paying = payingChecks(checks, options);
+  if (options.environment !== "sandbox" || paying.length === 0) return [];
+  const far = options.profile === "extended" ? "weeks" : "minutes";
+  return [
+    `Sandbox  The merchant's sandbox time moves forward by ${far} and stays there; a merchant of its own is best for this.`,
+    ...paying.flatMap(({ leaves }) => (leaves === undefined ? [] : [`         ${leaves}`])),
+  ];
+}
+
 /** True when somebody has to agree before anything is sent. */
 export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
   !options.loopback && checks.some((check) => check.effect === "moves-money");
@@ -67,5 +78,6 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     `Money    about ${count(payouts, "payout")}, ${amount} in all at worst, to ${maskPhone(options.recipient)}; ` +
       `never more than ${options.maxPayouts} payouts and ${options.maxTotal} (lowest denomination)`,
     ...budgetLines(checks, options),
+    ...sandboxLines(checks, options),
   ];
 }

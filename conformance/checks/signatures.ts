@@ -99,6 +99,7 @@ export const signatureChecks: Check[] = [
     amount: 2 * usualAmount,
     // The secret of the first merchant stays: receivers of the caller may rely on it.
     needs: ["receiver", "sandbox", "second-key"],
+    leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
     async run(context) {
       const old = await secretOf(context, "second");
       const second = { method: "POST", effect: "moves-money", key: "second" } as const;
