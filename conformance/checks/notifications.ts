@@ -29,11 +29,34 @@ export async function arrived(context: Context, box: Box, count = 1): Promise<No
   return box.received;
 }
 
+const unreachable =
+  "does the target refuse to send to private addresses such as 127.0.0.1, or does --webhook-url not lead here?";
+
+type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
+
+/** Why nothing may have come: what a sandbox noted of the delivery (D18), else where to look. */
+async function whyNone(context: Context, { url }: Box): Promise<string> {
+  if (context.options.environment !== "sandbox") return unreachable;
+  const answer = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });
+  const { deliveries } = dataOf(answer);
+  if (answer.status !== 200 || !Array.isArray(deliveries)) return unreachable;
+  const delivery = (deliveries as (Delivery | null)[]).find((each) => each?.url === url);
+  if (!delivery) return "GET /sandbox/deliveries lists no delivery to this address";
+  const error = Array.isArray(delivery.attempts) ? delivery.attempts.at(-1)?.error : undefined;
+  if (typeof error !== "string") return `GET /sandbox/deliveries gives no reason; ${unreachable}`;
+  return `GET /sandbox/deliveries says: ${context.target.redact(error.slice(0, 200))}`;
+}
+
+/** How many notifications came, for people; where there are none, with what is known of the reason. */
+export async function tally(context: Context, box: Box): Promise<string> {
+  const { length } = box.received;
+  return length > 0 ? `${length} came` : `0 came; ${await whyNone(context, box)}`;
+}
+
 /** The first notification. Throws `Prerequisite` when none comes. */
 export async function first(context: Context, box: Box): Promise<Notification> {
   const [notification] = await arrived(context, box);
-  if (!notification)
-    throw new Prerequisite("a notification at the webhookURL (§6)", `none came within ${patienceMs} ms`);
+  if (!notification) throw new Prerequisite("a notification at the webhookURL (§6)", await tally(context, box));
   return notification;
 }
 

@@ -3,8 +3,8 @@ import { summary, type Check, type Context } from "../check.ts";
 import type { Notification } from "../receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { look } from "./checkout-record.ts";
-import { arrived, first, mailbox, type Box } from "./notifications.ts";
-import { checkout, dataOf, paid, startCheckout, usualAmount } from "./requests.ts";
+import { arrived, first, mailbox, tally, type Box } from "./notifications.ts";
+import { checkout, dataOf, disbursement, paid, pay, payInvalid, startCheckout, usualAmount } from "./requests.ts";
 import { advance, finish, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
@@ -37,7 +37,7 @@ async function judgeOutcome(context: Context, id: string, phoneNumber: string, s
     id,
     received.length > 0,
     `a notification of the payout that ended as ${status}`,
-    `${received.length} came`,
+    await tally(context, box),
   );
 }
 
@@ -69,18 +69,23 @@ const about = (
 
 async function apart(context: Context): Promise<string[]> {
   const boxes: [Box, Box] = [mailbox(context), mailbox(context)];
+  const refused = mailbox(context);
   const made = [
     await paid(context, { webhookURL: boxes[0].url }),
     await paid(context, { webhookURL: boxes[1].url }),
   ] as const;
   const silent = await paid(context);
+  await payInvalid(context, disbursement(context, { amount: -1, webhookURL: refused.url }));
+  await pay(context, { ...made[0].body, webhookURL: refused.url });
   for (const { reference } of [...made, silent]) await settled(context, reference);
   for (const box of boxes) await arrived(context, box);
-  return boxes.flatMap((box, index) =>
+  const others = refused.received.map(({ body }) => `of a refused request: ${body.slice(0, 80)}`);
+  const mixed = boxes.flatMap((box, index) =>
     box.received
       .filter((notification) => [made[1 - index], silent].some((other) => other && about(notification, other)))
       .map(({ body }) => body.slice(0, 80)),
   );
+  return [...others, ...mixed];
 }
 
 export const webhookChecks: Check[] = [
@@ -123,7 +128,7 @@ export const webhookChecks: Check[] = [
           "webhook.checkout-outcome",
           told,
           `a notification when a checkout ends as ${outcome}`,
-          `${summary(ended)}; ${received.length} came`,
+          `${summary(ended)}; ${await tally(context, box)}`,
         );
         seen[outcome] = [status, dataOf(await look(context, reference))["status"]];
       }
@@ -134,8 +139,8 @@ export const webhookChecks: Check[] = [
     name: "notifications go to their own address",
     ids: ["webhook.only-with-address"],
     effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    payouts: 4,
+    amount: 4 * usualAmount,
     needs: ["receiver"],
     async run(context) {
       const strays = await apart(context);
@@ -143,7 +148,7 @@ export const webhookChecks: Check[] = [
       context.judge(
         "webhook.only-with-address",
         strays.length === 0,
-        "each address is told of its own disbursement alone",
+        "each address is told of its own disbursement alone, and that of a refused request of none",
         actual,
       );
     },
