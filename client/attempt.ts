@@ -25,6 +25,8 @@ export interface Context {
   runtime: Runtime;
   transport: Transport;
   fetch: Fetch;
+  /** Scheme, host and port of the service. */
+  origin: string;
   giveKey: () => Promise<string>;
   hooks: Required<Hooks>;
   acceptExamples: boolean;
@@ -97,9 +99,7 @@ export async function attempt(context: Context, job: Job, settings: Settings, in
     stop = reject;
   });
   const cancel = atEnd(runtime, timeout, signal, () => {
-    stop(
-      signal?.aborted ? new AbortedError("The signal ended it.") : new TimeoutError(`No answer within ${timeout} ms.`),
-    );
+    stop(signal?.aborted ? new AbortedError("Aborted.") : new TimeoutError(`No answer within ${timeout} ms.`));
     controller.abort();
   });
   const send = async () => {
@@ -114,26 +114,26 @@ export async function attempt(context: Context, job: Job, settings: Settings, in
   };
   const outcome = await Promise.race([send(), stopped]).then(
     (reply) => judge(reply, job, context, key),
-    (error) => explain(error, sent),
+    (error) => explain(error, sent, context.origin),
   );
   cancel();
   notify(hooks.onResponse, {
     ...info,
     duration: runtime.now() - started,
     status: response?.status,
-    requestId: requestId(response),
+    requestId: requestIdOf(response),
     error: aboutError(outcome.error),
   });
   return outcome;
 }
 
 /** The outcome of a try that ended without an answer. */
-function explain(thrown: unknown, sent: boolean): Failure {
+function explain(thrown: unknown, sent: boolean, origin: string): Failure {
   if (thrown instanceof ClientError) return { error: thrown, ambiguous: sent, retry: thrown instanceof TimeoutError };
   if (!sent) return { error: new UsageError("apiKey failed, or the request cannot be sent.", { cause: thrown }) };
   const { code, cause } = thrown as { code?: string; cause?: { code?: string } };
   return {
-    error: new ConnectionError("No connection, or it broke.", { cause: thrown }),
+    error: new ConnectionError(`No connection to ${origin}, or it broke.`, { cause: thrown }),
     ambiguous: !notConnected.test(`${code ?? cause?.code}`),
     retry: true,
   };
@@ -150,7 +150,7 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
   }
   const said = [body?.error, body?.message].filter(Boolean).join(": ");
   // A service could repeat the key in its text.
-  const details = { status, requestId: requestId(response), serverMessage: said.replaceAll(key, "[key]") };
+  const details = { status, requestId: requestIdOf(response), serverMessage: said.replaceAll(key, "[key]") };
   const wait = headers.get("retry-after") ?? "";
   const retryAfter = Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.now() || 0);
   const location = headers.get("location");
@@ -183,7 +183,7 @@ function isData(data: Data | undefined): data is Data {
   return !!data?.reference && !!data.status && Number.isSafeInteger(data.amount);
 }
 
-function requestId(response: Response | undefined): string | undefined {
+function requestIdOf(response: Response | undefined): string | undefined {
   return response?.headers.get("x-request-id") ?? undefined;
 }
 

@@ -35,6 +35,12 @@ describe("options", () => {
     ["an empty key", { apiKey: "" }, /apiKey must be/],
     ["a key with a line break", { apiKey: "abc\n" }, /apiKey must be/],
     ["a key with a space", { apiKey: "a bc" }, /apiKey must be/],
+    ["the version in the address", { baseUrl: "https://pay.example/v1" }, /^baseUrl must be .* without \/v1,/],
+    [
+      "the version and slashes",
+      { baseUrl: new URL("https://pay.example/a/v1//") },
+      /^baseUrl must be .* without \/v1,/,
+    ],
     ["a key beyond ASCII", { apiKey: "clé" }, /apiKey must be/],
     ["a key that is a number", { apiKey: 7 }, /apiKey must be/],
     ["a misspelt option", { baseURL: "https://pay.example" }, /No option "baseURL", only: .*baseUrl/],
@@ -74,6 +80,8 @@ describe("options", () => {
     ["https://pay.example", "https://pay.example"],
     ["https://pay.example///", "https://pay.example"],
     ["https://pay.example/a/b/", "https://pay.example/a/b"],
+    ["https://pay.example/v1/a", "https://pay.example/v1/a"],
+    ["https://pay.example/av1", "https://pay.example/av1"],
     ["https://pay.example/~a@b", "https://pay.example/~a@b"],
     [new URL("http://127.0.0.1:3000"), "http://127.0.0.1:3000"],
   ])("take the address %s", async (baseUrl, expected) => {
@@ -219,11 +227,16 @@ describe("errors", () => {
 
   const said: [string, Step, RegExp, unknown][] = [
     ["silence", silence, /^No answer within 15000 ms\.$/, undefined],
-    ["a lost connection", lost(), /^No connection, or it broke\.$/, expect.any(TypeError)],
+    [
+      "a lost connection",
+      lost(),
+      /^No connection to https:\/\/pay\.example:8443, or it broke\.$/,
+      expect.any(TypeError),
+    ],
     ["a bare 401", answer(401), /^Answered 401\.$/, undefined],
   ];
   test.each(said)("say what happened: %s", async (_, step, message, cause) => {
-    const { client, time } = scripted([step], { retry: { tries: 1 } });
+    const { client, time } = scripted([step], { baseUrl: "https://pay.example:8443/path", retry: { tries: 1 } });
     const error = (await time.run(failure(client.disbursements.verify("x")))) as Error;
     expect(error.message).toMatch(message);
     expect(error.cause).toEqual(cause);

@@ -49,6 +49,7 @@ export interface Disbursements {
    *
    * @param reference The service's, which create gave as `reference`.
    * @throws {TimeoutError} Still pending; `last` is the record as last seen.
+   * @throws {NotFoundError} There was none for 10 s.
    */
   waitFor(reference: string, options?: WaitOptions): Call<"verifyDisbursement", Final<Disbursement>, Disbursement>;
 }
@@ -79,6 +80,7 @@ export interface Checkouts {
    *
    * @param reference The service's, which create gave as `reference`.
    * @throws {TimeoutError} Still pending; `last` is the record as last seen.
+   * @throws {NotFoundError} There was none for 10 s.
    */
   waitFor(reference: string, options?: WaitOptions): Call<"verifyCheckout", Final<Checkout>, Checkout>;
 }
@@ -100,7 +102,7 @@ export interface DisbursementClient {
  */
 export function createClient(options: ClientOptions): DisbursementClient {
   if (globalThis.document) {
-    console.warn("This page shows everyone the API key.");
+    console.warn("This page shows the API key.");
   }
   return buildClient(options, system);
 }

@@ -1,5 +1,5 @@
 import { UsageError } from "./errors.ts";
-import type { ClientError, ErrorDetails } from "./errors.ts";
+import type { ErrorDetails } from "./errors.ts";
 import type { OperationId } from "./types.ts";
 
 /** When to try again. Every try of a create carries the same reference, so that it pays at most once. */
@@ -84,7 +84,7 @@ export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Res
 
 /** What a client is made of. */
 export interface ClientOptions extends CallOptions {
-  /** Where the service is, without `/v1`; a path and slashes at its end are fine. */
+  /** Where the service is, without `/v1` at its end; another path and slashes at its end are fine. */
   baseUrl: string | URL;
   /** The merchant's key, or a function that gives it; the function is asked before every try. */
   apiKey: string | (() => string | Promise<string>);
@@ -158,7 +158,7 @@ export function settle(options: CallOptions | undefined, base: Settings): Settin
     headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
   } catch {
     // Without its cause, which shows the value: it may be a secret.
-    throw new UsageError("headers must be header names and values.");
+    throw new UsageError("headers must be valid.");
   }
   return { ...settings, headers, retry: complete(settings.retry, base.retry) };
 }
@@ -172,7 +172,7 @@ export function settleWait(options: WaitOptions | undefined, base: Settings): Se
 /** The key, fit for a header. The message must not repeat it, as the one of `fetch` would. */
 function checkKey(key: unknown): string {
   const isPlain = typeof key === "string" && /^[\x21-\x7e]+$/.test(key);
-  ensure(isPlain, "apiKey must be, or give, printable ASCII without spaces.");
+  ensure(isPlain, "apiKey must be ASCII without spaces.");
   return key;
 }
 
@@ -180,13 +180,15 @@ function checkKey(key: unknown): string {
 export function settleClient(options: ClientOptions) {
   const { baseUrl, apiKey, hooks, fetch, acceptExamples, ...call } = complete(options, clientDefaults);
   if (typeof apiKey !== "function") checkKey(apiKey);
-  const url = URL.canParse(`${baseUrl}`) ? new URL(`${baseUrl}`).href : "";
+  const { href = "", origin = "" } = URL.canParse(baseUrl as string) ? new URL(baseUrl as string) : {};
+  const withoutSlash = href.replace(/\/+$/, "");
   ensure(
-    /^https?:\/\/[^/@?#]+\/[^?#]*$/.test(url),
-    "baseUrl must be http(s), without user, password, query or fragment.",
+    /^https?:\/\/[^/@?#]+(?!.*\/v1$)(\/[^?#]*)?$/.test(withoutSlash),
+    "baseUrl must be http(s), without /v1, user, query or fragment.",
   );
   return {
-    baseUrl: url.replace(/\/+$/, ""),
+    baseUrl: withoutSlash,
+    origin,
     giveKey: async () => checkKey(typeof apiKey === "function" ? await apiKey() : apiKey),
     hooks: complete(hooks, noHooks),
     fetch,

@@ -2,7 +2,7 @@ import type { Context, Data, Job } from "./attempt.ts";
 import { DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
 import { ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
-import { read, send } from "./retry.ts";
+import { send } from "./retry.ts";
 import type { Path } from "./transport.ts";
 import type { CheckoutRequest, DisbursementRequest, KindName } from "./types.ts";
 
@@ -44,25 +44,26 @@ export async function create(context: Context, kind: Kind, request: Body, settin
   };
   const sent = await send(context, job, settings);
   if (!sent.error) return Object.assign(sent.data, { recovered: false });
-  const { error, ambiguousBefore } = sent;
+  const { error, ambiguous } = sent;
   if (!(error instanceof DuplicateReferenceError)) {
-    throw ambiguousBefore || sent.ambiguous ? unknown(reference, error) : error;
+    throw ambiguous ? unknown(reference, error) : error;
   }
 
   const { data, cause } = await follow(context, kind, sent.location, settings);
   const existing = data?.merchantsReference === reference ? data : undefined;
   const matches = !!existing && isSame(existing, body);
-  if (ambiguousBefore && !existing) throw unknown(reference, cause ?? error);
-  if (ambiguousBefore && matches) return Object.assign(existing, { recovered: true });
+  if (ambiguous && !existing) throw unknown(reference, cause ?? error);
+  if (ambiguous && matches) return Object.assign(existing, { recovered: true });
   throw Object.assign(error, { existing, matches });
 }
 
 /** What decides whether a payment is the one meant: amount, currency, country and who gets it. */
 function isSame(existing: Stored, body: Body): boolean {
-  const fields = ["amount", "currency", "country"] as const;
-  const { phoneNumber } = body;
+  const { amount, currency, country, phoneNumber } = body;
   return (
-    fields.every((field) => existing[field] === body[field]) &&
+    existing.amount === amount &&
+    existing.currency === currency &&
+    existing.country === country &&
     (!phoneNumber || existing.customer?.phoneNumber === phoneNumber)
   );
 }
@@ -79,14 +80,23 @@ async function follow(context: Context, kind: Kind, location: string | null | un
 
 function unknown(reference = "none", cause: unknown): OutcomeUnknownError {
   const advice = `Call create again with the same reference (${reference}), never with another.`;
-  return new OutcomeUnknownError(`Whether this was recorded is not known. ${advice}`, { cause });
+  return new OutcomeUnknownError(`Perhaps recorded. ${advice}`, { cause });
 }
 
 /** Looks a record up by the service's reference; with `final`, until its status is one of these. */
-export function verify(context: Context, kind: Kind, reference: string, settings: Settings, final?: readonly string[]) {
+export async function verify(
+  context: Context,
+  kind: Kind,
+  reference: string,
+  settings: Settings,
+  final?: readonly string[],
+): Promise<Data> {
   // `..`, a slash or nothing at all would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
   ensure(isSegment, "reference must be the one that create gave.");
   const answers = (data: Data) => data.reference === reference;
-  return read(context, { operation: `verify${kind.name}`, path: kind.path, reference, answers, final }, settings);
+  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, answers, final };
+  const sent = await send(context, job, settings);
+  if (sent.error) throw sent.error;
+  return sent.data;
 }

@@ -182,7 +182,7 @@ describe("a signal", () => {
     const started = time.now();
     const error = await time.run(failure(client.disbursements.verify("DSB1", { signal: controller.signal })));
     expect(error).toBeInstanceOf(AbortedError);
-    expect((error as Error).message).toBe("The signal ended it.");
+    expect((error as Error).message).toBe("Aborted.");
     expect([time.waiting, time.now() - started]).toEqual([0, 0]);
   });
 

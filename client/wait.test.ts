@@ -49,7 +49,21 @@ describe("waitFor", () => {
     expect(await time.run(client.disbursements.waitFor("DSB1"))).toMatchObject({ status: "success" });
   });
 
-  test("says NotFoundError when the record never showed", async () => {
+  test("says NotFoundError after 10 s when the record never showed", async () => {
+    const { client, time, sent } = scripted(Array.from({ length: 20 }, () => refuse(404)));
+    const started = time.now();
+    expect(await time.run(failure(client.disbursements.waitFor("DSB1")))).toBeInstanceOf(NotFoundError);
+    expect(sent.map(({ at }) => at - started)).toEqual([0, 1000, 3000, 7000, 10_000]);
+  });
+
+  test("goes on looking for a record that was seen before", async () => {
+    const steps = [pending(), ...Array.from({ length: 6 }, () => refuse(404)), ended("success")];
+    const { client, time, sent } = scripted(steps);
+    expect(await time.run(client.disbursements.waitFor("DSB1"))).toMatchObject({ status: "success" });
+    expect(sent).toHaveLength(steps.length);
+  });
+
+  test("says NotFoundError sooner when its own time is shorter", async () => {
     const { client, time, sent } = scripted(Array.from({ length: 20 }, () => refuse(404)));
     const error = await time.run(failure(client.disbursements.waitFor("DSB1", { timeout: 5000 })));
     expect(error).toBeInstanceOf(NotFoundError);
