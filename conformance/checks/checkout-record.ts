@@ -26,6 +26,9 @@ export async function started(context: Context, over: Record<string, unknown> = 
   return { body, answer, data, reference: data["reference"] };
 }
 
+/** How many requests are sent before the first is answered. */
+const atOnce = 10;
+
 const same = (expected: unknown, actual: unknown) => JSON.stringify(expected) === JSON.stringify(actual);
 
 const badAmounts: [string, unknown, number][] = [
@@ -72,6 +75,19 @@ export const checkoutRecordChecks: Check[] = [
       const ok = again.status === 409 && (location ?? "").endsWith(`/v1/checkouts/${reference}`);
       const actual = `${summary(again)}, Location: ${location ?? "missing"}`;
       context.judge("checkout-request.reference-unique", ok, `409 with Location: /v1/checkouts/${reference}`, actual);
+    },
+  },
+  {
+    name: `${atOnce} checkouts with one reference at once`,
+    ids: ["checkout-request.reference-unique"],
+    effect: "moves-money",
+    async run(context) {
+      const body = checkout({ reference: context.fresh() });
+      const answers = await Promise.all(Array.from({ length: atOnce }, () => startCheckout(context, body)));
+      const seen = answers.map(({ status }) => status ?? "no answer").toSorted();
+      const ok = seen[0] === 200 && seen.slice(1).every((status) => status === 409);
+      const expected = `1 × 200 and ${atOnce - 1} × 409`;
+      context.judge("checkout-request.reference-unique", ok, expected, seen.join(", "), answers);
     },
   },
   {

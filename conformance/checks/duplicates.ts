@@ -1,10 +1,35 @@
 // §2.1, §7: a reference is used once.
 import { summary, type Check } from "../check.ts";
-import { disbursement, paid, pay, usualAmount } from "./requests.ts";
+import { dataOf, disbursement, paid, pay, usualAmount, verify } from "./requests.ts";
 
 const atOnce = 20;
 
 export const duplicateChecks: Check[] = [
+  {
+    name: `${atOnce} requests with references of their own at once`,
+    ids: ["create.reference-echoed", "create.amount-echoed", "create.service-reference-verifies"],
+    effect: "moves-money",
+    payouts: atOnce,
+    amount: atOnce * (usualAmount + atOnce),
+    async run(context) {
+      const bodies = Array.from({ length: atOnce }, (_, index) =>
+        disbursement(context, { amount: usualAmount + index }),
+      );
+      const answers = await Promise.all(bodies.map((body) => pay(context, body)));
+      for (const [index, answer] of answers.entries()) {
+        const { reference: sent, amount } = bodies[index] ?? {};
+        const made = dataOf(answer);
+        const own = answer.status === 200 && made["merchantsReference"] === sent;
+        context.judge("create.reference-echoed", own, `200 with ${String(sent)}`, summary(answer), [answer]);
+        const same = answer.status === 200 && made["amount"] === amount;
+        context.judge("create.amount-echoed", same, `200 with amount ${String(amount)}`, summary(answer), [answer]);
+        const found = await verify(context, String(made["reference"]));
+        const right = found.status === 200 && dataOf(found)["merchantsReference"] === sent;
+        const expected = `the record of ${String(sent)}`;
+        context.judge("create.service-reference-verifies", right, expected, summary(found), [answer, found]);
+      }
+    },
+  },
   {
     name: "a reference that was used before",
     ids: ["create.duplicate-refused"],

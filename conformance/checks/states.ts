@@ -1,8 +1,9 @@
 // D3, D4, D5: what becomes of a disbursement, whose reference is whose, and how a lost answer is recovered.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
-import type { Answer } from "../target.ts";
-import { dataOf, disbursement, paid, pay, payInvalid, usualAmount, verified, verify } from "./requests.ts";
-import { advance, forcing, paidAndSettled, settled } from "./sandbox-controls.ts";
+import type { Answer, TargetRequest } from "../target.ts";
+import { started } from "./checkout-record.ts";
+import { dataOf, disbursement, paid, pay, payInvalid, someAddress, usualAmount, verified, verify } from "./requests.ts";
+import { advance, forcing, listed, paidAndSettled, settled } from "./sandbox-controls.ts";
 
 const one = { payouts: 1, amount: usualAmount };
 
@@ -133,6 +134,36 @@ export const stateChecks: Check[] = [
           summary(look),
           [look],
         );
+      }
+    },
+  },
+  {
+    name: "what another merchant has",
+    ids: ["uniqueness.merchants-apart"],
+    effect: "moves-money",
+    ...one,
+    needs: ["second-key", "sandbox"],
+    async run(context) {
+      const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: someAddress(context) });
+      const own = await context.target.send({ method: "GET", path: `/sandbox/deliveries?reference=${reference}` });
+      const id = String(listed(own, "deliveries")[0]?.["id"]);
+      const { reference: checkout } = await started(context);
+      const second = { key: "second", effect: "moves-money" } as const;
+      const refused: TargetRequest[] = [
+        { method: "GET", path: `/v1/checkouts/${checkout}` },
+        { method: "POST", path: `/sandbox/checkouts/${checkout}/finish`, json: { outcome: "success" } },
+        { method: "POST", path: `/sandbox/deliveries/${id}/replay` },
+      ];
+      for (const request of refused) {
+        const answer = await context.target.send({ ...request, ...second });
+        const expected = `404 to ${request.method} ${request.path} by another merchant`;
+        context.judge("uniqueness.merchants-apart", answer.status === 404, expected, summary(answer), [answer]);
+      }
+      for (const list of ["events", "deliveries"]) {
+        const answer = await context.target.send({ method: "GET", path: `/sandbox/${list}`, key: "second" });
+        const apart = answer.status === 200 && !answer.text.includes(reference);
+        const expected = `another merchant's ${list} without those of the first`;
+        context.judge("uniqueness.merchants-apart", apart, expected, summary(answer), [answer]);
       }
     },
   },
