@@ -1,7 +1,8 @@
 // §2.1, §7: servers that use a reference twice.
-import { fault, type How } from "../fault.ts";
+import { fault, type How, type Reply } from "../fault.ts";
 import {
   answers,
+  checkout,
   create,
   dataOf,
   fieldsOf,
@@ -39,13 +40,14 @@ const races =
       fields: Fields,
       count: number,
     ) => ReturnType<typeof withFields> | number,
+    operation = create,
   ): How =>
   () => {
     const underWay = new Set<unknown>();
     let count = 0;
     return {
       async handle(call, ask) {
-        const fields = isOf(call, create) ? fieldsOf(call.body) : undefined;
+        const fields = isOf(call, operation) ? fieldsOf(call.body) : undefined;
         const reference = fields?.["reference"];
         if (!fields || typeof reference !== "string") return ask(call);
         if (underWay.has(reference)) {
@@ -60,7 +62,40 @@ const races =
     };
   };
 
+/** Two answers that are due at about the same time go to the wrong requests. */
+const mixed: How = ({ sleep }) => {
+  let waiting: ((reply: Reply) => Reply) | undefined;
+  return {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      if (!isOf(call, create) || !reply || !isAccepted(reply)) return reply;
+      if (waiting) return waiting(reply);
+      let own = reply;
+      waiting = (other) => {
+        waiting = undefined;
+        own = other;
+        return reply;
+      };
+      await sleep(5);
+      waiting = undefined;
+      return own;
+    },
+  };
+};
+
 export const duplicateFaults = [
+  fault(
+    "answers-mixed",
+    "Two payouts that are under way at once get each other's answers.",
+    "create.reference-echoed create.amount-echoed",
+    mixed,
+  ),
+  fault(
+    "checkout-race-made-twice",
+    "Two checkouts with one reference at once are both made.",
+    "checkout-request.reference-unique",
+    races((call, fields) => withFields(call, { ...fields, reference: undefined }), checkout),
+  ),
   fault(
     "repeat-paid",
     "A used reference is paid again.",

@@ -10,6 +10,7 @@ import {
   isAccepted,
   isOf,
   keyOf,
+  look,
   refusal,
   requests,
   verify,
@@ -120,6 +121,18 @@ export const stateFaults = [
         return mayLook ? ask(withKey(call, world.key)) : own;
       },
     }),
+  ),
+  ...[
+    ["checkout", "A merchant is shown another's checkout.", look],
+    ["finish", "A merchant can end another's checkout.", "finishCheckout"],
+    ["replay", "A merchant can replay another's delivery.", "replayDelivery"],
+    ["events", "A merchant is shown another's events.", "listEvents"],
+    ["deliveries", "A merchant is shown another's deliveries.", "listDeliveries"],
+  ].map(([id, wrong = "", operation = ""]) =>
+    fault(`other-merchant-${id}`, wrong, "uniqueness.merchants-apart", (world) => ({
+      handle: (call, ask) =>
+        ask(isOf(call, operation) && keyOf(call) === world.secondKey ? withKey(call, world.key) : call),
+    })),
   ),
   fault(
     "other-merchant-403",

@@ -12,8 +12,18 @@ import {
   twice,
   plans,
 } from "../messages.ts";
-import { dataOf, isOf, lastPart, verify, withBody, without, type Fields } from "../ways.ts";
+import { create, dataOf, fieldsOf, isError, isOf, lastPart, verify, withBody, without, type Fields } from "../ways.ts";
+import { createAsk } from "../front.ts";
 import { record } from "./fields.ts";
+
+/** Tells an address, which the server itself would not, that a payout failed. */
+async function tell(url: string) {
+  const { ask, close } = createAsk(new URL(url));
+  const { pathname, search } = new URL(url);
+  const body = Buffer.from('{"event":"disbursement.failed"}');
+  await ask({ method: "POST", path: pathname + search, headers: { "content-type": "application/json" }, body });
+  close();
+}
 
 const told = [
   fault(
@@ -59,6 +69,15 @@ const told = [
       return { webhook: (message, deliver) => deliver({ ...message, url: (first ??= message.url) }) };
     },
   ),
+  fault("webhook-for-refused", "A request that was refused is told as failed.", "webhook.only-with-address", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      const { webhookURL } = fieldsOf(call.body) ?? {};
+      const refused = isOf(call, create) && reply && isError(reply) && reply.status !== 401;
+      if (refused && typeof webhookURL === "string") await tell(webhookURL);
+      return reply;
+    },
+  }),
   fault(
     "webhook-untrue",
     "A notification of success says failed.",
