@@ -74,8 +74,11 @@ export async function startMock(command: string): Promise<Running> {
   if (program !== "prism") throw new Error(`npm run mock starts ${program}, not prism.`);
   const port = `${await freePort()}`;
   const entry = fileURLToPath(import.meta.resolve("@stoplight/prism-cli"));
-  const at = args.indexOf("--port");
-  args[at + 1] = port;
-  const [baseUrl, child] = await start([entry, ...args], {}, /listening on (http:\/\/127\.0\.0\.1:\d+)/);
+  if (args.includes("--port")) throw new Error("npm run mock names a port, so that tests cannot choose a free one.");
+  const [baseUrl, child] = await start(
+    [entry, ...args, "--port", port],
+    {},
+    /listening on (http:\/\/127\.0\.0\.1:\d+)/,
+  );
   return { baseUrl, stop: () => stop(child) };
 }
