@@ -4,15 +4,14 @@ import type { Reporter, TestModule } from "vitest/node";
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]) {
     let passed = 0;
-    // A file that could not be loaded and an error outside any test have no failed test of their own.
+    // An error outside any test.
     let failed = unhandledErrors.length;
     for (const module of modules) {
-      failed += module.errors().length;
-      for (const test of module.children.allTests()) {
-        const { state } = test.result();
-        if (state === "passed") passed += 1;
-        if (state === "failed") failed += 1;
-      }
+      const states = [...module.children.allTests()].map((test) => test.result().state);
+      passed += states.filter((state) => state === "passed").length;
+      const failedTests = states.filter((state) => state === "failed").length;
+      // What fails before its tests (a file that cannot be loaded, a hook) has no failed test of its own.
+      failed += failedTests === 0 && module.state() === "failed" ? 1 : failedTests;
     }
     process.on("exit", () => console.log(`${passed} passed, ${failed} failed`));
   }
