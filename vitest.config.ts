@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -13,6 +14,8 @@ export default defineConfig({
   test: {
     include: ["{spec,scripts,server,client,conformance}/**/*.test.ts"],
     reporters: ["default", "./scripts/count-reporter.ts"],
+    // Whole servers and runs are tried, which wait more than they compute: one file per processor leaves half of it idle.
+    maxWorkers: Math.max(3, availableParallelism()),
     sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 30_000,

@@ -98,7 +98,7 @@ const references = [
     "id-of-version-4",
     "Ids are UUIDs of another version.",
     "references.record-ids",
-    data([verify, look], (record) => ({ ...record, id: String(record["id"]).replace(/-7/, "-4") })),
+    data([verify, look], (record) => ({ ...record, id: String(record["id"]).replace(/^(.{14})7/, "$14") })),
   ),
   fault(
     "id-counted",
