@@ -18,7 +18,8 @@ export async function createDisbursement(deps: Deps, merchant: Merchant, request
 
   const { inserted, record } = await deps.storage.insertDisbursement(draft(deps, merchant, request, outcome));
   if (!inserted) throw duplicate(record);
-  deps.wake();
+  // Its webhook is due already.
+  if (record.status !== "pending") deps.wake();
 
   if (outcome.answer === "dropped") throw new ConnectionDropped();
   if (outcome.answer === "held") await deps.clock.sleep(HOLD_MS, deps.stopping);

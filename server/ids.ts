@@ -18,7 +18,7 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 export function createIds(source: Random): Ids {
   const random = pooled(source);
-  const text = (length: number) => Array.from(random(length), (byte) => ALPHABET[byte & 31]).join("");
+  const text = (length: number) => random(length).reduce((letters, byte) => letters + ALPHABET[byte & 31], "");
   return {
     record: (now) => v7({ msecs: now, random: random(16) }),
     reference: (prefix) => prefix + text(21),
