@@ -1,9 +1,9 @@
-import type { Context, Data } from "./attempt.ts";
+import type { Context } from "./attempt.ts";
 import { settle, settleClient, settleWait } from "./options.ts";
 import type { CallOptions, ClientOptions, Settings, WaitOptions } from "./options.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
 import type { Kind } from "./recovery.ts";
-import { toCall } from "./result.ts";
+import { ofCreate, ofVerify, toCall } from "./result.ts";
 import type { Call } from "./result.ts";
 import { system } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
@@ -109,8 +109,8 @@ export function createClient(options: ClientOptions): DisbursementClient {
 
 /** createClient with time and chance of the caller's choice. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
-  const { baseUrl, settings, ...rest } = settleClient(options);
-  const raw = createRawClient(baseUrl, rest.fetch, rest.giveKey);
+  const { settings, ...rest } = settleClient(options);
+  const raw = createRawClient(rest);
   const context: Context = { runtime, transport: createTransport(raw), ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
@@ -122,15 +122,12 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
 const final = ["success", "failed", "cancelled"];
 
 function resource(context: Context, kind: Kind, base: Settings) {
-  // Asynchronous, so that a wrong argument rejects and result() can tell it.
-  const call = (verb: "create" | "verify", run: () => Promise<Data>) =>
-    toCall(`${verb}${kind.name}`, (async () => run())());
   return {
     create: (request: DisbursementRequest | CheckoutRequest, options?: CallOptions) =>
-      call("create", () => create(context, kind, request, settle(options, base))),
+      toCall(ofCreate, () => create(context, kind, request, settle(options, base))),
     verify: (reference: string, options?: CallOptions) =>
-      call("verify", () => verify(context, kind, reference, settle(options, base))),
+      toCall(ofVerify, () => verify(context, kind, reference, settle(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>
-      call("verify", () => verify(context, kind, reference, settleWait(options, base), final)),
+      toCall(ofVerify, () => verify(context, kind, reference, settleWait(options, base), final)),
   };
 }

@@ -98,8 +98,3 @@ export class UnexpectedAnswerError extends ClientError {
 export class OutcomeUnknownError extends ClientError {
   override readonly name = "OutcomeUnknownError";
 }
-
-/** A webhook that must not be trusted. Answer it with 400. */
-export class WebhookError extends ClientError {
-  override readonly name = "WebhookError";
-}

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { created, duplicate, failure, key, lost, ok, payout, record, refuse, scripted } from "./testing/fakes.ts";
+import { created, duplicate, key, lost, ok, payout, record, refuse, scripted } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 import type { DisbursementClient, ResponseInfo, RetryInfo } from "./index.ts";
 
@@ -12,11 +12,12 @@ describe("hooks", () => {
     const { client, time } = scripted([refuse(503), ok(created)], { hooks });
     await time.run(client.disbursements.create(payout));
     const about = { operation: "createDisbursement", reference: "payroll-1" };
+    const error = { code: "ServerError", message: "Answered 503. Refused: For a reason." };
     const fine = { duration: 0, status: 200, requestId: "req_1", error: undefined };
     expect(told).toEqual([
       { name: "request", ...about, attempt: 1 },
-      { name: "response", ...about, attempt: 1, ...fine, status: 503, error: expect.objectContaining({ status: 503 }) },
-      { name: "retry", ...about, attempt: 1, delay: 250, error: expect.objectContaining({ status: 503 }) },
+      { name: "response", ...about, attempt: 1, ...fine, status: 503, error },
+      { name: "retry", ...about, attempt: 1, delay: 250, error },
       { name: "request", ...about, attempt: 2 },
       { name: "response", ...about, attempt: 2, ...fine },
     ]);
@@ -44,22 +45,6 @@ describe("hooks", () => {
     const shown = JSON.stringify(told) + inspect(told, { depth: 9, showHidden: true });
     expect(shown).toContain("attempt");
     for (const secret of [payout.phoneNumber, record.customer.name, key]) expect(shown).not.toContain(secret);
-  });
-
-  test("are told of an error what it is, where to ask about it, and what the service said", async () => {
-    const told: unknown[] = [];
-    const hooks = { onResponse: ({ error }: ResponseInfo) => void told.push(error) };
-    const { client, time } = scripted([refuse(422)], { hooks });
-    await time.run(failure(client.disbursements.create(payout)));
-    expect(told).toEqual([
-      {
-        code: "ValidationError",
-        message: "Answered 422. Refused: For a reason.",
-        status: 422,
-        requestId: "req_1",
-        serverMessage: "Refused: For a reason.",
-      },
-    ]);
   });
 
   test("are told of no error while a record is still pending", async () => {

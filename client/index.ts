@@ -29,5 +29,3 @@ export type {
   Final,
   WebhookEvent,
 } from "./types.ts";
-export { signWebhook, verifyWebhook } from "./webhooks.ts";
-export type { RawBody, SignOptions, VerifyOptions, WebhookHeaders } from "./webhooks.ts";

@@ -1,5 +1,4 @@
 import { UsageError } from "./errors.ts";
-import type { ErrorDetails } from "./errors.ts";
 import type { OperationId } from "./types.ts";
 
 /** When to try again. Every try of a create carries the same reference, so that it pays at most once. */
@@ -36,9 +35,10 @@ export interface RequestInfo {
 }
 
 /** An error as hooks are told of it: without the records, causes and stack that the error of the call has. */
-export interface ErrorInfo extends Omit<ErrorDetails, "cause"> {
+export interface ErrorInfo {
   /** The name of the error's class. */
   code: string;
+  /** With the status, and what the service said. */
   message: string;
 }
 
@@ -91,11 +91,6 @@ export interface ClientOptions extends CallOptions {
   /** Used instead of the global `fetch`. */
   fetch?: Fetch;
   hooks?: Hooks;
-  /**
-   * Takes answers about another reference or amount than the one asked for, which are refused otherwise. For mocks
-   * that give the same example to everyone, such as Prism. Never for a service that pays.
-   */
-  acceptExamples?: boolean;
 }
 
 /** Options of a call after checks, with nothing left open. */
@@ -125,11 +120,10 @@ const clientDefaults = {
   // Looked up for every call: the global one may be replaced later, and must be called without an object.
   fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
   hooks: noHooks as Hooks,
-  acceptExamples: false,
 };
 
 // A longer timer would fire at once.
-const longest = 2 ** 31 - 1;
+const longest = 1e9;
 
 export function ensure(condition: unknown, message: string): asserts condition {
   if (!condition) throw new UsageError(message);
@@ -140,11 +134,10 @@ function complete<T extends object>(options: object = {}, defaultsOfKind: T): T 
   const whole = { ...defaultsOfKind } as Record<string, unknown>;
   for (const [name, value] of Object.entries(options)) {
     ensure(name in whole, `No option "${name}", only: ${Object.keys(whole).join(", ")}.`);
-    if (value === undefined) continue;
+    if (value == null) continue;
     const type = typeof whole[name];
-    ensure(type === "undefined" || (typeof value === type && value !== null), `${name} must be of type ${type}.`);
-    const least = name.endsWith("Delay") ? 0 : 1;
-    ensure(type !== "number" || (value >= least && value <= longest), `${name} must be from ${least} to ${longest}.`);
+    ensure(type === "undefined" || typeof value === type, `${name} must be of type ${type}.`);
+    ensure(type !== "number" || (value > 0 && value <= longest), `${name} must be from 1 to ${longest}.`);
     whole[name] = value;
   }
   return whole as T;
@@ -153,46 +146,43 @@ function complete<T extends object>(options: object = {}, defaultsOfKind: T): T 
 /** Refuses what is wrong in a call's options and takes from `base` what they leave open. */
 export function settle(options: CallOptions | undefined, base: Settings): Settings {
   const settings = complete<Settings>(options, base);
-  let headers: Settings["headers"];
   try {
-    headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
+    settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
   } catch {
     // Without its cause, which shows the value: it may be a secret.
     throw new UsageError("headers must be valid.");
   }
-  return { ...settings, headers, retry: complete(settings.retry, base.retry) };
+  settings.retry = complete(settings.retry, base.retry);
+  return settings;
 }
 
 /** A wait as a call that is tried until its time is over. */
 export function settleWait(options: WaitOptions | undefined, base: Settings): Settings {
-  const { signal, timeout: totalTime, ...delays } = complete({ signal: base.signal, ...options }, waitDefaults);
+  const { signal = base.signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
   return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };
 }
 
 /** The key, fit for a header. The message must not repeat it, as the one of `fetch` would. */
 function checkKey(key: unknown): string {
-  const isPlain = typeof key === "string" && /^[\x21-\x7e]+$/.test(key);
+  const isPlain = typeof key === "string" && /^[!-~]+$/.test(key);
   ensure(isPlain, "apiKey must be ASCII without spaces.");
   return key;
 }
 
 /** Refuses wrong client options with a text that says what to do. */
 export function settleClient(options: ClientOptions) {
-  const { baseUrl, apiKey, hooks, fetch, acceptExamples, ...call } = complete(options, clientDefaults);
+  const { baseUrl, apiKey, hooks, fetch, ...call } = complete(options, clientDefaults);
   if (typeof apiKey !== "function") checkKey(apiKey);
-  const { href = "", origin = "" } = URL.canParse(baseUrl as string) ? new URL(baseUrl as string) : {};
-  const withoutSlash = href.replace(/\/+$/, "");
+  const url = URL.canParse(baseUrl as string) ? new URL(baseUrl as string).href.replace(/\/+$/, "") : "";
   ensure(
-    /^https?:\/\/[^/@?#]+(?!.*\/v1$)(\/[^?#]*)?$/.test(withoutSlash),
+    /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url),
     "baseUrl must be http(s), without /v1, user, query or fragment.",
   );
   return {
-    baseUrl: withoutSlash,
-    origin,
+    baseUrl: url,
     giveKey: async () => checkKey(typeof apiKey === "function" ? await apiKey() : apiKey),
     hooks: complete(hooks, noHooks),
     fetch,
-    acceptExamples,
     settings: settle(call, defaults),
   };
 }

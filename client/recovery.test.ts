@@ -48,6 +48,12 @@ describe("a create that is answered", () => {
   });
 });
 
+test("a duplicate without Location is looked for nowhere", async () => {
+  const { client, time, sent } = scripted([duplicate()]);
+  await time.run(failure(client.disbursements.create(payout)));
+  expect(sent).toHaveLength(1);
+});
+
 const nothing = {};
 
 describe("a duplicate on the first try", () => {
@@ -115,7 +121,7 @@ describe.each(ambiguous)("after %s", (_, step) => {
     const { client, time } = scripted([step(), duplicate()]);
     const error = await time.run(failure(client.disbursements.create(payout)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect((error as Error).message).toMatch(/create again with the same reference \(payroll-1\), never with another/);
+    expect((error as Error).message).toMatch(/create again with the same reference \(payroll-1\)/);
   });
 
   test.each([401, 422])("a refusal with %i leaves the outcome unknown", async (status) => {
@@ -328,12 +334,4 @@ describe("a checkout", () => {
     const { client, time } = scripted([ok(withoutLink)], { retry: { tries: 1 } });
     expect(await time.run(failure(client.checkouts.create(order)))).toBeInstanceOf(OutcomeUnknownError);
   });
-});
-
-test("a mock that answers with one example is taken at its word when the options say so", async () => {
-  const { client, time } = scripted([ok({ ...created, merchantsReference: "x" }), ok(record)], {
-    acceptExamples: true,
-  });
-  expect(await time.run(client.disbursements.create(payout))).toMatchObject({ merchantsReference: "x" });
-  expect(await time.run(client.disbursements.verify("DSB9"))).toMatchObject({ reference: "DSB1" });
 });

@@ -1,5 +1,6 @@
 import type { Context, Data, Job } from "./attempt.ts";
-import { DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
+import { DuplicateReferenceError, OutcomeUnknownError, TimeoutError } from "./errors.ts";
+import type { ErrorDetails } from "./errors.ts";
 import { ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
 import { send } from "./retry.ts";
@@ -17,6 +18,7 @@ export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursemen
 export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
 
 type Body = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
+type Created = Data & { recovered: boolean };
 type Stored = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
 
 /**
@@ -25,7 +27,7 @@ type Stored = Data & { country?: string; currency?: string; customer?: { phoneNu
  * It throws OutcomeUnknownError whenever a try may have been recorded and no later one settled the matter. A refusal
  * does not settle it: money that the first try moved can be the very reason why the second one is refused.
  */
-export async function create(context: Context, kind: Kind, request: Body, settings: Settings): Promise<Data> {
+export async function create(context: Context, kind: Kind, request: Body, settings: Settings): Promise<Created> {
   // Every try sends the same, whatever the caller does to its object meanwhile.
   const body = { ...request };
   const { reference, amount } = body;
@@ -43,44 +45,40 @@ export async function create(context: Context, kind: Kind, request: Body, settin
       data.amount === amount && (!reference || data.merchantsReference === reference) && (!isCheckout || "url" in data),
   };
   const sent = await send(context, job, settings);
-  if (!sent.error) return Object.assign(sent.data, { recovered: false });
+  if (!sent.error) return { ...sent.data, recovered: false };
   const { error, ambiguous } = sent;
   if (!(error instanceof DuplicateReferenceError)) {
     throw ambiguous ? unknown(reference, error) : error;
   }
 
-  const { data, cause } = await follow(context, kind, sent.location, settings);
-  const existing = data?.merchantsReference === reference ? data : undefined;
+  let cause: unknown = error;
+  const found = await follow(context, kind, sent.response, settings).catch((reason) => void (cause = reason));
+  const existing = found?.merchantsReference === reference ? found : undefined;
   const matches = !!existing && isSame(existing, body);
-  if (ambiguous && !existing) throw unknown(reference, cause ?? error);
-  if (ambiguous && matches) return Object.assign(existing, { recovered: true });
+  if (ambiguous && !existing) throw unknown(reference, cause);
+  if (ambiguous && matches) return { ...existing, recovered: true };
   throw Object.assign(error, { existing, matches });
 }
 
 /** What decides whether a payment is the one meant: amount, currency, country and who gets it. */
 function isSame(existing: Stored, body: Body): boolean {
-  const { amount, currency, country, phoneNumber } = body;
+  const { phoneNumber } = body;
   return (
-    existing.amount === amount &&
-    existing.currency === currency &&
-    existing.country === country &&
+    (["amount", "currency", "country"] as const).every((name) => existing[name] === body[name]) &&
     (!phoneNumber || existing.customer?.phoneNumber === phoneNumber)
   );
 }
 
 /** The record that a 409 points to (D5): only the last segment counts, under the client's own base address. */
-async function follow(context: Context, kind: Kind, location: string | null | undefined, settings: Settings) {
-  try {
-    const reference = decodeURIComponent(/([^/?#]*)([?#].*)?$/.exec(location!)![1]!);
-    return { data: await verify(context, kind, reference, settings) };
-  } catch (cause) {
-    return { cause };
-  }
+async function follow(context: Context, kind: Kind, response: Response | undefined, settings: Settings) {
+  const { pathname } = new URL(response?.headers.get("location") ?? "", context.baseUrl);
+  return verify(context, kind, decodeURIComponent(pathname.replace(/.*\//, "")), settings);
 }
 
 function unknown(reference = "none", cause: unknown): OutcomeUnknownError {
-  const advice = `Call create again with the same reference (${reference}), never with another.`;
-  return new OutcomeUnknownError(`Perhaps recorded. ${advice}`, { cause });
+  return new OutcomeUnknownError(`Perhaps recorded. Call create again with the same reference (${reference}).`, {
+    cause,
+  });
 }
 
 /** Looks a record up by the service's reference; with `final`, until its status is one of these. */
@@ -96,7 +94,8 @@ export async function verify(
   ensure(isSegment, "reference must be the one that create gave.");
   const answers = (data: Data) => data.reference === reference;
   const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, answers, final };
-  const sent = await send(context, job, settings);
-  if (sent.error) throw sent.error;
-  return sent.data;
+  const { error, data, retry } = await send(context, job, settings);
+  if (error) throw error;
+  if (retry) throw new TimeoutError(`Still ${data.status}.`, { last: data } as ErrorDetails);
+  return data;
 }

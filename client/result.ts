@@ -56,25 +56,29 @@ export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
   result(): Promise<Result<Op, Data, R>>;
 }
 
-// Every status that the contract names: a new one there does not compile until it is listed here.
-const ofCreate: Record<Refusal<Creates>, 1> = { 400: 1, 401: 1, 409: 1, 413: 1, 415: 1, 422: 1, 429: 1 };
-const ofVerify: Record<Refusal<Verifies>, 1> = { 401: 1, 404: 1, 429: 1, 500: 1 };
+/** Every status that the contract names: a new one there does not compile until it is listed. */
+type Statuses<Op extends OperationId> = Record<Refusal<Op>, 1>;
 
-function statusOf(error: ClientError, operation: OperationId): unknown {
+export const ofCreate: Statuses<Creates> = { 400: 1, 401: 1, 409: 1, 413: 1, 415: 1, 422: 1, 429: 1 };
+export const ofVerify: Statuses<Verifies> = { 401: 1, 404: 1, 429: 1, 500: 1 };
+
+function statusOf(error: ClientError, named: object): unknown {
   if (error instanceof OutcomeUnknownError) return "unknown";
   if (!error.status) return "no-answer";
-  const named = operation.startsWith("create") ? ofCreate : ofVerify;
   return error.status in named && !(error instanceof UnexpectedAnswerError) ? error.status : "other";
 }
 
-export function toCall<Op extends OperationId, Data, R>(operation: Op, promise: Promise<unknown>): Call<Op, Data, R> {
+/** Starts a call. `named` are the statuses that its result tells apart. */
+export function toCall(named: object, run: () => Promise<unknown>) {
+  // Asynchronous, so that a wrong argument rejects and result() can tell it.
+  const promise = (async () => run())();
   const result = () =>
     promise.then(
       (data) => ({ ok: true, status: 200, data }),
       (error) => {
-        if (error instanceof ClientError) return { ok: false, status: statusOf(error, operation), error };
+        if (error instanceof ClientError) return { ok: false, status: statusOf(error, named), error };
         throw error;
       },
     );
-  return Object.assign(promise, { result }) as unknown as Call<Op, Data, R>;
+  return Object.assign(promise, { result });
 }

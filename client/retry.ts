@@ -1,5 +1,5 @@
 import { aboutError, attempt, notify } from "./attempt.ts";
-import type { Context, Failure, Job, Outcome } from "./attempt.ts";
+import type { Context, Job, Outcome } from "./attempt.ts";
 import { NotFoundError } from "./errors.ts";
 import type { Settings } from "./options.ts";
 import { atEnd } from "./runtime.ts";
@@ -30,13 +30,12 @@ export async function send(context: Context, job: Job, settings: Settings): Prom
   for (let count = 1; ; count++) {
     const timeout = Math.min(settings.timeout, deadline - runtime.now());
     const info = { operation: job.operation, reference: job.reference, attempt: count };
-    const outcome = await attempt(context, job, { ...settings, timeout }, info);
-    const failure: Partial<Failure> = outcome;
-    const { error, retry, retryAfter = 0 } = failure;
-    ambiguous ||= !!failure.ambiguous;
-    if (error && "last" in error) absentUntil = lastStart;
+    const outcome = await attempt(context, job, settings, timeout, info);
+    const { error, retry, retryAfter = 0 } = outcome;
+    ambiguous ||= !!outcome.ambiguous;
+    if (!error) absentUntil = lastStart;
     const room = (error instanceof NotFoundError ? absentUntil : lastStart) - runtime.now();
-    if (!error || !retry || count >= tries || room <= retryAfter) return { ...outcome, ambiguous };
+    if (!retry || count >= tries || room <= retryAfter) return { ...outcome, ambiguous };
 
     const delay = Math.min(room, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (count - 1)));
     notify(hooks.onRetry, { ...info, delay, error: aboutError(error) });

@@ -10,7 +10,7 @@ export interface Runtime {
 
 export const system: Runtime = {
   now: () => Date.now(),
-  random: () => Math.random(),
+  random: Math.random,
   after(delay, action) {
     const timer = setTimeout(action, delay);
     return () => clearTimeout(timer);

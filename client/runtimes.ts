@@ -4,14 +4,15 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { rolldown } from "rolldown";
+import { build } from "esbuild";
 import { key } from "./testing/fakes.ts";
 import { installPacked, tsc } from "./testing/packed.ts";
 import type { Project } from "./testing/packed.ts";
 import { freePort, startServer } from "./testing/processes.ts";
 
 const smoke = `
-import { createClient, DuplicateReferenceError, signWebhook, ValidationError, verifyWebhook } from "@disbursement-checkout/client";
+import { createClient, DuplicateReferenceError, ValidationError } from "@disbursement-checkout/client";
+import { signWebhook, verifyWebhook } from "@disbursement-checkout/client/webhooks";
 
 export async function smoke(baseUrl: string, apiKey: string, runtime: string): Promise<string> {
   const client = createClient({ baseUrl, apiKey, timeout: 3000 });
@@ -83,8 +84,8 @@ const programs: Record<string, string[]> = {
 };
 
 async function runInWorkerd(project: Project, baseUrl: string): Promise<string> {
-  const bundle = await rolldown({ input: join(project.folder, "worker.js"), cwd: project.folder, platform: "browser" });
-  await bundle.write({ file: join(project.folder, "worker.bundle.js"), format: "esm" });
+  const [input, outfile] = ["worker.js", "worker.bundle.js"].map((name) => join(project.folder, name));
+  await build({ entryPoints: [input!], outfile, bundle: true, format: "esm", platform: "browser" });
   const port = await freePort();
   project.write("config.capnp", workerConfig(port, baseUrl));
   const workerd = join(project.folder, "node_modules/@cloudflare/workerd-linux-64/bin/workerd");

@@ -29,21 +29,23 @@ export interface Reply {
   response: Response;
 }
 
-export type Transport = (message: Message, sending: Sending, fetch: Fetch) => Promise<Reply>;
-
-// openapi-fetch makes a Request, of which fetch makes another. This carries the two arguments to fetch, at no cost.
-class Carrier {
-  readonly url: string;
-  readonly init: RequestInit;
-
-  constructor(url: string, init: RequestInit) {
-    this.url = url;
-    this.init = init;
-  }
+/** Where requests go, by what, and with which key. */
+interface Service {
+  baseUrl: string;
+  fetch: Fetch;
+  giveKey: () => Promise<string>;
 }
 
+// openapi-fetch makes a Request, of which fetch makes another. This carries the two arguments to fetch, at no cost.
+type Carrier = { url: string; init: RequestInit };
+const Carrier = function (url: string, init: RequestInit): Carrier {
+  return { url, init };
+} as unknown as typeof Request;
+
+export type Transport = (message: Message, sending: Sending, fetch: Fetch) => Promise<Reply>;
+
 /** openapi-fetch as it comes, but for the key it sends and the redirects it does not follow. */
-export function createRawClient(baseUrl: string, fetch: Fetch, giveKey: () => Promise<string>): RawClient {
+export function createRawClient({ baseUrl, fetch, giveKey }: Service): RawClient {
   return createFetchClient<paths>({
     baseUrl,
     // A redirect could lead elsewhere with the key, and turns a POST into a GET. Workers know no "error" here.
@@ -55,11 +57,14 @@ export function createRawClient(baseUrl: string, fetch: Fetch, giveKey: () => Pr
   });
 }
 
-export function createTransport(api: RawClient): Transport {
+export function createTransport(raw: RawClient): Transport {
   return ({ path, body, reference = "" }, sending, fetch) => {
-    const send = (carrier: unknown) => fetch((carrier as Carrier).url, (carrier as Carrier).init);
+    const send = (carrier: unknown) => {
+      const { url, init } = carrier as Carrier;
+      return fetch(url, init);
+    };
     const init = { ...sending, Request: Carrier, fetch: send, parseAs: "text" } as const;
-    if (body) return api.POST(path, { ...init, body: body as never });
-    return api.GET(`${path}/{reference}`, { ...init, params: { path: { reference } } });
+    if (body) return raw.POST(path, { ...init, body: body as never });
+    return raw.GET(`${path}/{reference}`, { ...init, params: { path: { reference } } });
   };
 }

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { failure } from "./testing/fakes.ts";
-import { signWebhook, verifyWebhook, WebhookError } from "./index.ts";
-import type { WebhookEvent } from "./index.ts";
+import { signWebhook, verifyWebhook, WebhookError } from "./webhooks.ts";
+import type { WebhookEvent } from "./webhooks.ts";
 
 const now = Date.parse("2026-11-20T10:00:00.000Z");
 const seconds = now / 1000;

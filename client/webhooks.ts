@@ -1,6 +1,13 @@
-import { parse } from "./attempt.ts";
-import { WebhookError } from "./errors.ts";
+import { ClientError } from "./errors.ts";
+import { parse } from "./json.ts";
 import type { WebhookEvent } from "./types.ts";
+
+export type { WebhookEvent };
+
+/** A webhook that must not be trusted. Answer it with 400. */
+export class WebhookError extends ClientError {
+  override readonly name = "WebhookError";
+}
 
 /** A body as it arrived. */
 export type RawBody = string | ArrayBuffer | Uint8Array;

@@ -1,7 +1,7 @@
 // Shows every webhook that comes, once its signature is proven: WEBHOOK_SECRET=whsec_… npx node scripts/receiver.ts 4000
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { verifyWebhook } from "../client/index.ts";
+import { verifyWebhook } from "../client/webhooks.ts";
 
 const secret = process.env.WEBHOOK_SECRET;
 const port = Number(process.argv[2] ?? 4000);
