@@ -13,6 +13,7 @@ const sources = [
   "attempt",
   "client",
   "errors",
+  "json",
   "options",
   "recovery",
   "result",

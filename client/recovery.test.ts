@@ -48,6 +48,14 @@ describe("a create that is answered", () => {
   });
 });
 
+test.each([
+  [401, AuthenticationError],
+  [429, RateLimitError],
+])("a bare %i, as gateways give it, is a refusal too", async (status, Kind) => {
+  const { client, time } = scripted([answer(status)], { retry: { tries: 1 } });
+  expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(Kind);
+});
+
 test("a duplicate without Location is looked for nowhere", async () => {
   const { client, time, sent } = scripted([duplicate()]);
   await time.run(failure(client.disbursements.create(payout)));

@@ -52,7 +52,7 @@ export async function create(context: Context, kind: Kind, request: Body, settin
   }
 
   let cause: unknown = error;
-  const found = await follow(context, kind, sent.response, settings).catch((reason) => void (cause = reason));
+  const found = await follow(context, kind, sent.response!, settings).catch((reason) => void (cause = reason));
   const existing = found?.merchantsReference === reference ? found : undefined;
   const matches = !!existing && isSame(existing, body);
   if (ambiguous && !existing) throw unknown(reference, cause);
@@ -70,8 +70,8 @@ function isSame(existing: Stored, body: Body): boolean {
 }
 
 /** The record that a 409 points to (D5): only the last segment counts, under the client's own base address. */
-async function follow(context: Context, kind: Kind, response: Response | undefined, settings: Settings) {
-  const { pathname } = new URL(response?.headers.get("location") ?? "", context.baseUrl);
+async function follow(context: Context, kind: Kind, response: Response, settings: Settings) {
+  const { pathname } = new URL(response.headers.get("location") ?? "", context.baseUrl);
   return verify(context, kind, decodeURIComponent(pathname.replace(/.*\//, "")), settings);
 }
 

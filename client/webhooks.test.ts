@@ -267,6 +267,7 @@ describe("verifyWebhook", () => {
     async (given) => {
       const error = await failure(verifyWebhook(text, headers(), given as never));
       expect(error).toBeInstanceOf(WebhookError);
+      expect((error as WebhookError).code).toBe("WebhookError");
       expect((error as Error).message).toMatch(/secret must be/);
       expect((error as Error).message).not.toContain("????");
     },
