@@ -185,6 +185,7 @@ describe("/sandbox", () => {
     ["events?limit=abc", 400],
     ["events?limit=", 400],
     ["events?limit=1.5", 400],
+    ["events?limit=1:5", 400],
     ["events?limit=%zz", 400],
     ["events?limit=1&limit=2", 400],
     ["events?reference=a&reference=b", 400],
@@ -195,9 +196,15 @@ describe("/sandbox", () => {
     ["deliveries?status=lost", 422],
     ["deliveries?status=", 422],
     ["events?limit=100", 200],
+    ["events?reference=a:b/c@d&before=e+f", 200],
     ["events?limit=1&before=nothing&reference=%00", 200],
     ["deliveries?status=exhausted&unknown=1", 200],
   ])("GET /sandbox/%s is %i", async (query, status) => {
     expect((await server.request("GET", `/sandbox/${query}`)).status).toBe(status);
+  });
+
+  test("a reserved character in a query is said to need escaping", async () => {
+    const { body } = await server.request("GET", "/sandbox/events?limit=1:5");
+    expect(body.message).toBe("limit must be percent-encoded.");
   });
 });

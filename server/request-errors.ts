@@ -18,6 +18,8 @@ const WORDED = /^(pattern|format|minLength|maxLength)\.openapi\.validation$/;
 const TYPE = "type.openapi.validation";
 /** Faults of form; every other keyword is a value out of its bounds (D1). */
 const FORM = /^(required|type|additionalProperties|unevaluatedProperties)\.openapi\.validation$/;
+/** A query parameter with a character that has to be escaped there; the validator gives it no code. */
+const RESERVED = /reserved characters/;
 
 /**
  * Turns what the validator found into 400 or 422 (D1), every offending field named (D2).
@@ -26,7 +28,7 @@ const FORM = /^(required|type|additionalProperties|unevaluatedProperties)\.opena
 export function toRefusal(error: unknown): unknown {
   const { errors, status } = error as { errors?: Fault[]; status?: number };
   if (status !== 400 || !errors) return error;
-  const wrongForm = errors.some(({ errorCode = "" }) => FORM.test(errorCode));
+  const wrongForm = errors.some(({ errorCode = "", message }) => FORM.test(errorCode) || RESERVED.test(message));
   const message = [...new Set(withoutConsequences(errors).map(describe))].join("; ");
   return new ApiError(wrongForm ? "invalid-request" : "unprocessable", `${message}.`);
 }
@@ -41,6 +43,7 @@ function describe({ path, message, errorCode }: Fault): string {
   const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
   if (field === "") return "The body must be a JSON object";
   if (errorCode === "required.openapi.validation") return `${field} is required`;
+  if (RESERVED.test(message)) return `${field} must be percent-encoded`;
   const expected = WORDED.test(errorCode ?? "") && EXPECTED.get(field);
   return expected ? `${field} must be ${expected}` : `${field} ${message}`;
 }
