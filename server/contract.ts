@@ -73,7 +73,8 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       const operation = item[method];
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
-      const body = operation.requestBody ? [jsonBody] : [];
+      // A body may take its time: whose key it is, and what time it is for that merchant, is asked again after it.
+      const body = operation.requestBody ? [jsonBody, identify] : [];
       const check = isConstrained(operation) ? [validator.check] : [];
       route[method](identify, ...limits, ...body, ...check, answer(handlers, operation.operationId as OperationId));
     }

@@ -62,6 +62,10 @@ describe("what is unusual HTTP is answered as usual", () => {
     ["HTTP/1.0 without Host", 404, () => `GET ${path}/nothing HTTP/1.0\r\nx-api-key: ${server.key}\r\n\r\n`],
     ["an address as to a proxy", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
     ["an address with a way up", 404, () => `GET http://elsewhere.example/.. HTTP/1.1\r\n${head}${end}`],
+    ["an address that is none", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
+    ["an address without a host", 404, () => `POST http:// HTTP/1.1\r\n${head}${end}`],
+    ["an address of another scheme", 404, () => `POST ftp://x${path} HTTP/1.1\r\n${head}${end}`],
+    ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
     ["all of the server", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
     ["an expectation that nobody knows", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
     ["an offer of another protocol", 404, () => `${GET}${head}Upgrade: h2c, websocket\r\n${end}`],
@@ -70,6 +74,34 @@ describe("what is unusual HTTP is answered as usual", () => {
   ])("%s: %i", async (_, status, bytes) => {
     const answers = await exchange(server.port, bytes());
     expect(answers.map((answer) => answer.status)).toEqual([status]);
+  });
+
+  test.each([
+    ["comes without a key", 401, "x-api-key: another", 10],
+    ["is too large", 413, "", 1_000_000_000],
+  ])("a body that %s is not asked for: %i", async (_, status, key, length) => {
+    const fields = `Host: x\r\n${key || `x-api-key: ${server.key}`}\r\nConnection: close\r\n`;
+    const bytes = `${POST}${fields}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
+    const socket = connect(server.port, "127.0.0.1");
+    socket.write(bytes);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    socket.destroy();
+  });
+
+  test("a key that is revoked while the body is on its way pays nothing", async () => {
+    const { merchant, key } = await server.addMerchant("Kofi");
+    const { id } = (await server.storage.listKeys()).find(({ merchantId }) => merchantId === merchant.id)!;
+    const body = JSON.stringify(aPayout());
+    const socket = connect(server.port, "127.0.0.1");
+    const fields = `Host: a\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\nExpect: 100-continue\r\n`;
+    socket.write(`${POST}${fields}Content-Length: ${body.length}\r\n${end}`);
+    // It is asked for once the key is known to be good.
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 100 /);
+    await server.storage.setRevoked(id, server.clock.now());
+    socket.write(body);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 401 /);
+    socket.destroy();
   });
 
   test("a body that waits to be asked for (Expect: 100-continue)", async () => {

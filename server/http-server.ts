@@ -62,6 +62,8 @@ export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids"
   // A request without Host is refused by the app, in the shape of §7.
   const server = createServer({ requireHostHeader: false }, answer);
   server.on("checkExpectation", answer);
+  // Whether to go on is said where the body is read: after the key, and not for one that is too large.
+  server.on("checkContinue", answer);
   server.on("clientError", refuse);
   server.on("connect", (_req, socket) => refuse(new Error("this is no proxy"), socket));
   server.on("connection", (socket) => {
@@ -85,11 +87,15 @@ function explain({ code, message }: NodeJS.ErrnoException, host: string, port: n
   return `Cannot listen on ${host}:${port}: ${message}. Check HOST and PORT.`;
 }
 
-/** A request may name its whole address, as to a proxy (RFC 9112 §3.2.2); the path is what counts. */
+/**
+ * A request may name its whole address, as to a proxy (RFC 9112 §3.2.2); the path is what counts. What is neither
+ * becomes a path that nothing has, and a fragment a part of it: Express and the validator would each cut it elsewhere.
+ */
 function originForm(target: string): string {
-  if (target.startsWith("/")) return target;
   const url = URL.parse(target);
-  return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : target;
+  const isHttp = url !== null && /^https?:$/.test(url.protocol);
+  const path = isHttp ? url.pathname + url.search + url.hash : target;
+  return (path.startsWith("/") ? path : `/${path}`).replaceAll("#", "%23");
 }
 
 const STATUS_BY_CODE: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };

@@ -12,6 +12,10 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Express middleware that leaves the parsed JSON body in `req.body`; refuses in the order 413, 415, 400 (D1). */
 export const jsonBody: RequestHandler = (req, res, next) => {
+  if (/^100-continue$/i.test(req.headers.expect ?? "")) {
+    if (Number(req.headers["content-length"]) > BODY_LIMIT) return next(tooLarge());
+    res.writeContinue();
+  }
   readBytes(req, res, (error?: unknown) => {
     if (error) return next(readError(error));
     try {
@@ -70,10 +74,12 @@ function onDuplicateKey({ key }: { key: string }): never {
 
 const shortened = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);
 
+const tooLarge = () => new ApiError("content-too-large", `The body may have ${BODY_LIMIT} bytes at most.`);
+
 /** Turns what went wrong while reading into a refusal in the shape of §7. */
 function readError(error: unknown): unknown {
   const { status } = error as { status?: number };
-  if (status === 413) return new ApiError("content-too-large", `The body may have ${BODY_LIMIT} bytes at most.`);
+  if (status === 413) return tooLarge();
   if (status === 415) return new ApiError("unsupported-media-type", "This Content-Encoding is not understood.");
   if (status === 400)
     return new ApiError("invalid-request", "The body is not as its Content-Length or Content-Encoding says.");

@@ -92,6 +92,12 @@ describe("a start that cannot be", () => {
     expect(stderr).not.toMatch(/too short|hunter2|\n\s+at /);
   });
 
+  test.each(["--no-deprecation", "--throw-deprecation"])("Node's %s changes nothing", async (NODE_OPTIONS) => {
+    const server = await start({ NODE_OPTIONS, SANDBOX_API_KEY: KEY });
+    const { request } = server.client(KEY);
+    expect((await request("POST", "/v1/disbursements", { body: aPayout() })).status).toBe(200);
+  });
+
   test("a port that is taken is named, with what to do", async () => {
     const taken = createServer();
     await once(taken.listen(0, "127.0.0.1"), "listening");
@@ -99,6 +105,8 @@ describe("a start that cannot be", () => {
     const { code, stdout, stderr } = await runServer({ ...env, PORT: String(port) });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(`Port ${port} of 127.0.0.1 is taken. Stop what uses it, or set PORT to another.\n`);
+    // The key is told by the start that succeeds.
+    expect((await start()).output()).toMatch(/shown this once: sk_/);
     taken.close();
   });
 

@@ -27,8 +27,9 @@ async function start(config: Config): Promise<void> {
     // The system's own lookup knows names of this machine, which only a server for itself may call.
     lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
   });
-  const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
+  // A key is told once: not before it is sure that there will be a server to use it with.
   const listener = await listen(service.app, service.deps);
+  const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
   // With PORT=0 the system chose the port.
   const usual = defaultPublicUrl(config.host, config.port);
   if (config.publicUrl === usual) config.publicUrl = defaultPublicUrl(config.host, listener.port);

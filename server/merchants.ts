@@ -52,7 +52,9 @@ export async function prepareFirstMerchant(deps: Deps, wanted?: string): Promise
     await ensureKey(deps, merchant, wanted);
     return {};
   }
-  return existing ? {} : { newKey: await createKey(deps, merchant.id) };
+  // A start that broke off may have left a merchant without one.
+  const hasKeys = (await deps.storage.listKeys()).some(({ merchantId }) => merchantId === merchant.id);
+  return hasKeys ? {} : { newKey: await createKey(deps, merchant.id) };
 }
 
 async function ensureKey(deps: Deps, merchant: Merchant, text: string): Promise<void> {

@@ -70,11 +70,13 @@ async function page<T extends { id: string }>(merchant: Merchant, filter: Filter
 /** Makes one attempt before it resolves (D31). */
 export async function replayDelivery(deps: Deps, merchant: Merchant, id: string): Promise<Schemas["Delivery"]> {
   const replayed = await deps.deliveries.replay(merchant.id, id);
-  if (replayed === "unknown") throw new ApiError("not-found", "You have no delivery with this id.");
   if (replayed === "claimed") {
     throw new ApiError("conflict", "An attempt of this delivery is under way; replay it once that has ended.");
   }
-  return deliveryView((await deps.storage.findDelivery(merchant.id, id))!);
+  // A reset may have forgotten it meanwhile.
+  const delivery = await deps.storage.findDelivery(merchant.id, id);
+  if (!delivery) throw new ApiError("not-found", "You have no delivery with this id.");
+  return deliveryView(delivery);
 }
 
 /** Ends a checkout as a payer would (D18). */

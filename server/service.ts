@@ -65,7 +65,7 @@ export function createService({ config, storage, clock, random, chance, log, loo
   );
   const delivery = startLoop(
     async () => {
-      while ((await deliveries.begin()) > 0);
+      while (!stopping.signal.aborted && (await deliveries.begin()) > 0);
     },
     DELIVER_EVERY_MS,
     { clock, log },

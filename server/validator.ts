@@ -8,10 +8,11 @@ import { formats, toRefusal } from "./request-errors.ts";
 
 // The validator parses each request's URL with this deprecated function. Until Node has warned of that once, it looks
 // through the stack for the caller every time, which takes longer than all the parsing: have it warn now, unheard.
-const { noDeprecation } = process;
-process.noDeprecation = true;
-parse("");
-process.noDeprecation = noDeprecation;
+if (!process.noDeprecation) {
+  process.noDeprecation = true;
+  parse("");
+  process.noDeprecation = false;
+}
 
 export interface Validator {
   /** Express middleware that refuses what the contract does not allow. */

@@ -191,6 +191,8 @@ export interface ClaimRequest {
   limit: number;
   /** How many more deliveries a host may be sent; called with the host of a `webhookURL`. */
   room(host: string): number;
+  /** How many more deliveries a merchant may have under way. */
+  roomOf(merchantId: string): number;
   /** Only those of this merchant. */
   merchantId?: string;
 }
@@ -219,7 +221,10 @@ export interface DeliveryQueue {
     now: number,
     leaseUntil: number,
   ): Promise<ClaimedDelivery | "claimed" | undefined>;
-  /** Records an attempt, frees the claim and says what comes next. Its number is given here, counting from 1. */
+  /**
+   * Records an attempt, frees the claim and says what comes next. Its number is given here, counting from 1. Of each
+   * delivery the last 100 attempts are kept.
+   */
   recordAttempt(eventId: string, attempt: Omit<Attempt, "number">, outcome: AttemptOutcome): Promise<void>;
 }
 

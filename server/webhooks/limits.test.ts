@@ -151,6 +151,14 @@ describe("limits", () => {
   });
 });
 
+test("a merchant with many hosts leaves a quarter of the room to others", async () => {
+  const lanes = createLanes({ perHost: 1, total: 4 });
+  for (const host of ["a", "b", "c"]) void lanes.run(host, () => delay(10), "ada");
+  expect([lanes.roomOf("ada"), lanes.roomOf("kofi"), lanes.room("d")]).toEqual([0, 3, 1]);
+  await vi.runAllTimersAsync();
+  expect(lanes.roomOf("ada")).toBe(3);
+});
+
 test("an attempt that fails gives its place back, and its error to the caller", async () => {
   const lanes = createLanes({ perHost: 1, total: 1 });
   await expect(lanes.run("a", () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");

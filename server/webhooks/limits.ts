@@ -2,8 +2,10 @@
 export interface Lanes {
   /** How many more deliveries may be claimed now: in all, or for one receiver (see `receiverOf`). */
   room: (host?: string) => number;
+  /** How many more may be claimed for a merchant. */
+  roomOf: (merchantId: string) => number;
   /** Runs the attempt of a claimed delivery; where its lane is full, after those that came before. Settles as the attempt does. */
-  run: <T>(host: string, attempt: () => Promise<T>) => Promise<T>;
+  run: <T>(host: string, attempt: () => Promise<T>, merchantId?: string) => Promise<T>;
   /** Resolves when what is under way now has ended. */
   idle: () => Promise<void>;
 }
@@ -19,12 +21,16 @@ interface Lane {
  * an attempt has ended: so nothing that was claimed waits. Only attempts that were not claimed so (a replay) may.
  *
  * When half of all the room is taken, the other half goes to receivers with nothing under way, one delivery
- * each: many dead receivers together cannot take it all.
+ * each: many dead receivers together cannot take it all. Hosts are free to make up, so that of one merchant no
+ * more than three quarters are under way: the rest is for the others.
  */
 export function createLanes({ perHost, total }: { perHost: number; total: number }): Lanes {
   const lanes = new Map<string, Lane>();
   const underWay = new Set<Promise<unknown>>();
+  /** How many attempts each merchant has under way. */
+  const held = new Map<string, number>();
   const half = Math.ceil(total / 2);
+  const perMerchant = Math.ceil((total * 3) / 4);
   const crowded = () => underWay.size >= half;
 
   function roomOf(host: string): number {
@@ -53,13 +59,18 @@ export function createLanes({ perHost, total }: { perHost: number; total: number
       const inAll = Math.max(0, (crowded() ? total : half) - underWay.size);
       return host === undefined ? inAll : Math.min(inAll, roomOf(host));
     },
-    run: async (host, attempt) => {
+    roomOf: (merchantId) => Math.max(0, perMerchant - (held.get(merchantId) ?? 0)),
+    run: async (host, attempt, merchantId = "") => {
       const turn = takeTurn(host, attempt);
       underWay.add(turn);
+      held.set(merchantId, (held.get(merchantId) ?? 0) + 1);
       try {
         return await turn;
       } finally {
         underWay.delete(turn);
+        const left = held.get(merchantId)! - 1;
+        if (left > 0) held.set(merchantId, left);
+        else held.delete(merchantId);
       }
     },
     idle: async () => {

@@ -8,6 +8,8 @@ import { verdictOf } from "./schedule.ts";
 import { sign } from "./signature.ts";
 
 const BODY_KEPT_BYTES = 1024;
+/** Attempts without an answer, after which the connections begin anew. */
+const UNANSWERED_PER_AGENT = 1_000;
 
 /** One webhook, ready to be delivered. */
 export interface Message {
@@ -65,15 +67,32 @@ export interface Sender {
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, lookup, now, timeoutMs = 15_000, userAgent = "disbursement-checkout-webhooks" } = options;
   const forbidden = allowPrivate ? () => undefined : specialRange;
-  const agent = new Agent({
-    connect: guardedConnector({ lookup, forbidden, timeoutMs }),
-    allowH2: false,
-    // One clock for the whole attempt, below; these would only start anew with each part of an answer.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // Receivers may ask for an idle connection to be kept, within reason.
-    keepAliveMaxTimeout: 30_000,
-  });
+  const openAgent = () =>
+    new Agent({
+      connect: guardedConnector({ lookup, forbidden, timeoutMs }),
+      allowH2: false,
+      // One clock for the whole attempt, below; these would only start anew with each part of an answer.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      // Receivers may ask for an idle connection to be kept, within reason.
+      keepAliveMaxTimeout: 30_000,
+    });
+  let agent = openAgent();
+  const agents = new Set([agent]);
+  let unanswered = 0;
+
+  // An agent keeps something of every receiver that never answered, for ever. Hosts are free to make up: now and then
+  // another agent takes over, and the old one goes when its attempts have ended.
+  function replaceAgent() {
+    const old = agent;
+    agent = openAgent();
+    agents.add(agent);
+    unanswered = 0;
+    old.close().then(
+      () => agents.delete(old),
+      () => {},
+    );
+  }
 
   async function attempt(message: Message, sentAt: number, signal: AbortSignal) {
     const target = parseTarget(message.url);
@@ -105,10 +124,16 @@ export function createSender(options: SenderOptions): Sender {
       error: deadline.signal.aborted ? `No answer within ${timeoutMs / 1000} s.` : reasonOf(error),
     }));
     clearTimeout(timer);
+    if (!("httpStatus" in result) && (unanswered += 1) >= UNANSWERED_PER_AGENT) replaceAgent();
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
-  return { send, close: () => agent.destroy() };
+  return {
+    send,
+    async close() {
+      await Promise.all([...agents].map((each) => each.destroy()));
+    },
+  };
 }
 
 async function rejectedBy(signal: AbortSignal): Promise<never> {

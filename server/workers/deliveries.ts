@@ -35,16 +35,22 @@ interface Options {
 export function createDeliveryWorker(options: Options): DeliveryWorker {
   const { storage, clock, lanes, log } = options;
   const underWay = new Map<Promise<void>, string>();
+  /** Deliveries under way here, or waiting for their turn. A claim alone would lapse while one waits, or the clock is put forward. */
+  const ours = new Set<string>();
 
+  /** Rejects when the attempt could not be recorded; it is made again when its claim lapses. */
   function start(claimed: ClaimedDelivery): Promise<void> {
-    const attempt = lanes
-      .run(receiverOf(claimed.url), () => makeAttempt(options, claimed))
-      .catch((error: unknown) => log.error({ err: error, event: claimed.event.id }, "an attempt could not be recorded"))
+    const { id, merchantId } = claimed.event;
+    ours.add(id);
+    const attempt = lanes.run(receiverOf(claimed.url), () => makeAttempt(options, claimed), merchantId);
+    const ended = attempt
+      .catch((error: unknown) => log.error({ err: error, event: id }, "an attempt could not be recorded"))
       .finally(() => {
-        underWay.delete(attempt);
+        underWay.delete(ended);
+        ours.delete(id);
         options.onEnd();
       });
-    underWay.set(attempt, claimed.event.merchantId);
+    underWay.set(ended, merchantId);
     return attempt;
   }
 
@@ -55,10 +61,12 @@ export function createDeliveryWorker(options: Options): DeliveryWorker {
       leaseUntil: now + LEASE_MS,
       limit: lanes.room(),
       room: lanes.room,
+      roomOf: lanes.roomOf,
       ...(merchantId === undefined ? {} : { merchantId }),
     });
-    for (const delivery of claimed) void start(delivery);
-    return claimed.length;
+    const free = claimed.filter(({ event }) => !ours.has(event.id));
+    for (const delivery of free) start(delivery).catch(() => {});
+    return free.length;
   }
 
   // One claim after the other: two at once would each take the same room.
@@ -76,6 +84,7 @@ export function createDeliveryWorker(options: Options): DeliveryWorker {
       return attempts.length;
     },
     async replay(merchantId, id) {
+      if (ours.has(id)) return "claimed";
       const now = clock.now();
       const claimed = await storage.claimDelivery(merchantId, id, now, now + LEASE_MS);
       if (claimed === undefined) return "unknown";
@@ -113,5 +122,7 @@ function judge(
   if (verdict !== "failed") return { status: verdict, step };
   const { httpStatus, retryAfter } = result;
   const delay = nextAttemptDelayMs({ attempts: step, random: chance, httpStatus, retryAfter, now: result.sentAt });
-  return delay === undefined ? { status: "exhausted", step } : { status: "pending", step, nextAttemptAt: at + delay };
+  return delay === undefined
+    ? { status: "exhausted", step }
+    : { status: "pending", step, nextAttemptAt: at + result.latencyMs + delay };
 }

@@ -4,6 +4,8 @@ import type { Storage } from "../storage/storage.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 
 const BATCH = 500;
+/** What a date-time of RFC 3339 can still say. */
+const LATEST = Date.UTC(9999, 11, 31);
 /** Real milliseconds between looks while somebody else is at work on what is due. */
 const WAIT_MS = 10;
 
@@ -13,7 +15,7 @@ export interface Timeline {
   /**
    * Moves a merchant's time forward by so many milliseconds. It stops at each thing that falls due on the way and lets
    * it happen at its own time, so that what follows from it (a webhook, its retries) has its place in order (D18, D29).
-   * @throws ApiError `internal` when the server stops on the way
+   * @throws ApiError `internal` when the server stops on the way, `unprocessable` when it would lead beyond the year 9999
    */
   advance(merchantId: string, milliseconds: number): Promise<void>;
   /** Forgets the merchant's records and puts its clock back to real time, once no move is under way. */
@@ -36,7 +38,7 @@ export function createTimeline({ storage, clock, deliveries, stopping }: Options
     for (;;) {
       const count = await storage.settleDue(clock.now(), BATCH, merchantId);
       settled += count;
-      if (count < BATCH) return settled;
+      if (count < BATCH || stopping.aborted) return settled;
     }
   }
 
@@ -46,8 +48,12 @@ export function createTimeline({ storage, clock, deliveries, stopping }: Options
   }
 
   async function move(merchantId: string, milliseconds: number): Promise<void> {
+    // A replay begins at the time that is now.
+    await deliveries.idle(merchantId);
     const merchant = await storage.findMerchant(merchantId);
     const offset = merchant!.clockOffset + milliseconds;
+    if (clock.now() + offset > LATEST)
+      throw new ApiError("unprocessable", "seconds must not lead beyond the year 9999.");
     for (let idle = false; ;) {
       if (stopping.aborted)
         throw new ApiError("internal", "The server is stopping; the clock has moved part of the way.");

@@ -92,7 +92,7 @@ describe("schema", () => {
   test("a new file gets the whole schema, and a second start changes nothing", async () => {
     await openSqlite(path, server).close();
     const fresh = dump();
-    expect(fresh.version).toBe(1);
+    expect(fresh.version).toBe(2);
     expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
     await openSqlite(path, server).close();
     expect(dump()).toEqual(fresh);
@@ -115,11 +115,11 @@ describe("schema", () => {
     await openSqlite(path, server).close();
     inFile((db) => db.exec("PRAGMA user_version = 99"));
     expect(() => openSqlite(path, server)).toThrow(
-      /^The database has schema version 99; this server knows versions up to 1\. Start the newer server/,
+      /^The database has schema version 99; this server knows versions up to 2\. Start the newer server/,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
     // The lock was given back.
-    inFile((db) => db.exec("PRAGMA user_version = 1"));
+    inFile((db) => db.exec("PRAGMA user_version = 2"));
     await openSqlite(path, server).close();
   });
 });
@@ -152,6 +152,6 @@ describe("a path that cannot be used is refused with a word on what to do", () =
   test("an empty file is a new database", async () => {
     writeFileSync(path, "");
     await openSqlite(path, server).close();
-    expect(dump().version).toBe(1);
+    expect(dump().version).toBe(2);
   });
 });

@@ -3,20 +3,31 @@ import type { Context, Row } from "./context.ts";
 import { eventReader } from "./event-rows.ts";
 import { toMerchant, toSecrets } from "./merchants.ts";
 
+/** Replays have no end, the log of a delivery has. */
+const ATTEMPTS_KEPT = 100;
+
 export function deliveryQueue({ db, write }: Context): DeliveryQueue {
   const toEvent = eventReader(db);
   const selectMerchant = db.prepare("SELECT * FROM merchants WHERE id = ?");
   const selectEvent = db.prepare("SELECT * FROM events WHERE merchant_id = ? AND id = ? AND url IS NOT NULL");
-  // Hosts one by one through the index: the work grows with the hosts, not with what is queued for them.
-  const nextHost = db.prepare(
-    "SELECT host FROM events WHERE next_attempt_at IS NOT NULL AND host > ? ORDER BY host LIMIT 1",
+  const free = "(claimed_until IS NULL OR claimed_until <= :now)";
+  const dueMerchants = db.prepare(
+    `SELECT id, :now + clock_offset AS until FROM merchants m WHERE (:merchant IS NULL OR id = :merchant) AND EXISTS
+       (SELECT 1 FROM events WHERE merchant_id = m.id AND next_attempt_at <= :now + m.clock_offset AND ${free})
+     ORDER BY id`,
+  );
+  // From host to host through the index: the work grows with the hosts, not with what is queued for them.
+  const nextHost =
+    "SELECT min(host) FROM events WHERE merchant_id = :merchant AND next_attempt_at IS NOT NULL AND host >";
+  const dueHosts = db.prepare(
+    `WITH RECURSIVE hosts (host) AS
+       (${nextHost} :after UNION ALL SELECT (${nextHost} hosts.host) FROM hosts WHERE host IS NOT NULL)
+     SELECT host FROM hosts WHERE EXISTS
+       (SELECT 1 FROM events WHERE merchant_id = :merchant AND host = hosts.host AND next_attempt_at <= :until AND ${free})`,
   );
   const dueOfHost = db.prepare(
-    `SELECT e.* FROM events e JOIN merchants m ON m.id = e.merchant_id
-     WHERE e.host = :host AND e.next_attempt_at <= :now + (SELECT max(clock_offset) FROM merchants)
-       AND e.next_attempt_at <= :now + m.clock_offset AND (e.claimed_until IS NULL OR e.claimed_until <= :now)
-       AND (:merchant IS NULL OR e.merchant_id = :merchant)
-     ORDER BY e.next_attempt_at LIMIT :limit`,
+    `SELECT * FROM events WHERE merchant_id = :merchant AND host = :host AND next_attempt_at <= :until AND ${free}
+     ORDER BY next_attempt_at LIMIT :limit`,
   );
   const claim = db.prepare("UPDATE events SET claimed_until = ? WHERE id = ?");
   const stillDue = db.prepare(
@@ -24,7 +35,10 @@ export function deliveryQueue({ db, write }: Context): DeliveryQueue {
   );
   const insertAttempt = db.prepare(
     `INSERT INTO attempts (event_id, number, at, sent_at, latency_ms, http_status, response_body, error)
-     SELECT e.id, 1 + (SELECT count(*) FROM attempts WHERE event_id = e.id), ?, ?, ?, ?, ?, ? FROM events e WHERE e.id = ?`,
+     SELECT e.id, 1 + (SELECT coalesce(max(number), 0) FROM attempts WHERE event_id = e.id), ?, ?, ?, ?, ?, ? FROM events e WHERE e.id = ?`,
+  );
+  const forgetAttempts = db.prepare(
+    "DELETE FROM attempts WHERE event_id = :id AND number <= (SELECT max(number) FROM attempts WHERE event_id = :id) - :kept",
   );
   const updateEvent = db.prepare(
     "UPDATE events SET status = ?, step = ?, next_attempt_at = ?, claimed_until = NULL WHERE id = ?",
@@ -42,33 +56,44 @@ export function deliveryQueue({ db, write }: Context): DeliveryQueue {
     };
   }
 
-  let lastHost = "";
-  const after = (host: string) => nextHost.get(host)?.host as string | undefined;
+  let lastMerchant = "";
+  const lastHosts = new Map<string, string>();
 
-  /** All hosts with something to come, beginning behind the one served last: none waits for ever for its turn. */
-  function* hosts(): Generator<string> {
-    const begin = lastHost;
-    for (let host = after(begin); host !== undefined; host = after(host)) yield host;
-    for (let host = after(""); host !== undefined && host <= begin; host = after(host)) yield host;
+  /** The hosts of a merchant with something due, beginning behind the one served last: none waits for ever for its turn. */
+  function* hostsOf(due: { merchant: string; now: number; until: number }): Generator<string> {
+    const begin = lastHosts.get(due.merchant) ?? "";
+    for (const { host } of dueHosts.iterate({ ...due, after: begin })) yield host as string;
+    for (const { host } of dueHosts.iterate({ ...due, after: "" })) {
+      if ((host as string) > begin) return;
+      yield host as string;
+    }
   }
 
-  /** The due deliveries, host by host, as many of each as there is room for. */
-  function* dueRows({ now, merchantId, limit, room }: ClaimRequest): Generator<Row> {
-    let left = limit;
-    for (const host of hosts()) {
-      const fit = Math.min(left, room(host));
-      if (fit <= 0) continue;
-      const rows = dueOfHost.all({ host, now, merchant: merchantId ?? null, limit: fit });
-      if (rows.length > 0) lastHost = host;
-      yield* rows;
-      left -= rows.length;
-      if (left <= 0) return;
+  /** The due deliveries, merchant by merchant in turn and host by host, as many of each as there is room for. */
+  function dueRows({ now, merchantId, limit, room, roomOf }: ClaimRequest): Row[] {
+    const found: Row[] = [];
+    const taken = new Map<string, number>();
+    for (const { id, until } of inTurn(dueMerchants.all({ now, merchant: merchantId ?? null }), lastMerchant)) {
+      const merchant = id as string;
+      const end = Math.min(limit, found.length + roomOf(merchant));
+      if (found.length >= end) continue;
+      for (const host of hostsOf({ merchant, now, until: until as number })) {
+        const fit = Math.min(end - found.length, room(host) - (taken.get(host) ?? 0));
+        if (fit <= 0) continue;
+        const rows = dueOfHost.all({ merchant, host, now, until: until!, limit: fit });
+        found.push(...rows);
+        taken.set(host, (taken.get(host) ?? 0) + rows.length);
+        lastHosts.set(merchant, host);
+        lastMerchant = merchant;
+        if (found.length >= end) break;
+      }
     }
+    return found;
   }
 
   return {
     async claimDeliveries(request) {
-      const rows = [...dueRows(request)];
+      const rows = dueRows(request);
       // Most looks find nothing: those take no transaction.
       if (rows.length === 0) return [];
       return write(() =>
@@ -87,8 +112,15 @@ export function deliveryQueue({ db, write }: Context): DeliveryQueue {
     async recordAttempt(id, { at, sentAt, latencyMs, httpStatus, responseBody, error }, outcome) {
       await write(() => {
         insertAttempt.run(at, sentAt, latencyMs, httpStatus ?? null, responseBody ?? null, error ?? null, id);
+        forgetAttempts.run({ id, kept: ATTEMPTS_KEPT });
         updateEvent.run(outcome.status, outcome.step, outcome.nextAttemptAt ?? null, id);
       });
     },
   };
+}
+
+/** Merchants in their order, beginning behind the one served last. */
+function inTurn(merchants: Row[], last: string): Row[] {
+  const first = merchants.findIndex(({ id }) => (id as string) > last);
+  return first <= 0 ? merchants : [...merchants.slice(first), ...merchants.slice(0, first)];
 }

@@ -23,10 +23,15 @@ export function createKeyCache(db: DatabaseSync): KeyCache {
   const selectVersion = db.prepare("PRAGMA data_version");
   const version = () => selectVersion.get()!.data_version;
 
-  let seen = version();
+  let seen: unknown = version();
   const timer = setInterval(() => {
-    const current = version();
-    if (current !== seen) known.clear();
+    let current: unknown;
+    try {
+      current = version();
+    } catch {
+      // A disk that fails, say: whatever is asked then is asked of the database, and fails there.
+    }
+    if (current === undefined || current !== seen) known.clear();
     seen = current;
   }, LOOK_EVERY_MS);
   timer.unref();

@@ -35,7 +35,7 @@ durableStorageSuite("SQLite", {
 test("a claim that its server did not live to use is free at the next start", async () => {
   const place = folder();
   const path = join(place, "server.db");
-  const claim = { now: START, leaseUntil: START + 60_000, limit: 10, room: () => 10 };
+  const claim = { now: START, leaseUntil: START + 60_000, limit: 10, room: () => 10, roomOf: () => 10 };
 
   const before = openSqlite(path, { server: true });
   const merchant = await addMerchant(before);

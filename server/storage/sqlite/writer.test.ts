@@ -81,3 +81,15 @@ test("a flush does at once what waits", async () => {
   expect(stored()).toEqual(["a"]);
   await expect(answer).resolves.toBe("a");
 });
+
+test("while another process holds the database, a batch waits for it once, and none of it happens", async () => {
+  const { write } = createWriter(db);
+  vi.mocked(db.exec).mockImplementation((sql) => {
+    steps.push(sql);
+    throw new Error("database is locked");
+  });
+  const results = await Promise.allSettled([write(insert("a")), write(insert("b"))]);
+  expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(steps).toEqual(["BEGIN IMMEDIATE"]);
+  expect(stored()).toEqual([]);
+});

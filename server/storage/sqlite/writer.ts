@@ -16,41 +16,33 @@ interface Job {
 export function createWriter(db: DatabaseSync): { write: Write; flush(): void } {
   let jobs: Job[] = [];
 
-  function transaction<T>(work: () => T): T {
-    db.exec("BEGIN IMMEDIATE");
+  /** Runs all of a batch in one transaction; none of it has happened when one of them throws. */
+  function run(batch: readonly Job[]): void {
     try {
-      const result = work();
+      db.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      // Another process holds the database, for longer than we wait: each by itself would wait as long again.
+      for (const job of batch) job.reject(error);
+      return;
+    }
+    let results: unknown[];
+    try {
+      results = batch.map((job) => job.work());
       db.exec("COMMIT");
-      return result;
     } catch (error) {
       // Some errors (a full disk) have rolled back already.
       if (db.isTransaction) db.exec("ROLLBACK");
-      throw error;
+      if (batch.length === 1) batch[0]!.reject(error);
+      else for (const job of batch) run([job]);
+      return;
     }
-  }
-
-  function runAlone(job: Job) {
-    try {
-      job.resolve(transaction(job.work));
-    } catch (error) {
-      job.reject(error);
-    }
+    for (const [index, job] of batch.entries()) job.resolve(results[index]);
   }
 
   function flush() {
     const batch = jobs;
     jobs = [];
-    const [first] = batch;
-    if (first === undefined) return;
-    if (batch.length === 1) return runAlone(first);
-    let results: unknown[];
-    try {
-      results = transaction(() => batch.map((job) => job.work()));
-    } catch {
-      for (const job of batch) runAlone(job);
-      return;
-    }
-    for (const [index, job] of batch.entries()) job.resolve(results[index]);
+    if (batch.length > 0) run(batch);
   }
 
   function write<T>(work: () => T): Promise<T> {

@@ -8,7 +8,14 @@ const delivered = { status: "delivered", step: 1 } as const;
 
 export function deliveryTests(storage: Current): void {
   const claim = (changes: Partial<ClaimRequest> = {}) =>
-    storage().claimDeliveries({ now: START, leaseUntil: START + MINUTE, limit: 100, room: () => 100, ...changes });
+    storage().claimDeliveries({
+      now: START,
+      leaseUntil: START + MINUTE,
+      limit: 100,
+      room: () => 100,
+      roomOf: () => 100,
+      ...changes,
+    });
   const claimedIds = async (changes: Partial<ClaimRequest> = {}) => (await claim(changes)).map(({ event }) => event.id);
 
   test("a claim brings all that an attempt needs", async () => {
@@ -62,6 +69,24 @@ export function deliveryTests(storage: Current): void {
       ({ url }) => new URL(url).host,
     );
     expect(hosts.toSorted()).toEqual([...Array.from({ length: 4 }, () => "fast.example"), "fast.example:8443"]);
+  });
+
+  test("no more than a merchant has room for are claimed, and a host that two share is not taken twice", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    for (const { id } of [ada, kofi]) await atOnce(3, () => addDelivery(storage(), id));
+    const roomOf = (id: string) => (id === ada.id ? 1 : 100);
+    const claimed = await claim({ roomOf });
+    expect(claimed.filter(({ merchant }) => merchant.id === ada.id)).toHaveLength(1);
+    expect(claimed).toHaveLength(4);
+    expect(await claim({ now: START + MINUTE, room: () => 2 })).toHaveLength(2);
+  });
+
+  test("of the attempts of a delivery the last hundred are kept", async () => {
+    const merchant = await addMerchant(storage());
+    const { id } = await addDelivery(storage(), merchant.id);
+    for (let made = 0; made < 103; made += 1) await storage().recordAttempt(id, attempt, delivered);
+    const numbers = (await storage().findDelivery(merchant.id, id))!.attempts.map(({ number }) => number);
+    expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([100, 4, 103]);
   });
 
   test("of one host the oldest are claimed first", async () => {
