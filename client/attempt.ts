@@ -97,13 +97,15 @@ export async function attempt(
   const controller = new AbortController();
   let key = "";
   let sent = false;
-  let cancel!: () => void;
+  let stop!: (error: ClientError) => void;
   // Ends the try even where a custom fetch, or the function that gives the key, does not look at the signal.
   const stopped = new Promise<never>((_, reject) => {
-    cancel = atEnd(runtime, timeout, signal, () => {
-      reject(signal?.aborted ? new AbortedError("Aborted.") : new TimeoutError(`No answer within ${timeout} ms.`));
-      controller.abort();
-    });
+    stop = reject;
+  });
+  // Throws when the signal is none, before anything is sent.
+  const cancel = atEnd(runtime, timeout, signal, () => {
+    stop(signal?.aborted ? new AbortedError("Aborted.") : new TimeoutError(`No answer within ${timeout} ms.`));
+    controller.abort();
   });
   const send = async () => {
     key = await context.giveKey();
@@ -112,13 +114,13 @@ export async function attempt(
       controller.signal.throwIfAborted();
       notify(hooks.onRequest, info);
       sent = true;
-      return context.fetch(url, init);
+      const { fetch } = context;
+      return fetch(url, init);
     });
   };
-  const outcome = await Promise.race([send(), stopped]).then(
-    (reply) => judge(reply, job, context, key),
-    (error) => explain(error, sent, context.baseUrl),
-  );
+  const outcome = await Promise.race([send(), stopped])
+    .then((reply) => judge(reply, job, context, key))
+    .catch((error) => explain(error, sent, context.baseUrl));
   cancel();
   notify(hooks.onResponse, {
     ...info,
@@ -147,14 +149,14 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
   const { status, headers, ok } = response;
   const body = (ok ? parse(text) : error) as { data?: Data; error?: unknown; message?: unknown } | undefined;
   const data = body?.data;
-  const isWhole = data?.reference && data.status && Number.isSafeInteger(data.amount);
+  const isWhole = isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
   if (ok && isWhole && job.answers(data)) {
     return { data, response, retry: !!job.final && !job.final.includes(data.status) };
   }
   // A service could repeat the key in its text.
-  const serverMessage = [body?.error, body?.message].filter(Boolean).join(": ").replaceAll(key, "[key]");
+  const serverMessage = [body?.error, body?.message].filter(isText).join(": ").replaceAll(key, "[key]");
   // Whatever stands in between may answer too, but the shape of §7 is the service's own.
-  const Refusal = typeof body?.error === "string" || status === 401 || status === 429 ? refusals[status] : undefined;
+  const Refusal = isText(body?.error) || status === 401 || status === 429 ? refusals[status] : undefined;
   const Kind = Refusal ?? (status < 500 ? UnexpectedAnswerError : ServerError);
   const message = `Answered ${status}. ${serverMessage || "Check baseUrl and proxies."}`;
   const wait = headers.get("retry-after") ?? "";
@@ -165,6 +167,10 @@ function judge({ data: text, error, response }: Reply, job: Job, context: Contex
     retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.now() || 0),
     response,
   };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 function requestIdOf(response: Response | undefined): string | undefined {

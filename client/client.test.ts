@@ -144,6 +144,28 @@ describe("options", () => {
     expect(sent[0]!.headers.get("x-trace")).toBe("1");
   });
 
+  test("with a signal that is none send nothing", async () => {
+    const { client, time, sent } = scripted([]);
+    const signal = new AbortController() as unknown as AbortSignal;
+    expect(await time.run(failure(client.disbursements.create(payout, { signal })))).toBeInstanceOf(TypeError);
+    expect([sent, time.waiting]).toEqual([[], 0]);
+  });
+
+  test("of one call may be null", async () => {
+    const { client, time } = scripted([ok(record)]);
+    expect(await time.run(client.disbursements.verify("DSB1", null as never))).toEqual(record);
+  });
+
+  test("may hold a fetch that must be called without an object, as browsers' own", async () => {
+    const { client, time } = scripted([ok(record)], {
+      fetch: async function (this: unknown) {
+        expect(this).toBeUndefined();
+        return ok(record);
+      },
+    });
+    expect(await time.run(client.disbursements.verify("DSB1"))).toEqual(record);
+  });
+
   test("of one call are checked as well", async () => {
     const { client, time } = scripted([]);
     const call = client.disbursements.create(payout, { timeout: -1 });

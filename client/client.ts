@@ -111,7 +111,7 @@ export function createClient(options: ClientOptions): DisbursementClient {
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = settleClient(options);
   const raw = createRawClient(rest);
-  const context: Context = { runtime, transport: createTransport(raw), ...rest };
+  const context: Context = { runtime, transport: createTransport(rest.baseUrl), ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,

@@ -50,12 +50,15 @@ export class NotFoundError extends ClientError {
 }
 
 /** The merchant's reference was used before (409). */
-export class DuplicateReferenceError<R = Disbursement | Checkout> extends ClientError {
+export class DuplicateReferenceError extends ClientError {
   override readonly name = "DuplicateReferenceError";
   /** The record that has the reference, when the answer's `Location` led to it. */
-  declare readonly existing?: R | undefined;
-  /** Whether `existing` is what was asked for now: same amount, country, currency and recipient. */
-  declare readonly matches: boolean;
+  declare readonly existing?: Disbursement | Checkout | undefined;
+  /**
+   * Whether `existing` is what was asked for now: same amount, country, currency and recipient. Undefined when it could
+   * not be looked up (`cause` says why): this very payment may have been made, so send it under no other reference.
+   */
+  declare readonly matches?: boolean | undefined;
 }
 
 /** Still too many requests at the last try (429). Nothing was recorded. */
@@ -74,10 +77,10 @@ export class ConnectionError extends ClientError {
 }
 
 /** No answer, or for `waitFor` no final status, within the time allowed. */
-export class TimeoutError<R = Disbursement | Checkout> extends ClientError {
+export class TimeoutError extends ClientError {
   override readonly name = "TimeoutError";
   /** The record as `waitFor` last saw it, not yet final. */
-  declare readonly last?: R | undefined;
+  declare readonly last?: Disbursement | Checkout | undefined;
 }
 
 /** The caller's `signal` ended the call. */

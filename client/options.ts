@@ -16,7 +16,7 @@ export interface RetryOptions {
 /** How long and how often `waitFor` looks. */
 export interface WaitOptions {
   /** Ends the wait with AbortedError. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** How long to wait for a final status, in ms. Default 120,000. */
   timeout?: number;
   /** Upper end of the first pause, in ms; it doubles with each look, and the pause is drawn at random below it. Default 1,000. */
@@ -70,13 +70,13 @@ export interface Hooks {
 
 /** What may differ from call to call. */
 export interface CallOptions {
-  /** Ends the call, or all calls of a client. A create that was already sent then throws OutcomeUnknownError. */
+  /** Ends the call; a client's own ends all calls that have none. A create that was already sent then throws OutcomeUnknownError. */
   signal?: AbortSignal | undefined;
   /** For one try, reading the answer included, in ms. Default 15,000. */
   timeout?: number;
   retry?: RetryOptions;
   /** Sent along with every request; never instead of the key. */
-  headers?: HeadersInit;
+  headers?: ConstructorParameters<typeof Headers>[0];
 }
 
 /** What a `fetch` of one's own must be: the global one's shape. */
@@ -130,9 +130,9 @@ export function ensure(condition: unknown, message: string): asserts condition {
 }
 
 /** The options over their defaults. Refuses a name that no default has, a type that differs from it, a number out of range. */
-function complete<T extends object>(options: object = {}, defaultsOfKind: T): T {
+function complete<T extends object>(options: object | undefined, defaultsOfKind: T): T {
   const whole = { ...defaultsOfKind } as Record<string, unknown>;
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(options ?? {})) {
     ensure(name in whole, `No option "${name}", only: ${Object.keys(whole).join(", ")}.`);
     if (value == null) continue;
     const type = typeof whole[name];

@@ -136,8 +136,8 @@ describe("the README", () => {
 
   const expected: [string, RegExp][] = [
     ["pay", /^DSB\S+ pending made\n$/],
-    ["pay", /^paid before: DSB\S+\n$/],
-    ["result", /^paid: DSB\S+\npaid before\nmend the request: .*phoneNumber.*\n$/],
+    ["pay", /^made before: DSB\S+ \w+\n$/],
+    ["result", /^made: DSB\S+\nmade before\nmend the request: .*phoneNumber.*\n$/],
     ["wait", /^did not arrive\n$/],
     ["checkout", /^send the customer to http\S+\/checkouts\/CHK\S+\npending\n$/],
     ["webhook-driver", /^payroll-2026-11-0042 success 473\npayroll-2026-11-0042 success 473\n204 204 400 400\n$/],

@@ -56,11 +56,20 @@ test.each([
   expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(Kind);
 });
 
-test("a duplicate without Location is looked for nowhere", async () => {
-  const { client, time, sent } = scripted([duplicate()]);
-  await time.run(failure(client.disbursements.create(payout)));
-  expect(sent).toHaveLength(1);
+test("middleware of the raw client has no say in what a create is told", async () => {
+  const { client, time } = scripted([lost()], { retry: { tries: 1 } });
+  client.raw.use({ onError: () => answer(422, { statusCode: 422, error: "Refused" }) });
+  expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(OutcomeUnknownError);
 });
+
+test.each(["https://pay.example", "https://pay.example/api"])(
+  "a duplicate without Location is looked for nowhere: %s",
+  async (baseUrl) => {
+    const { client, time, sent } = scripted([duplicate()], { baseUrl });
+    await time.run(failure(client.disbursements.create(payout)));
+    expect(sent).toHaveLength(1);
+  },
+);
 
 const nothing = {};
 
@@ -68,17 +77,17 @@ describe("a duplicate on the first try", () => {
   const cases = [
     ["carries the record that matches", [duplicate(here), ok(record)], record, true],
     ["carries a record with another amount", [duplicate(here), ok({ ...record, amount: 1 })], { amount: 1 }, false],
-    ["carries nothing without Location", [duplicate()], nothing, false],
-    ["carries nothing when the record is not found", [duplicate(here), refuse(404)], nothing, false],
+    ["carries nothing without Location", [duplicate()], nothing, undefined],
+    ["carries nothing when the record is not found", [duplicate(here), refuse(404)], nothing, undefined],
     [
       "carries nothing of another reference",
       [duplicate(here), ok({ ...record, merchantsReference: "x" })],
       nothing,
-      false,
+      undefined,
     ],
     ["stays one after being told to slow down", [refuse(429), duplicate(here), ok(record)], record, true],
     ["stays one when nothing was reached before", [notReached(), duplicate(here), ok(record)], record, true],
-  ] as [string, Step[], object, boolean][];
+  ] as [string, Step[], object, boolean | undefined][];
   test.each(cases)("%s", async (_, steps, existing, matches) => {
     const { client, time } = scripted(steps);
     const error = await time.run(failure(client.disbursements.create(payout)));
@@ -105,6 +114,8 @@ const ambiguous: [string, () => Step][] = [
   ["a redirect", () => answer(302, "", { location: "https://elsewhere.example/" })],
   ["a page with status 404", () => answer(404, "<html>")],
   ["an empty 409", () => answer(409, "")],
+  ["a failure in an unknown form", () => answer(500, { error: { toString: 1 }, message: [[1]] })],
+  ["an answer whose status is no text", () => ok({ ...created, status: { toString: 1 } })],
 ];
 
 describe.each(ambiguous)("after %s", (_, step) => {
@@ -195,17 +206,16 @@ describe("the record behind a duplicate after an ambiguous try", () => {
   test.each([
     ["cannot be read", refuse(401), AuthenticationError],
     ["is not there", refuse(404), NotFoundError],
-    [
-      "has another reference of the merchant",
-      ok({ ...record, merchantsReference: "payroll-2" }),
-      DuplicateReferenceError,
-    ],
+    ["has another reference of the merchant", ok({ ...record, merchantsReference: "payroll-2" }), undefined],
     ["is another record", ok({ ...record, reference: "DSB2" }), UnexpectedAnswerError],
-  ])("%s: the outcome is unknown", async (_, last, cause) => {
+  ])("%s: the outcome is unknown, and the causes say why", async (_, last, cause) => {
     const { client, time } = scripted([lost(), duplicate(here), last, last.clone()], { retry: { tries: 2 } });
     const error = await time.run(failure(client.disbursements.create(payout)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect((error as Error).cause).toBeInstanceOf(cause);
+    const duplicated = (error as Error).cause as Error;
+    expect(duplicated).toMatchObject({ status: 409, requestId: "req_1" });
+    if (cause) expect(duplicated.cause).toBeInstanceOf(cause);
+    else expect(duplicated.cause).toBeUndefined();
   });
 });
 

@@ -51,13 +51,13 @@ export async function create(context: Context, kind: Kind, request: Body, settin
     throw ambiguous ? unknown(reference, error) : error;
   }
 
-  let cause: unknown = error;
+  let cause: unknown;
   const found = await follow(context, kind, sent.response!, settings).catch((reason) => void (cause = reason));
   const existing = found?.merchantsReference === reference ? found : undefined;
-  const matches = !!existing && isSame(existing, body);
-  if (ambiguous && !existing) throw unknown(reference, cause);
+  const matches = existing && isSame(existing, body);
   if (ambiguous && matches) return { ...existing, recovered: true };
-  throw Object.assign(error, { existing, matches });
+  Object.assign(error, { existing, matches, cause });
+  throw ambiguous && !existing ? unknown(reference, error) : error;
 }
 
 /** What decides whether a payment is the one meant: amount, currency, country and who gets it. */
@@ -71,7 +71,7 @@ function isSame(existing: Stored, body: Body): boolean {
 
 /** The record that a 409 points to (D5): only the last segment counts, under the client's own base address. */
 async function follow(context: Context, kind: Kind, response: Response, settings: Settings) {
-  const { pathname } = new URL(response.headers.get("location") ?? "", context.baseUrl);
+  const { pathname } = new URL(response.headers.get("location") ?? "/", context.baseUrl);
   return verify(context, kind, decodeURIComponent(pathname.replace(/.*\//, "")), settings);
 }
 

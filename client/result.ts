@@ -23,7 +23,7 @@ interface ErrorByStatus<R> {
   400: ValidationError;
   401: AuthenticationError;
   404: NotFoundError;
-  409: DuplicateReferenceError<R>;
+  409: DuplicateReferenceError & { existing?: R | undefined };
   413: ValidationError;
   415: ValidationError;
   422: ValidationError;
@@ -47,7 +47,7 @@ export type Result<Op extends OperationId, Data, R> =
   | { ok: true; status: 200; data: Data }
   | { [S in Refusal<Op>]: Failed<S, ErrorByStatus<R>[S]> }[Refusal<Op>]
   | (Op extends Creates ? Failed<"unknown", OutcomeUnknownError> : never)
-  | Failed<"no-answer", ConnectionError | TimeoutError<R> | AbortedError | UsageError>
+  | Failed<"no-answer", ConnectionError | (TimeoutError & { last?: R | undefined }) | AbortedError | UsageError>
   | Failed<"other", ClientError>;
 
 /** A call that is under way: await it to get the data or have an error thrown, or await its `result()`. */

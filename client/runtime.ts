@@ -30,8 +30,8 @@ export function atEnd(runtime: Runtime, delay: number, signal: AbortSignal | und
     cancel();
     end();
   };
-  const cancelTimer = runtime.after(delay, fire);
   signal?.addEventListener("abort", fire);
+  const cancelTimer = runtime.after(delay, fire);
   if (signal?.aborted) fire();
   return cancel;
 }

@@ -57,7 +57,9 @@ export function createRawClient({ baseUrl, fetch, giveKey }: Service): RawClient
   });
 }
 
-export function createTransport(raw: RawClient): Transport {
+/** What the paying calls go through: not the raw client, whose middleware could change what they are told. */
+export function createTransport(baseUrl: string): Transport {
+  const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
   return ({ path, body, reference = "" }, sending, fetch) => {
     const send = (carrier: unknown) => {
       const { url, init } = carrier as Carrier;

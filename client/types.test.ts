@@ -89,7 +89,7 @@ describe("a result", () => {
     type Of<S> = Extract<CreateResult, { status: S }>;
     expectTypeOf<Of<422>["error"]>().toEqualTypeOf<ValidationError>();
     expectTypeOf<Of<401>["error"]>().toEqualTypeOf<AuthenticationError>();
-    expectTypeOf<Of<409>["error"]>().toEqualTypeOf<DuplicateReferenceError<Disbursement>>();
+    expectTypeOf<Of<409>["error"]>().toEqualTypeOf<DuplicateReferenceError & { existing?: Disbursement | undefined }>();
     expectTypeOf<Of<"unknown">["error"]>().toEqualTypeOf<OutcomeUnknownError>();
     expectTypeOf<Extract<VerifyResult, { status: 500 }>["error"]>().toEqualTypeOf<ServerError>();
     expectTypeOf<Extract<VerifyResult, { ok: true }>["data"]>().toEqualTypeOf<Checkout>();

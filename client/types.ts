@@ -39,8 +39,8 @@ export type ErrorStatus<Op extends OperationId> = Exclude<keyof operations[Op]["
 export type CreatedDisbursement = (DisbursementCreated & { recovered: false }) | (Disbursement & { recovered: true });
 
 /**
- * A checkout that exists now. A recovered one has no `url`, because records do not carry it: nobody was ever given
- * its link, so a new checkout under another reference takes its place without harm.
+ * A checkout that exists now. A recovered one has no `url`, because records do not carry it. When it was asked for the
+ * first time, nobody has its link, and a new checkout under another reference takes its place without harm.
  */
 export type CreatedCheckout =
   (CheckoutCreated & { recovered: false }) | (Checkout & { recovered: true; url?: undefined });

@@ -110,7 +110,7 @@ function judge(payout: Payout, records: Disbursement[]): { told: string; isTrue:
     return { told: `unknown${why}`, isTrue: none || (mine && !why) };
   }
   if (error instanceof DuplicateReferenceError) {
-    const { existing, matches } = error as DuplicateReferenceError<Disbursement>;
+    const { existing, matches } = error;
     if (!existing) return { told: "duplicate without its record", isTrue: records.length === 1 };
     const isTrue = records.length === 1 && record!.reference === existing.reference && matches === mine;
     return { told: matches ? "duplicate, its own record" : "duplicate, another record", isTrue };
