@@ -5,7 +5,11 @@ import { verifyWebhook } from "../client/webhooks.ts";
 
 const secret = process.env.WEBHOOK_SECRET;
 const port = Number(process.argv[2] ?? 4000);
-if (!secret) throw new Error("Put the secret that GET /sandbox/webhook-secret shows into WEBHOOK_SECRET.");
+function quit(message: string): never {
+  console.error(message);
+  process.exit(1);
+}
+if (!secret) quit("Put the secret that GET /sandbox/webhook-secret shows into WEBHOOK_SECRET.");
 
 const server = createServer(async (request, response) => {
   const body = await text(request);
@@ -18,4 +22,5 @@ const server = createServer(async (request, response) => {
     response.writeHead(400).end();
   }
 });
+server.on("error", ({ message }) => quit(`${message}: name another port.`));
 server.listen(port, "127.0.0.1", () => console.log(JSON.stringify(server.address())));

@@ -132,7 +132,8 @@ describe("a path that cannot be used is refused with a word on what to do", () =
     ["a path through a file", () => (writeFileSync(path, ""), join(path, "server.db"))],
     ["a file system that takes no files", () => "/proc/server.db"],
     ["a folder that cannot be made", () => "/dev/null/data/server.db"],
-    ["the database of another program", () => (inFile((db) => db.exec("CREATE TABLE merchants (a)")), path)],
+    ["a database with a table of the same name", () => (inFile((db) => db.exec("CREATE TABLE merchants (a)")), path)],
+    ["the database of another program", () => (inFile((db) => db.exec("CREATE TABLE notes (a)")), path)],
     [
       "a database whose pages are damaged",
       () => {

@@ -8,6 +8,9 @@ export function migrate(db: DatabaseSync): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     const { user_version: current } = db.prepare("PRAGMA user_version").get() as { user_version: number };
+    if (current === 0 && db.prepare("SELECT 1 FROM sqlite_schema").get()) {
+      throw new Error("it holds the tables of another program");
+    }
     for (const { sql } of missingMigrations(migrations, current)) db.exec(sql);
     db.exec(`PRAGMA user_version = ${migrations.length}`);
     db.exec("COMMIT");
