@@ -72,8 +72,8 @@ export const retryFaults = [
     "retry-after-without-limit",
     "Retry-After puts the next attempt off by more than an hour.",
     "retries.retry-after",
-    plans((outcome, { at }) =>
-      outcome.nextAttemptAt === at + 3_600_000 ? { ...outcome, nextAttemptAt: at + 86_400_000 } : outcome,
+    plans((outcome, { at, latencyMs }) =>
+      outcome.nextAttemptAt === at + latencyMs + 3_600_000 ? { ...outcome, nextAttemptAt: at + 86_400_000 } : outcome,
     ),
   ),
   fault("one-after-the-other", "Deliveries wait for one another.", "retries.slow-receiver", () => {
