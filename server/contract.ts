@@ -56,6 +56,12 @@ export interface Contract {
 /** Express routes for every path of the spec, each request checked against it before its handler runs. */
 export function createContract({ handlers, authenticate, limits, sandbox }: Options): Contract {
   const validators = new Map<string, Validator>();
+  const validatorFor = (group: string): Validator => {
+    const paths = Object.keys(document.paths).filter((path) => groupOf(path) === group);
+    const validator = validators.get(group) ?? createValidator(paths);
+    validators.set(group, validator);
+    return validator;
+  };
   const router = express.Router({ caseSensitive: true, strict: true });
   const identify: RequestHandler = async (req, res, next) => {
     res.locals.merchant = await authenticate(req.get("x-api-key"));
@@ -64,10 +70,6 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
     if (path.startsWith("/sandbox/") && !sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
-    const group = groupOf(path);
-    const validator =
-      validators.get(group) ?? createValidator(Object.keys(document.paths).filter((p) => groupOf(p) === group));
-    validators.set(group, validator);
     const allowed: string[] = [];
     for (const method of METHODS) {
       const operation = item[method];
@@ -75,7 +77,7 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
       // A body may take its time: whose key it is, and what time it is for that merchant, is asked again after it.
       const body = operation.requestBody ? [jsonBody, identify] : [];
-      const check = isConstrained(operation) ? [validator.check] : [];
+      const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       route[method](identify, ...limits, ...body, ...check, answer(handlers, operation.operationId as OperationId));
     }
     route.all(({ method }) => {
