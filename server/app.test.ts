@@ -187,3 +187,15 @@ test("answers tell nothing about what the server is made of", async () => {
     ["connection", "content-length", "content-type", "date", "keep-alive", "x-request-id"].toSorted(),
   );
 });
+
+test("the log names neither a checkout's whole reference nor a key that stands in a path", async () => {
+  const server = await startServer();
+  const { reference } = (await server.createCheckout()).body.data;
+  const key = "sk_abcdefghijklmnopqrstuvwxyz012345";
+  await server.request("GET", `/v1/checkouts/${reference}`);
+  await server.request("GET", `/v1/disbursements/${key}`);
+  const logged = JSON.stringify(server.logged());
+  expect(logged).toContain(`${reference.slice(0, 7)}…`);
+  for (const secret of [reference, key]) expect(logged).not.toContain(secret);
+  await server.close();
+});

@@ -1,0 +1,74 @@
+import { EventEmitter, once } from "node:events";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startServer, type TestServer } from "../testing/server.ts";
+
+let server: TestServer;
+let receiver: Server;
+/** Emits "held" with each answer that the receiver owes. */
+let arrivals: EventEmitter;
+let arrived: number;
+
+beforeEach(async () => {
+  server = await startServer();
+  arrivals = new EventEmitter();
+  arrived = 0;
+  receiver = createServer((request, response) => {
+    arrived += 1;
+    request.resume().on("end", () => arrivals.emit("held", response));
+  });
+  await once(receiver.listen(0, "127.0.0.1"), "listening");
+});
+afterEach(async () => {
+  receiver.closeAllConnections();
+  receiver.close();
+  await server.close();
+});
+
+/** Makes a payout that ends at once; gives the answer that the receiver of its webhook owes. */
+async function heldAttempt(): Promise<ServerResponse> {
+  const held = once(arrivals, "held");
+  const webhookURL = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  await server.createPayout({ phoneNumber: "2257038102001", webhookURL });
+  const [response] = (await held) as [ServerResponse];
+  return response;
+}
+const delivery = async () => (await server.request("GET", "/sandbox/deliveries")).body.data.deliveries[0];
+
+test("an attempt under way is not made again, though its claim has lapsed", async () => {
+  const response = await heldAttempt();
+  const { deliveries } = server.service.deps;
+  // A clock that is put right, or a laptop that wakes up.
+  server.clock.advance(61_000);
+  expect(await deliveries.begin()).toBe(0);
+  const replay = await server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);
+  expect(replay.status).toBe(409);
+  response.writeHead(204).end();
+  await deliveries.idle();
+  expect([arrived, (await delivery()).status]).toEqual([1, "delivered"]);
+});
+
+test("the wait for the next attempt begins when the one before it has ended (D13)", async () => {
+  const response = await heldAttempt();
+  server.clock.advance(12_000);
+  response.writeHead(500).end();
+  await server.service.deps.deliveries.idle();
+  const { attempts, nextAttemptAt } = await delivery();
+  expect(attempts[0].latencyMs).toBe(12_000);
+  const wait = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at);
+  expect(wait).toBeGreaterThanOrEqual(12_000 + 4_000);
+  expect(wait).toBeLessThanOrEqual(12_000 + 6_000);
+});
+
+test("a delivery that is forgotten while it is replayed is not there any more", async () => {
+  const response = await heldAttempt();
+  response.writeHead(204).end();
+  await server.service.deps.deliveries.idle();
+  const held = once(arrivals, "held");
+  const replay = server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);
+  const [again] = (await held) as [ServerResponse];
+  expect((await server.request("POST", "/sandbox/reset")).status).toBe(200);
+  again.writeHead(204).end();
+  expect((await replay).status).toBe(404);
+});
