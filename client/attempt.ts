@@ -83,7 +83,10 @@ const refusals: Record<number, ErrorClass> = {
 // The connection was never made, in the words of Node and of Bun.
 const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$/i;
 
-/** Sends one request, for so many ms at most. Never throws: whatever happens becomes an outcome. */
+/**
+ * Sends one request, for so many ms at most. Whatever happens to it becomes an outcome; it throws only before it is sent,
+ * when the signal is none.
+ */
 export async function attempt(
   context: Context,
   job: Job,
@@ -102,7 +105,6 @@ export async function attempt(
   const stopped = new Promise<never>((_, reject) => {
     stop = reject;
   });
-  // Throws when the signal is none, before anything is sent.
   const cancel = atEnd(runtime, timeout, signal, () => {
     stop(signal?.aborted ? new AbortedError("Aborted.") : new TimeoutError(`No answer within ${timeout} ms.`));
     controller.abort();

@@ -1,13 +1,11 @@
 // A mock that keeps no state answers every request as the document says, and must not pass.
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { certify } from "./broken/command-line.ts";
 import { violationsIn } from "./prism.ts";
-import type { Report } from "./results.ts";
 import { startSoundTarget } from "./sound-target.ts";
 
 /** What cannot be true of a service that remembers nothing. */
@@ -26,7 +24,6 @@ const stateful = [
 ];
 
 let mock: ChildProcess;
-let folder = "";
 let url = "";
 
 async function freePort(): Promise<number> {
@@ -38,7 +35,6 @@ async function freePort(): Promise<number> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "certify-prism-"));
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
   const prism = createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
@@ -49,40 +45,28 @@ beforeAll(async () => {
     mock.on("close", () => reject(new Error("the mock did not start")));
   });
 });
-afterAll(async () => {
-  mock.kill();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => void mock.kill());
 
 test("against a mock, every requirement that needs state fails by its name", { timeout: 60_000 }, async () => {
-  const args = [join(import.meta.dirname, "certify.ts"), "--base-url", url, "--effects", "money", "--report", folder];
-  const env = { PATH: process.env["PATH"] ?? "", API_KEY: "mock-key-0123456789" };
   // The mock leaves requests unanswered whose body is no JSON.
-  const run = spawn(process.execPath, [...args, "--timeout", "1000"], { stdio: "ignore", env });
-  const code = await new Promise((resolve) => run.on("close", resolve));
-  const report = JSON.parse(await readFile(join(folder, "report.json"), "utf8")) as Report;
-  const failed = report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
-  expect([code, report.verdict]).toEqual([1, "failed"]);
+  const args = ["--effects", "money", "--timeout", "1000"];
+  const { code, report } = await certify(url, "mock-key-0123456789", args);
+  const failed = report?.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
+  expect([code, report?.verdict]).toEqual([1, "failed"]);
   expect(failed).toEqual(expect.arrayContaining(stateful));
-  expect(report.errors).toEqual([]);
+  expect(report?.errors).toEqual([]);
 });
 
 describe("Prism as a second opinion", () => {
   test("looks at the same answers, behind a path prefix too", { timeout: 60_000 }, async () => {
     const key = "key-of-the-tests";
     const target = await startSoundTarget({ key, prefix: "/api" });
-    const flags = ["--only", "verify.found", "--effects", "money", "--through-prism", "--report", folder];
-    const args = [join(import.meta.dirname, "certify.ts"), "--base-url", target.url, ...flags];
-    const run = spawn(process.execPath, args, {
-      stdio: "ignore",
-      env: { PATH: process.env["PATH"] ?? "", API_KEY: key },
-    });
-    const code = await new Promise((resolve) => run.on("close", resolve));
+    const args = ["--only", "verify.found", "--effects", "money", "--through-prism"];
+    const { code, report } = await certify(target.url, key, args);
     await target.stop();
-    const report = JSON.parse(await readFile(join(folder, "report.json"), "utf8")) as Report;
-    expect([code, report.verdict]).toEqual([0, "passed-partially"]);
+    expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
     // Two requests: one that creates, one that verifies. Both find webhookURL null where the document wants it left out.
-    expect(report.secondOpinion).toEqual({ answers: 2, disagreements: [] });
+    expect(report?.secondOpinion).toEqual({ answers: 2, disagreements: [] });
   });
 
   test.each([

@@ -92,7 +92,7 @@ function explain({ code, message }: NodeJS.ErrnoException, host: string, port: n
  * becomes a path that nothing has, and a fragment a part of it: Express and the validator would each cut it elsewhere.
  */
 function originForm(target: string): string {
-  const url = URL.parse(target);
+  const url = target.startsWith("/") ? null : URL.parse(target);
   const isHttp = url !== null && /^https?:$/.test(url.protocol);
   const path = isHttp ? url.pathname + url.search + url.hash : target;
   return (path.startsWith("/") ? path : `/${path}`).replaceAll("#", "%23");

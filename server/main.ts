@@ -27,12 +27,12 @@ async function start(config: Config): Promise<void> {
     // The system's own lookup knows names of this machine, which only a server for itself may call.
     lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
   });
-  // A key is told once: not before it is sure that there will be a server to use it with.
   const listener = await listen(service.app, service.deps);
-  const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
   // With PORT=0 the system chose the port.
   const usual = defaultPublicUrl(config.host, config.port);
   if (config.publicUrl === usual) config.publicUrl = defaultPublicUrl(config.host, listener.port);
+  // A key is told once: not before it is sure that there is a server to use it with.
+  const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
   process.stdout.write(banner({ config, newKey, color: process.stdout.isTTY && config.color }));
   stopOnSignal(service, listener, storage, () => output.flushSync());
 }

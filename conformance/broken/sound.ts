@@ -13,7 +13,7 @@ import {
   isAccepted,
   isError,
   isOf,
-  lastPart,
+  otherReferences,
   refusal,
   verify,
   withBody,
@@ -45,21 +45,6 @@ const withMore = (reply: Reply): Reply => {
   if (!body) return reply;
   return withBody(reply, more("data" in body ? { ...body, data: more(body["data"] as Fields) } : body));
 };
-
-/** References of another form: the last ones of a number that counts up, so that none is guessed from its length. */
-function otherReferences(): ReturnType<Extract<How, (...args: never) => unknown>> {
-  const given = new Map<string, string>();
-  return {
-    async handle(call, ask) {
-      const inner = isOf(call, verify) ? given.get(lastPart(call)) : undefined;
-      const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
-      if (!reply || !isAccepted(reply) || !isOf(call, [create, verify])) return reply;
-      const reference = inner === undefined ? `pay:${crypto.randomUUID()}~é` : lastPart(call);
-      if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
-      return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });
-    },
-  };
-}
 
 export const soundServers: readonly SoundServer[] = [
   {
@@ -152,7 +137,11 @@ export const soundServers: readonly SoundServer[] = [
       },
     },
   },
-  { id: "other-references", differs: "References have another form and length.", how: otherReferences },
+  {
+    id: "other-references",
+    differs: "References have another form and length.",
+    how: otherReferences(() => `pay:${crypto.randomUUID()}~é`),
+  },
   { id: "success-at-once", differs: "Every payout succeeds at once.", how: ends("success") },
   { id: "failure-at-once", differs: "Every payout fails at once.", how: ends("failed") },
   {

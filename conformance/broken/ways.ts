@@ -1,6 +1,6 @@
 // Ways in which servers break, so that a fault says only what is special about it.
 import { routeOf } from "../contract.ts";
-import type { Call, Hooks, Reply } from "./fault.ts";
+import type { Call, Hooks, How, Reply } from "./fault.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -111,3 +111,20 @@ export const instead = (
     return isOf(call, operations) && fits(fields, call) ? reply(fields, call) : ask(call);
   },
 });
+
+/** Gives payouts references of its own making, and finds them by these. `make` is told how many were given before. */
+export const otherReferences =
+  (make: (before: number) => string): How =>
+  () => {
+    const given = new Map<string, string>();
+    return {
+      async handle(call, ask) {
+        const inner = isOf(call, verify) ? given.get(lastPart(call)) : undefined;
+        const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
+        if (!reply || !isAccepted(reply) || !isOf(call, [create, verify])) return reply;
+        const reference = inner === undefined ? make(given.size) : lastPart(call);
+        if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
+        return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });
+      },
+    };
+  };

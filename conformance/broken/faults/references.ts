@@ -1,38 +1,13 @@
 // D14, D19: servers that are wrong about fees, references, ids and customers.
 import { fault, type How } from "../fault.ts";
-import {
-  checkout,
-  create,
-  data,
-  dataOf,
-  isAccepted,
-  isOf,
-  lastPart,
-  look,
-  verify,
-  withBody,
-  type Fields,
-} from "../ways.ts";
+import { checkout, create, data, otherReferences, look, verify, type Fields } from "../ways.ts";
 
 const shown = (change: (record: Fields) => unknown) => data(verify, change);
 /** Changes the fee of payouts wherever it is shown. */
 const fees = (change: (amount: number, fee: number) => unknown, where: readonly string[] = [create, verify]): How =>
   data(where, (each) => ({ ...each, fee: change(Number(each["amount"]), Number(each["fee"])) }));
-const numbered =
-  (prefix: string): How =>
-  () => {
-    const given = new Map<string, string>();
-    return {
-      async handle(call, ask) {
-        const inner = isOf(call, verify) ? given.get(lastPart(call)) : undefined;
-        const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
-        if (!reply || !isAccepted(reply) || !isOf(call, [create, verify])) return reply;
-        const reference = inner === undefined ? `${prefix}${String(given.size + 1).padStart(18, "0")}` : lastPart(call);
-        if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
-        return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });
-      },
-    };
-  };
+const numbered = (prefix: string): How =>
+  otherReferences((before) => `${prefix}${String(before + 1).padStart(18, "0")}`);
 
 const money = [
   fault(
