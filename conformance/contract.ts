@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { paths } from "../generated/openapi.ts";
 
-const above = new URL("../", import.meta.url);
+const above = new URL("../server/", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, above), "utf8");
 
 /** Where the bundled OpenAPI document lies. */

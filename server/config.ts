@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import type { FeeRule } from "./fees.ts";
+import type { FeeRule } from "./domain/fees.ts";
 
 export interface Config {
   host: string;

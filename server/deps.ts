@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./domain/clock.ts";
 import type { Config } from "./config.ts";
-import type { Ids, Random } from "./ids.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { Ids, Random } from "./domain/ids.ts";
+import type { Storage } from "./domain/storage.ts";
 import type { DeliveryWorker } from "./workers/deliveries.ts";
 import type { Timeline } from "./workers/timeline.ts";
 

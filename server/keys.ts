@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readConfig, ConfigError } from "./config.ts";
-import { createIds } from "./ids.ts";
-import { createKey, createMerchant, revokeKey } from "./merchants.ts";
-import { systemClock } from "./clock.ts";
-import { StorageError } from "./storage/errors.ts";
+import { createIds } from "./domain/ids.ts";
+import { createKey, createMerchant, revokeKey } from "./domain/merchants.ts";
+import { systemClock } from "./domain/clock.ts";
+import { StorageError } from "./storage/storage-error.ts";
 import { openStorage } from "./storage/open.ts";
-import { timestamp } from "./views.ts";
+import { timestamp } from "./http/views.ts";
 
 const USAGE = `Usage: npm run keys -- COMMAND
 

@@ -2,14 +2,14 @@
 import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { banner } from "./banner.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "./domain/clock.ts";
 import { ConfigError, defaultPublicUrl, readConfig, type Config } from "./config.ts";
-import { listen, ListenError, type Listener } from "./http-server.ts";
-import { prepareFirstMerchant } from "./merchants.ts";
+import { listen, ListenError, type Listener } from "./http/http-server.ts";
+import { prepareFirstMerchant } from "./domain/merchants.ts";
 import { createService, type Service } from "./service.ts";
-import { StorageError } from "./storage/errors.ts";
+import { StorageError } from "./storage/storage-error.ts";
 import { openStorage } from "./storage/open.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { Storage } from "./domain/storage.ts";
 import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {

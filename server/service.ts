@@ -1,11 +1,11 @@
 import type { Express } from "express";
 import type { Logger } from "pino";
-import { createApp } from "./app.ts";
-import type { Clock } from "./clock.ts";
+import { createApp } from "./http/app.ts";
+import type { Clock } from "./domain/clock.ts";
 import type { Config } from "./config.ts";
 import type { Deps } from "./deps.ts";
-import { createIds, type Random } from "./ids.ts";
-import type { Storage } from "./storage/storage.ts";
+import { createIds, type Random } from "./domain/ids.ts";
+import type { Storage } from "./domain/storage.ts";
 import { createLanes } from "./webhooks/limits.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";

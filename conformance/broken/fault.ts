@@ -1,6 +1,6 @@
 // What a broken server is: one sentence, the requirements it breaks, and a small piece of code that breaks them.
 import type { IncomingHttpHeaders } from "node:http";
-import type { ClaimedDelivery, Storage } from "../../server/storage/storage.ts";
+import type { ClaimedDelivery, Storage } from "../../server/domain/storage.ts";
 
 /** A request on its way to the sound server. */
 export type Call = {

@@ -1,6 +1,6 @@
 // Ways in which webhooks break, so that a fault says only what is special about it.
 import { sign } from "../../server/webhooks/signature.ts";
-import type { Storage } from "../../server/storage/storage.ts";
+import type { Storage } from "../../server/domain/storage.ts";
 import type { Deliver, Hooks, How, Message, Reply } from "./fault.ts";
 import { fieldsOf, without, type Fields } from "./ways.ts";
 

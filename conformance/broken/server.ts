@@ -1,6 +1,6 @@
 // The reference server in this process, with a fault put into it. Nothing but this folder imports the server.
 import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../../server/clock.ts";
+import { systemClock } from "../../server/domain/clock.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";
 import { startServer } from "../../server/testing/server.ts";
 import type { How, World } from "./fault.ts";

@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from "node:fs";
-import { StorageError } from "./errors.ts";
+import { StorageError } from "./storage-error.ts";
 
 export interface Migration {
   version: number;

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { openSqlite } from "./sqlite/index.ts";
-import type { Storage } from "./storage.ts";
+import type { Storage } from "../domain/storage.ts";
 
 /**
  * Opens the storage that DATABASE_URL names.

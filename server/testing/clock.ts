@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../domain/clock.ts";
 
 /** Real time as a test decides it. */
 export interface FakeClock extends Clock {

@@ -1,11 +1,11 @@
 import { pino } from "pino";
 import type { components } from "../../generated/openapi.ts";
 import { readConfig, type Config } from "../config.ts";
-import { listen } from "../http-server.ts";
-import { createKey, createMerchant } from "../merchants.ts";
+import { listen } from "../http/http-server.ts";
+import { createKey, createMerchant } from "../domain/merchants.ts";
 import { createService, type Service } from "../service.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
-import type { Merchant, Storage } from "../storage/storage.ts";
+import type { Merchant, Storage } from "../domain/storage.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type Answer, type HttpClient, type RequestOptions } from "./http.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { Clock } from "../clock.ts";
-import type { AttemptOutcome, ClaimedDelivery, Storage } from "../storage/storage.ts";
-import { webhookBody } from "../views.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { AttemptOutcome, ClaimedDelivery, Storage } from "../domain/storage.ts";
+import { webhookBody } from "../http/views.ts";
 import { receiverOf, type Lanes } from "../webhooks/limits.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { Outcome, Sender } from "../webhooks/send.ts";

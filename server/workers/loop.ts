@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../domain/clock.ts";
 
 export interface Loop {
   /** Looks at once instead of at the next turn. */

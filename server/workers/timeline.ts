@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
-import { ApiError } from "../errors.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Clock } from "../domain/clock.ts";
+import { ApiError } from "../domain/errors.ts";
+import type { Storage } from "../domain/storage.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 
 const BATCH = 500;

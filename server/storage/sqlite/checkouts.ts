@@ -1,4 +1,4 @@
-import type { Checkout, Checkouts } from "../storage.ts";
+import type { Checkout, Checkouts } from "../../domain/storage.ts";
 import type { Context } from "./context.ts";
 import { customers } from "./customers.ts";
 import { toMerchant } from "./merchants.ts";

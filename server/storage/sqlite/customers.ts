@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Customer } from "../storage.ts";
+import type { Customer } from "../../domain/storage.ts";
 
 /** Finds or makes the customer with this number: one per merchant and phone number (D19). */
 export function customers(db: DatabaseSync): (merchantId: string, candidate: Customer) => Customer {

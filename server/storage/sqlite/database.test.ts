@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { StorageError } from "../errors.ts";
-import { addMerchant } from "../suite/fixtures.ts";
+import { StorageError } from "../storage-error.ts";
+import { addMerchant } from "../../testing/storage/fixtures.ts";
 import { openSqlite } from "./index.ts";
 
 const server = { server: true };

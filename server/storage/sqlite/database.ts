@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StorageError } from "../errors.ts";
+import { StorageError } from "../storage-error.ts";
 
 /** The file that stands for a database in memory. */
 export const MEMORY = ":memory:";

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
-import type { Delivery, DeliveryLog, Page } from "../storage.ts";
+import type { Delivery, DeliveryLog, Page } from "../../domain/storage.ts";
 import { optional, type Context, type Row } from "./context.ts";
 import { eventReader, toAttempt } from "./event-rows.ts";
 

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, ClaimRequest, DeliveryQueue } from "../storage.ts";
+import type { ClaimedDelivery, ClaimRequest, DeliveryQueue } from "../../domain/storage.ts";
 import type { Context, Row } from "./context.ts";
 import { eventReader } from "./event-rows.ts";
 import { toMerchant, toSecrets } from "./merchants.ts";

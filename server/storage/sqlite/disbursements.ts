@@ -1,4 +1,4 @@
-import type { Disbursement, Disbursements } from "../storage.ts";
+import type { Disbursement, Disbursements } from "../../domain/storage.ts";
 import type { Context } from "./context.ts";
 import { customers } from "./customers.ts";
 import { toDisbursement } from "./records.ts";

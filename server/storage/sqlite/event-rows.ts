@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Attempt, Event, EventType } from "../storage.ts";
+import type { Attempt, Event, EventType } from "../../domain/storage.ts";
 import { optional, type Row } from "./context.ts";
 import { toCheckout, toDisbursement } from "./records.ts";
 

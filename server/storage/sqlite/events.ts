@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { eventId, eventType, type RecordKind } from "../event.ts";
-import type { Checkout, Disbursement, FinalStatus } from "../storage.ts";
+import { eventId, eventType, type RecordKind } from "../../domain/event.ts";
+import type { Checkout, Disbursement, FinalStatus } from "../../domain/storage.ts";
 import { receiverOf } from "../../webhooks/limits.ts";
 
 /** Writes events, inside the transaction of the status change they tell of. */

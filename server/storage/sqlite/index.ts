@@ -1,4 +1,4 @@
-import type { Storage } from "../storage.ts";
+import type { Storage } from "../../domain/storage.ts";
 import { checkouts } from "./checkouts.ts";
 import { explained, lockDatabase, openDatabase } from "./database.ts";
 import { deliveryLog } from "./delivery-log.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Merchant } from "../storage.ts";
+import type { Merchant } from "../../domain/storage.ts";
 
 /** How soon a change by another process (a revoked key, say) is seen, in milliseconds. */
 const LOOK_EVERY_MS = 100;

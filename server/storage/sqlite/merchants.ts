@@ -1,4 +1,4 @@
-import type { ApiKey, Merchant, Merchants, WebhookSecrets } from "../storage.ts";
+import type { ApiKey, Merchant, Merchants, WebhookSecrets } from "../../domain/storage.ts";
 import { optional, type Context, type Row } from "./context.ts";
 
 export function merchants({ db, write, keys }: Context): Merchants {

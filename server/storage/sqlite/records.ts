@@ -1,4 +1,4 @@
-import type { Checkout, Disbursement, FinalStatus } from "../storage.ts";
+import type { Checkout, Disbursement, FinalStatus } from "../../domain/storage.ts";
 import { optional, type Row } from "./context.ts";
 
 /** What rows of `disbursements` and of `checkouts` have in common. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { durableStorageSuite, storageSuite } from "../storage.suite.ts";
-import { addDelivery, addMerchant, START } from "../suite/fixtures.ts";
+import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.ts";
+import { addDelivery, addMerchant, START } from "../../testing/storage/fixtures.ts";
 import { openSqlite } from "./index.ts";
 
 const folder = () => mkdtempSync(join(tmpdir(), "sqlite-"));

@@ -1,4 +1,4 @@
-import type { FinalStatus, Timeline } from "../storage.ts";
+import type { FinalStatus, Timeline } from "../../domain/storage.ts";
 import type { Context, Row } from "./context.ts";
 import { toCheckout, toDisbursement } from "./records.ts";
 

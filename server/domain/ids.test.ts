@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { createIds } from "./ids.ts";
+import { seededRandom } from "../testing/random.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+
+test("ids have the forms that people rely on (D19, D20)", () => {
+  const ids = createIds(randomBytes);
+  expect(ids.reference("DSB")).toMatch(/^DSB[0-9A-HJKMNP-TV-Z]{21}$/);
+  expect(ids.reference("CHK")).toMatch(/^CHK[0-9A-HJKMNP-TV-Z]{21}$/);
+  expect(ids.record(NOW)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(ids.apiKey()).toMatch(/^sk_[0-9a-z]{32}$/);
+  expect(ids.request()).toMatch(/^req_[0-9a-z]{16}$/);
+});
+
+test("no two are the same, however many are made", () => {
+  const ids = createIds(randomBytes);
+  const makers = [() => ids.reference("DSB"), () => ids.record(NOW), () => ids.request(), () => ids.apiKey()];
+  for (const make of makers) expect(new Set(Array.from({ length: 5_000 }, make)).size).toBe(5_000);
+});
+
+test("a reference uses at least 80 of the bits it is given: every letter of it varies, and evenly", () => {
+  const { bytes } = seededRandom(7);
+  const ids = createIds(bytes);
+  const made = Array.from({ length: 20_000 }, () => ids.reference("CHK").slice(3));
+  for (let place = 0; place < 21; place += 1) {
+    const counts = new Map<string, number>();
+    for (const text of made) counts.set(text[place]!, (counts.get(text[place]!) ?? 0) + 1);
+    expect(counts.size).toBe(32);
+    // 625 on average; six standard deviations are 148.
+    for (const count of counts.values()) expect(Math.abs(count - 625)).toBeLessThan(148);
+  }
+});
+
+test("record ids sort by the time they were made", () => {
+  const ids = createIds(randomBytes);
+  const made = Array.from({ length: 100 }, (_, index) => ids.record(NOW + index));
+  expect(made.toSorted()).toEqual(made);
+});
+
+function someIds() {
+  const ids = createIds(seededRandom(3).bytes);
+  return [ids.reference("DSB"), ids.record(NOW), ids.apiKey(), ids.request()];
+}
+
+test("the same seed gives the same ids", () => {
+  expect(someIds()).toEqual(someIds());
+});

@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import openapi from "../../generated/openapi.json" with { type: "json" };
+import packageJson from "../package.json" with { type: "json" };
+import { openSqlite } from "../storage/sqlite/index.ts";
+import type { Storage } from "../domain/storage.ts";
+import { startReceiver } from "../testing/receiver.ts";
+import { startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
+
+const running: TestServer[] = [];
+async function start(options?: TestServerOptions): Promise<TestServer> {
+  const server = await startServer(options);
+  running.push(server);
+  return server;
+}
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.close();
+});
+
+describe("health", () => {
+  test.each([
+    ["true", "sandbox"],
+    ["false", "live"],
+  ])("/healthz says where one is: SANDBOX=%s is %s", async (SANDBOX, environment) => {
+    const server = await start({ env: { SANDBOX } });
+    const { status, body } = await server.request("GET", "/healthz", { key: null });
+    expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version }]);
+  });
+
+  test("/readyz fails while the storage does, and says no more than that", async () => {
+    const storage = openSqlite(":memory:", { server: true });
+    const ping = storage.ping;
+    const server = await start({ storage });
+    const ready = () => server.request("GET", "/readyz", { key: null });
+    expect((await ready()).body).toEqual({ status: "ok" });
+
+    storage.ping = () => Promise.reject(new Error("disk I/O error in /secret/place"));
+    const { status, text } = await ready();
+    expect(status).toBe(503);
+    expect(text).not.toContain("disk");
+    expect(JSON.stringify(server.logged())).toContain("disk I/O error");
+    expect((await server.request("GET", "/healthz")).status).toBe(200);
+
+    storage.ping = ping;
+    expect((await ready()).status).toBe(200);
+  });
+});
+
+describe("without the sandbox", () => {
+  const paths = Object.entries(openapi.paths).filter(([path]) => path.startsWith("/sandbox/"));
+  test.each(paths)("%s does not exist, key or no key", async (template, item) => {
+    const server = await start({ env: { SANDBOX: "false" } });
+    const path = template.replaceAll(/\{\w+\}/g, "nothing");
+    for (const method of [...Object.keys(item), "delete", "options"]) {
+      for (const key of [server.key, null]) {
+        expect.soft((await server.request(method.toUpperCase(), path, { key })).status, method).toBe(404);
+      }
+    }
+  });
+});
+
+/** Sends until it is refused. */
+async function untilRefused(server: TestServer, options: { key?: string } = {}) {
+  for (let sent = 1; ; sent += 1) {
+    const { status, headers, body } = await server.request("GET", "/v1/disbursements/nothing", options);
+    if (status !== 404) return { sent, status, retryAfter: headers["retry-after"], message: body.message };
+  }
+}
+
+describe("the rate limit (D15)", () => {
+  test("is off by default", async () => {
+    const server = await start();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => server.request("GET", "/v1/disbursements/x")));
+    expect(answers.filter(({ status }) => status !== 404)).toEqual([]);
+  });
+
+  test("refuses with 429 and Retry-After, each merchant for itself", async () => {
+    const server = await start({ env: { RATE_LIMIT: "3" } });
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const refused = { status: 429, retryAfter: "1", message: expect.stringContaining("Retry-After") };
+    const first = await untilRefused(server);
+    expect(first).toMatchObject(refused);
+    expect(first.sent).toBeGreaterThan(3);
+    const other = await server.request("GET", "/v1/disbursements/nothing", { key });
+    expect(other.status).toBe(404);
+    expect((await server.request("GET", "/healthz")).status).toBe(200);
+    expect((await server.request("GET", "/v1/disbursements/nothing", { key: null })).status).toBe(401);
+  });
+
+  test("comes before the body is read, and uses nothing up", async () => {
+    const server = await start({ env: { RATE_LIMIT: "1" } });
+    await untilRefused(server);
+    let answer = await server.createPayout({ reference: "later" }, { body: "{".repeat(20_000) });
+    while (answer.status === 413) answer = await server.createPayout({}, { body: "{".repeat(20_000) });
+    expect(answer.status).toBe(429);
+  });
+});
+
+describe("what nobody foresaw", () => {
+  let storage: Storage;
+  beforeEach(() => {
+    storage = openSqlite(":memory:", { server: true });
+  });
+  const SECRET = "whsec_c2VjcmV0IG9mIHRoZSBzdG9yYWdl /var/lib/place.db";
+
+  test.each<[string, string, string, (fault: () => Promise<never>) => void]>([
+    ["a look for a key", "GET", "/v1/disbursements/x", (fault) => (storage.findMerchantByKey = fault)],
+    ["a read", "GET", "/v1/disbursements/x", (fault) => (storage.findDisbursement = fault)],
+    ["a write", "POST", "/v1/disbursements", (fault) => (storage.insertDisbursement = fault)],
+    ["a write of a checkout", "POST", "/v1/checkouts", (fault) => (storage.insertCheckout = fault)],
+    ["a move of the clock", "POST", "/sandbox/clock/advance", (fault) => (storage.nextDue = fault)],
+    ["a reset", "POST", "/sandbox/reset", (fault) => (storage.reset = fault)],
+    ["a list", "GET", "/sandbox/events", (fault) => (storage.listEvents = fault)],
+  ])(
+    "%s that fails is a 500 without detail, and the log has it by its request id",
+    async (_, method, path, breakIt) => {
+      const server = await start({ storage });
+      breakIt(() => Promise.reject(new Error(SECRET)));
+      const bodies: Record<string, unknown> = { "/sandbox/clock/advance": { seconds: 1 } };
+      const options = { body: bodies[path] };
+      let answer;
+      if (path === "/v1/disbursements" && method === "POST") answer = await server.createPayout();
+      else if (path === "/v1/checkouts") answer = await server.createCheckout();
+      else answer = await server.request(method, path, options);
+
+      expect(answer.status).toBe(500);
+      expect(answer.body.message).toBe("Something went wrong. Quote the x-request-id when you ask for help.");
+      for (const line of Object.values(answer.headers)) expect(String(line)).not.toContain("whsec");
+      const logged = server.logged().filter(({ requestId }) => requestId === answer.headers["x-request-id"]);
+      expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);
+      expect(logged.at(-1)).toMatchObject({ method, path, status: 500 });
+    },
+  );
+});
+
+describe("the log", () => {
+  test("has one line for each request, and neither keys nor secrets nor bodies nor queries", async () => {
+    const receiver = await startReceiver();
+    const server = await start();
+    const rotated = (await server.request("POST", "/sandbox/webhook-secret/rotate")).body.data;
+    await server.createPayout({ phoneNumber: "2257038102001", webhookURL: `${receiver.url}?token=hidden-in-url` });
+    await server.createPayout({ reference: "confidential-reference", phoneNumber: "2257038109876" });
+    await server.createPayout({ reference: "confidential-reference" });
+    await server.request("GET", "/v1/disbursements/x?token=hidden-in-query", { key: "sk_hidden-in-header" });
+    await server.request("POST", "/v1/disbursements", { body: "hidden-in-body" });
+    await server.pass(60_000);
+    expect(receiver.received.length).toBeGreaterThan(0);
+
+    const lines = server.logged();
+    const paths = lines.flatMap(({ method, path, status }) => (method ? [`${method} ${path} ${status}`] : []));
+    expect(paths).toEqual([
+      "POST /sandbox/webhook-secret/rotate 200",
+      "POST /v1/disbursements 200",
+      "POST /v1/disbursements 200",
+      "POST /v1/disbursements 409",
+      "GET /v1/disbursements/x 401",
+      "POST /v1/disbursements 400",
+    ]);
+    const text = JSON.stringify(lines);
+    const secrets = [server.key, rotated.secret, rotated.previousSecret, "hidden-in", "confidential", "2257038109876"];
+    for (const secret of secrets) expect.soft(text).not.toContain(secret);
+    await receiver.close();
+  });
+
+  test("every answer has a request id of its own, which the log has too; one that comes in is not used (D20)", async () => {
+    const server = await start();
+    const headers = { "x-request-id": "req_0123456789abcdef" };
+    const ids = [];
+    for (const path of ["/healthz", "/v1/disbursements/x", "/nothing", "/v1/disbursements/%zz"]) {
+      ids.push((await server.request("GET", path, { headers })).headers["x-request-id"]);
+    }
+    expect(new Set(ids).size).toBe(4);
+    expect(ids).not.toContain("req_0123456789abcdef");
+    expect(server.logged().map(({ requestId }) => requestId)).toEqual(ids);
+  });
+
+  test("an answer that was never sent is logged without a status", async () => {
+    const server = await start();
+    await expect(server.createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
+    expect(server.logged().find(({ path }) => path === "/v1/disbursements")).not.toHaveProperty("status");
+  });
+});
+
+test("answers tell nothing about what the server is made of", async () => {
+  const server = await start();
+  const { headers } = await server.request("GET", "/v1/disbursements/nothing");
+  expect(Object.keys(headers).toSorted()).toEqual(
+    ["connection", "content-length", "content-type", "date", "keep-alive", "x-request-id"].toSorted(),
+  );
+});
+
+test("the log names neither a checkout's whole reference nor a key that stands in a path", async () => {
+  const server = await startServer();
+  const { reference } = (await server.createCheckout()).body.data;
+  const key = "sk_abcdefghijklmnopqrstuvwxyz012345";
+  await server.request("GET", `/v1/checkouts/${reference}`);
+  await server.request("GET", `/v1/disbursements/${key}`);
+  const logged = JSON.stringify(server.logged());
+  expect(logged).toContain(`${reference.slice(0, 7)}…`);
+  for (const secret of [reference, key]) expect(logged).not.toContain(secret);
+  await server.close();
+});

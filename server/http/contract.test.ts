@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import openapi from "../../generated/openapi.json" with { type: "json" };
+import { createKey, revokeKey } from "../domain/merchants.ts";
+import type { RequestOptions } from "../testing/http.ts";
+import { aPayout, startServer, type TestServer } from "../testing/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.close());
+
+/** Every operation of the spec: its method, and its path with something in it for each parameter. */
+const operations = Object.entries(openapi.paths).flatMap(([template, item]) =>
+  Object.keys(item).map((method) => [method.toUpperCase(), template.replaceAll(/\{\w+\}/g, "nothing")] as const),
+);
+
+describe("the key", () => {
+  test.each(operations)("%s %s is refused without one, and with one that is not valid", async (method, path) => {
+    for (const key of [
+      null,
+      "",
+      " ",
+      "sk_wrong",
+      `${server.key}x`,
+      server.key.slice(0, -1),
+      server.key.toUpperCase(),
+    ]) {
+      const { status, body } = await server.request(method, path, { key });
+      expect.soft(status, String(key)).toBe(401);
+      expect.soft(body.message).not.toContain("sk_");
+    }
+  });
+
+  test("is looked for in its header alone, whatever the case of the header's name", async () => {
+    const elsewhere = { authorization: `Bearer ${server.key}`, cookie: `x-api-key=${server.key}` };
+    const path = `/v1/disbursements/nothing?x-api-key=${server.key}`;
+    expect((await server.request("GET", path, { key: null, headers: elsewhere })).status).toBe(401);
+    const named = { "X-API-Key": server.key };
+    expect((await server.request("GET", path, { key: null, headers: named })).status).toBe(404);
+  });
+
+  test("two keys at once are none", async () => {
+    const headers = { "x-api-key": [server.key, server.key] as unknown as string };
+    expect((await server.request("GET", "/v1/disbursements/nothing", { key: null, headers })).status).toBe(401);
+  });
+
+  test("is refused as soon as it is revoked; the merchant's other keys are not", async () => {
+    const { deps } = server.service;
+    const key = await createKey(deps, server.merchant.id);
+    const read = () => server.request("GET", "/sandbox/clock", { key });
+    expect((await read()).status).toBe(200);
+    const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key.slice(-4))!;
+    await revokeKey(deps, id);
+    expect((await read()).status).toBe(401);
+    expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
+  });
+
+  test("opens its own merchant's records, and no other's", async () => {
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const webhookURL = "http://127.0.0.1:1/";
+    const payout = (await server.createPayout({ phoneNumber: "2257038102001", webhookURL })).body.data.reference;
+    const checkout = (await server.createCheckout()).body.data.reference;
+    const events = (await server.request("GET", `/sandbox/events?reference=${payout}`)).body.data.events;
+    expect(events).toHaveLength(1);
+
+    const others: [string, string, unknown?][] = [
+      ["GET", `/v1/disbursements/${payout}`],
+      ["GET", `/v1/checkouts/${checkout}`],
+      ["POST", `/sandbox/checkouts/${checkout}/finish`, { outcome: "success" }],
+      ["POST", `/sandbox/deliveries/${events[0].id}/replay`],
+    ];
+    for (const [method, path, body] of others) {
+      expect.soft((await server.request(method, path, { key, body })).status, path).toBe(404);
+    }
+    for (const list of ["events", "deliveries"]) {
+      const { body } = await server.request("GET", `/sandbox/${list}?reference=${payout}`, { key });
+      expect.soft(body.data[list]).toEqual([]);
+    }
+    // Nothing of the kind: each finds its own.
+    expect((await server.request("GET", `/v1/disbursements/${payout}`)).status).toBe(200);
+    expect((await server.request("GET", `/v1/checkouts/${checkout}`)).body.data.status).toBe("pending");
+  });
+});
+
+describe("the order of refusal (D1)", () => {
+  const used = "used before";
+  beforeAll(() => server.createPayout({ reference: used }));
+
+  const large = "x".repeat(20_000);
+  const misspelt = JSON.stringify({ ...aPayout({ reference: used, country: "ci" }), amount: "1" });
+  const wrongValue = aPayout({ reference: used, country: "ci" });
+  const text = { "content-type": "text/plain" };
+  test.each<[number, string, string, string, RequestOptions]>([
+    [404, "the path", "PUT", "/v1/nothing", { key: null, body: large, headers: text }],
+    [405, "the method", "PUT", "/v1/disbursements", { key: null, body: large, headers: text }],
+    [401, "the key", "POST", "/v1/disbursements", { key: null, body: large, headers: text }],
+    [413, "the size", "POST", "/v1/disbursements", { body: large, headers: text }],
+    [415, "the media type", "POST", "/v1/disbursements", { body: "{", headers: text }],
+    [400, "the JSON", "POST", "/v1/disbursements", { body: misspelt.slice(1) }],
+    [400, "the form", "POST", "/v1/disbursements", { body: misspelt }],
+    [422, "the values", "POST", "/v1/disbursements", { body: wrongValue }],
+    [409, "the reference", "POST", "/v1/disbursements", { body: { ...wrongValue, country: "CI" } }],
+  ])("%i: %s is judged before what follows", async (status, _, method, path, options) => {
+    expect((await server.request(method, path, options)).status).toBe(status);
+  });
+
+  test("a refused request uses nothing up (D4)", async () => {
+    const payout = aPayout();
+    for (const wrong of [{ amount: 0 }, { amount: "1" }, { country: undefined }, { phoneNumber: "1" }]) {
+      expect((await server.request("POST", "/v1/disbursements", { body: { ...payout, ...wrong } })).status).not.toBe(
+        200,
+      );
+    }
+    expect((await server.request("POST", "/v1/disbursements", { body: payout })).status).toBe(200);
+  });
+});
+
+describe("methods (D26)", () => {
+  const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY", "PURGE"];
+  const paths = [...new Set(operations.map(([, path]) => path)), "/healthz", "/readyz"];
+
+  test.each(paths)("%s: all but the documented ones get 405 with Allow, key or no key", async (path) => {
+    const own = operations.filter(([, other]) => other === path).map(([method]) => method);
+    const documented = own.length > 0 ? own : ["GET"];
+    const allowed = documented.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+    for (const method of METHODS.filter((other) => !allowed.includes(other))) {
+      for (const key of [null, server.key]) {
+        const { status, headers } = await server.request(method, path, { key });
+        expect.soft([status, headers.allow], method).toEqual([405, allowed.join(", ")]);
+      }
+    }
+  });
+
+  test("a browser's preflight does not succeed", async () => {
+    const headers = { origin: "https://shop.example", "access-control-request-method": "POST" };
+    const answer = await server.request("OPTIONS", "/v1/disbursements", { key: null, headers });
+    expect(answer.status).toBe(405);
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
+
+  test("HEAD is answered as GET is, without the body", async () => {
+    const { reference } = (await server.createPayout()).body.data;
+    for (const path of [`/v1/disbursements/${reference}`, "/v1/disbursements/nothing", "/sandbox/clock", "/healthz"]) {
+      const [get, head] = [await server.request("GET", path), await server.request("HEAD", path)];
+      expect.soft(head.status).toBe(get.status);
+      expect.soft(head.headers["content-length"]).toBe(get.headers["content-length"]);
+      expect.soft(head.text).toBe("");
+    }
+  });
+});
+
+describe("paths", () => {
+  let reference: string;
+  beforeAll(async () => {
+    reference = (await server.createPayout()).body.data.reference;
+  });
+
+  test.each([
+    ["a slash at the end", () => `/v1/disbursements/${reference}/`],
+    ["nothing for a parameter", () => "/v1/disbursements/"],
+    ["two slashes", () => `//v1/disbursements/${reference}`],
+    ["two slashes within", () => `/v1//disbursements/${reference}`],
+    ["capitals", () => `/V1/disbursements/${reference}`],
+    ["capitals in a name", () => `/v1/Disbursements/${reference}`],
+    ["another case of a reference", () => `/v1/disbursements/${reference.toLowerCase()}`],
+    ["a space behind", () => `/v1/disbursements/${reference}%20`],
+    ["an escape that is none", () => "/v1/disbursements/%zz"],
+    ["an escape cut short", () => "/v1/disbursements/%"],
+    ["bytes that are not UTF-8", () => "/v1/disbursements/%ff"],
+    ["a lone surrogate", () => "/v1/disbursements/%ED%A0%80"],
+    ["NUL", () => `/v1/disbursements/${reference}%00`],
+    ["a line break", () => `/v1/disbursements/${reference}%0d%0aset-cookie:%20a=b`],
+    ["an escaped slash", () => `/v1/disbursements%2F${reference}`],
+    ["an escaped slash in a parameter", () => `/v1/disbursements/a%2F${reference}`],
+    ["a way up", () => `/v1/checkouts/../disbursements/${reference}`],
+    ["an escaped way up", () => `/v1/checkouts/%2e%2e/disbursements/${reference}`],
+    ["two dots for a parameter", () => "/v1/disbursements/.."],
+    ["the template itself", () => "/v1/disbursements/{reference}"],
+    ["a pattern", () => "/v1/disbursements/*"],
+    ["a parameter as Express names it", () => "/v1/disbursements/:reference"],
+    ["a path parameter", () => `/v1/disbursements/${reference};a=b`],
+    ["a very long one", () => `/v1/disbursements/${"x".repeat(12_000)}`],
+    ["a part of SQL", () => "/v1/disbursements/'%20OR%201=1--"],
+    ["the name of something every object has", () => "/v1/disbursements/__proto__"],
+    ["nothing of ours", () => "/v2/disbursements"],
+    ["the root", () => "/"],
+    ["a fragment", () => "/#/v1/disbursements"],
+    ["all of it", () => "*"],
+  ])("%s: 404 in the shape of §7", async (_, path) => {
+    expect((await server.request("GET", path())).status).toBe(404);
+  });
+
+  test.each([
+    ["escapes that need not be", () => `/%761/disbursements/${reference.replace("D", "%44")}`, 404],
+    ["an escaped letter of the reference", () => `/v1/disbursements/${reference.replace("D", "%44")}`, 200],
+    ["an unknown query", () => `/v1/disbursements/${reference}?a[b]=c&__proto__=d&%zz`, 200],
+    ["an empty query", () => `/v1/disbursements/${reference}?`, 200],
+  ])("%s", async (_, path, status) => {
+    expect((await server.request("GET", path())).status).toBe(status);
+  });
+});
+
+async function sendWith(own: TestServer, parameter: string): Promise<void> {
+  const headers = { "content-type": `application/json; x=${parameter}` };
+  await own.createPayout({}, { headers });
+  await own.request("GET", "/v1/disbursements/nothing", { headers });
+  await own.request("GET", "/sandbox/events", { headers: { "content-type": `text/x-${parameter}` } });
+  await own.request("POST", "/sandbox/webhook-secret/rotate", { headers, body: "{}" });
+}
+
+describe("a Content-Type that is another each time", () => {
+  test("leaves nothing behind in the validator", async () => {
+    const path: string = "express-openapi-validator/dist/middlewares/openapi.request.validator.js";
+    const { RequestValidator } = await import(path);
+    const compile = vi.spyOn(RequestValidator.prototype, "buildMiddleware");
+    const own = await startServer();
+    await sendWith(own, "first");
+    const compiled = compile.mock.calls.length;
+    // The payout and the events: the other two have nothing that the contract could refuse.
+    expect(compiled).toBe(2);
+    for (let index = 0; index < 5; index += 1) await sendWith(own, String(index));
+    expect(compile).toHaveBeenCalledTimes(compiled);
+    compile.mockRestore();
+    await own.close();
+  });
+});

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { aPayout, startServer, type TestServer } from "../testing/server.ts";
+
+const number = (ending: string) => `2257038102${ending}`;
+const DAY = 24 * 3_600_000;
+
+describe("in the sandbox (D17)", () => {
+  let server: TestServer;
+  let receiver: Receiver;
+  beforeAll(async () => {
+    server = await startServer();
+    receiver = await startReceiver();
+  });
+  afterAll(async () => {
+    await server.close();
+    await receiver.close();
+  });
+  const statusOf = async (reference: string) =>
+    (await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
+  /** What the receiver was told of a payout. */
+  const toldOf = (reference: string) =>
+    receiver.received.filter(({ body }) => body.data.reference === reference).map(({ body }) => body.event);
+
+  test("every ending is in the table below", () => {
+    expect(Object.keys(FORCED_OUTCOMES).toSorted()).toEqual(
+      ["001", "002", "089", "129", "408", "500", "503", "504"].toSorted(),
+    );
+  });
+
+  test.each([
+    ["001", "success", "success", "disbursement.completed"],
+    ["002", "failed", "failed", "disbursement.failed"],
+    ["089", "pending", "failed", "disbursement.failed"],
+    ["473", "pending", "success", "disbursement.completed"],
+    ["000", "pending", "success", "disbursement.completed"],
+  ])("%s: %s at first, %s after the settle delay, and told once", async (ending, first, last, event) => {
+    const phoneNumber = number(ending);
+    const { status, reference } = (await server.createPayout({ phoneNumber, webhookURL: receiver.url })).body.data;
+    expect([status, await statusOf(reference)]).toEqual([first, first]);
+    await server.pass(1_999);
+    expect([await statusOf(reference), toldOf(reference)]).toEqual([first, first === "pending" ? [] : [event]]);
+    await server.pass(1);
+    expect([await statusOf(reference), toldOf(reference)]).toEqual([last, [event]]);
+    await server.pass(DAY);
+    expect([await statusOf(reference), toldOf(reference)]).toEqual([last, [event]]);
+  });
+
+  test("129: pending for ever", async () => {
+    const { reference } = (await server.createPayout({ phoneNumber: number("129"), webhookURL: receiver.url })).body
+      .data;
+    await server.pass(365 * DAY);
+    expect([await statusOf(reference), toldOf(reference)]).toEqual(["pending", []]);
+  });
+
+  test("500: an error each time, and nothing recorded", async () => {
+    const payout = aPayout({ phoneNumber: number("500") });
+    for (let tries = 0; tries < 4; tries += 1) expect((await server.createPayout(payout)).status).toBe(500);
+    expect((await server.createPayout({ ...payout, phoneNumber: number("473") })).status).toBe(200);
+  });
+
+  test("503: two tries of a reference are refused, then it goes as usual", async () => {
+    const payout = aPayout({ phoneNumber: number("503") });
+    for (const other of [payout, payout, aPayout({ phoneNumber: number("503") })]) {
+      const { status, headers } = await server.createPayout(other);
+      expect([status, headers["retry-after"]]).toEqual([503, "1"]);
+    }
+    const third = await server.createPayout(payout);
+    expect([third.status, third.body.data.status]).toEqual([200, "pending"]);
+    await server.pass(2_000);
+    expect(await statusOf(third.body.data.reference)).toBe("success");
+    expect((await server.createPayout(payout)).status).toBe(409);
+  });
+
+  test("503: what is refused for another reason is no try", async () => {
+    const payout = aPayout({ phoneNumber: number("503") });
+    for (const country of ["ci", "1", ""]) expect((await server.createPayout({ ...payout, country })).status).toBe(422);
+    expect((await server.createPayout(payout)).status).toBe(503);
+  });
+
+  test("504: recorded, and the connection ends without an answer", async () => {
+    const payout = aPayout({ phoneNumber: number("504") });
+    await expect(server.createPayout(payout)).rejects.toThrow("socket hang up");
+    const again = await server.createPayout(payout);
+    expect(again.status).toBe(409);
+    await server.pass(2_000);
+    expect((await server.request("GET", again.headers.location!)).body.data.status).toBe("success");
+  });
+
+  test("408: recorded at once, answered after 30 s of real time", async () => {
+    const payout = aPayout({ phoneNumber: number("408") });
+    let answered = false;
+    const answer = server.createPayout(payout).finally(() => (answered = true));
+    let again = await server.createPayout({ ...payout, amount: 0 });
+    while (again.status !== 409)
+      again = await server.createPayout({ ...payout, country: "ZZ", phoneNumber: number("500") });
+
+    await server.request("POST", "/sandbox/clock/advance", { body: { seconds: 3_600 } });
+    server.clock.advance(29_999);
+    expect(await statusOf(again.headers.location!.split("/").at(-1)!)).toBe("success");
+    expect(answered).toBe(false);
+    server.clock.advance(1);
+    expect((await answer).body.data).toMatchObject({ merchantsReference: payout.reference, status: "pending" });
+  });
+});
+
+test("the settle delay can be set, to none as well", async () => {
+  const server = await startServer({ env: { SETTLE_DELAY_MS: "0" } });
+  const { status, reference } = (await server.createPayout()).body.data;
+  expect(status).toBe("pending");
+  await server.pass(0);
+  expect((await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status).toBe("success");
+  await server.close();
+});
+
+test("outside the sandbox no ending forces anything: every payout settles as success", async () => {
+  const server = await startServer({ env: { SANDBOX: "false" } });
+  for (const ending of Object.keys(FORCED_OUTCOMES)) {
+    const { status, body } = await server.createPayout({ phoneNumber: number(ending) });
+    expect.soft([status, body.data.status], ending).toEqual([200, "pending"]);
+  }
+  await server.pass(2_000);
+  const settled = await server.storage.listEvents({ merchantId: server.merchant.id, limit: 100 });
+  expect(settled.map(({ type }) => type)).toEqual(Array.from({ length: 8 }, () => "disbursement.completed"));
+  await server.close();
+});

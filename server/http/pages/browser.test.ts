@@ -1,0 +1,285 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { launchBrowser } from "../../../scripts/browser.ts";
+import { cancelButton, number, payButton, payWith, shows, waits } from "../../testing/customer.ts";
+import { openShop, type Shop } from "../../testing/shop.ts";
+import { texts, type Locale } from "./texts.ts";
+
+let shop: Shop;
+let browser: Browser;
+beforeAll(async () => {
+  [shop, browser] = await Promise.all([openShop(), launchBrowser()]);
+});
+afterAll(() => Promise.all([browser.close(), shop.close()]));
+
+type Checkout = Awaited<ReturnType<Shop["checkout"]>>;
+
+const contexts: BrowserContext[] = [];
+afterEach(async () => {
+  for (const context of contexts.splice(0)) await context.close();
+});
+
+/** A customer's browser; `blocked` fills with whatever a page's policy stopped. */
+async function customer(options: BrowserContextOptions = {}) {
+  const context = await browser.newContext(options);
+  contexts.push(context);
+  const blocked: string[] = [];
+  context.on("console", (message) => {
+    if (!message.text().startsWith("Failed to load resource")) blocked.push(message.text());
+  });
+  return { page: await context.newPage(), context, blocked };
+}
+
+const atShop = (page: Page) => page.waitForURL(`${shop.site.url}/thanks**`);
+
+/** How the checkout ended, once what the customer brings to the shop, the record and the webhook all say the same. */
+async function agreed({ reference, merchantsReference }: Checkout, page?: Page): Promise<string> {
+  const record = await shop.record(reference);
+  const { status } = record;
+  if (page) {
+    const { searchParams, hash } = new URL(page.url());
+    expect(Object.fromEntries(searchParams)).toEqual({ cart: "a b", reference, merchantsReference, status });
+    expect(hash).toBe("#order");
+  }
+  const event = { success: "completed", failed: "failed", cancelled: "cancelled", pending: "?" }[status];
+  const told = () => shop.site.webhooks.filter(({ data }) => data.reference === reference);
+  await expect.poll(told).toEqual([{ event: `checkout.${event}`, data: record }]);
+  expect(await shop.events(reference)).toHaveLength(1);
+  return status;
+}
+
+const phone = { viewport: { width: 360, height: 640 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
+
+describe.each<[string, string, string, Locale, BrowserContextOptions]>([
+  ["with scripts", "+225 07 00 00 00 89", "failed", "en", {}],
+  ["without scripts", "+225 07 03 81 02 47", "success", "en", { javaScriptEnabled: false }],
+  ["in French, on a phone", "00225-07 03 81.02.47", "success", "fr", phone],
+])("%s", (_, slow, slowStatus, locale, options) => {
+  const { results } = texts[locale];
+
+  test.each([
+    ["+225 07 00 00 00 01", "success"],
+    ["+225 07 00 00 00 02", "failed"],
+  ])("%s is back at the shop at once: %s", async (typed, status) => {
+    const { page, blocked } = await customer(options);
+    const checkout = await shop.checkout({ locale });
+    await page.goto(checkout.url);
+    await payWith(page, typed);
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe(status);
+    expect(blocked).toEqual([]);
+  });
+
+  test("a payment that takes its time waits, and the wait ends by itself at the shop", async () => {
+    const { page, blocked } = await customer(options);
+    const checkout = await shop.checkout({ locale });
+    await page.goto(checkout.url);
+    await payWith(page, slow);
+    await waits(page, locale);
+    await shop.settle();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe(slowStatus);
+    expect(blocked).toEqual([]);
+  });
+
+  test("a payment that settles while the answer to the form is on its way leads to the shop as well", async () => {
+    const { page, blocked } = await customer(options);
+    const checkout = await shop.checkout({ locale });
+    await page.goto(checkout.url);
+    await page.route(checkout.url, async (route) => {
+      const response = await route.fetch({ maxRedirects: 0 });
+      expect((await shop.record(checkout.reference)).status).toBe("pending");
+      await shop.settle();
+      await route.fulfill({ response });
+    });
+    await payWith(page, slow);
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe(slowStatus);
+    expect(blocked).toEqual([]);
+  });
+
+  test("a cancelled payment leads back to the shop, with a number typed or not", async () => {
+    for (const typed of ["", "0"]) {
+      const { page, blocked } = await customer(options);
+      const checkout = await shop.checkout({ locale });
+      await page.goto(checkout.url);
+      await number(page).fill(typed);
+      await cancelButton(page).click();
+      await atShop(page);
+      expect(await agreed(checkout, page)).toBe("cancelled");
+      expect(blocked).toEqual([]);
+    }
+  });
+
+  test("who pays too late is told so, and goes back by a link", async () => {
+    const { page } = await customer(options);
+    const checkout = await shop.checkout({ locale });
+    await page.goto(checkout.url);
+    await shop.expire();
+    await payWith(page, "2250700000001");
+    await shows(page, results.expired.heading);
+    expect(await agreed(checkout)).toBe("cancelled");
+    await page.getByRole("link").click();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("cancelled");
+  });
+});
+
+describe("a customer who does something else", () => {
+  test("a double click pays once", async () => {
+    const { page } = await customer();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await number(page).fill("2250700000001");
+    await payButton(page).dblclick();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("success");
+  });
+
+  test("who presses Pay again while nothing seems to happen pays once, and is taken back all the same", async () => {
+    const { page } = await customer();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await number(page).fill("2250700000001");
+    const posts: string[] = [];
+    await page.route(checkout.url, async (route) => {
+      posts.push(route.request().method());
+      if (posts.length > 1) return route.continue();
+      // The server has the first, whose answer does not come.
+      await route.fetch({ maxRedirects: 0 });
+    });
+    const { x, y } = (await payButton(page).boundingBox())!;
+    await page.mouse.click(x + 9, y + 9);
+    await expect.poll(() => posts).toEqual(["POST"]);
+    await page.mouse.click(x + 9, y + 9);
+    await expect.poll(() => posts).toEqual(["POST", "POST"]);
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("success");
+  });
+
+  test.each(["2250700000001", "2257038102473"])("Back, after paying with %s, shows what came of it", async (typed) => {
+    const { page } = await customer();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await payWith(page, typed);
+    if (typed.endsWith("473")) await waits(page);
+    await shop.settle();
+    await atShop(page);
+    await page.goBack();
+    expect(page.url()).toBe(checkout.url);
+    await shows(page, "Payment complete");
+    expect(await payButton(page).count()).toBe(0);
+    await page.getByRole("link", { name: "Back to" }).click();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("success");
+  });
+
+  test("with two tabs, the second to pay finds the payment made", async () => {
+    const { page, context } = await customer();
+    const second = await context.newPage();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await second.goto(checkout.url);
+    await payWith(page, "2250700000002");
+    await atShop(page);
+    await payWith(second, "2250700000001");
+    await atShop(second);
+    expect(await agreed(checkout, second)).toBe("failed");
+  });
+
+  test("with two tabs, what was paid in one cannot be cancelled in the other, nor the other way round", async () => {
+    const { page, context } = await customer();
+    const second = await context.newPage();
+    const paid = await shop.checkout();
+    await page.goto(paid.url);
+    await second.goto(paid.url);
+    await payWith(page, "2250700000001");
+    await atShop(page);
+    await cancelButton(second).click();
+    await shows(second, "Payment complete");
+    expect(await agreed(paid, page)).toBe("success");
+
+    const cancelled = await shop.checkout();
+    await page.goto(cancelled.url);
+    await second.goto(cancelled.url);
+    await cancelButton(page).click();
+    await atShop(page);
+    await payWith(second, "2250700000001");
+    await shows(second, "Payment cancelled");
+    expect(await agreed(cancelled, page)).toBe("cancelled");
+  });
+
+  test("two tabs that wait both end at the shop", async () => {
+    const { page, context } = await customer();
+    const second = await context.newPage();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await payWith(page, "2257038102473");
+    await second.goto(checkout.url);
+    await waits(second);
+    await shop.settle();
+    await Promise.all([atShop(page), atShop(second)]);
+    expect(await agreed(checkout, second)).toBe("success");
+  });
+
+  test("reloading while waiting pays nothing more, and asks nothing", async () => {
+    const { page } = await customer();
+    const dialogs: string[] = [];
+    page.on("dialog", (dialog) => void dialogs.push(dialog.message()));
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await payWith(page, "2250700000089");
+    for (let i = 0; i < 3; i++) {
+      await waits(page);
+      await page.reload();
+    }
+    await page.getByRole("link", { name: "Check now" }).click();
+    await waits(page);
+    await shop.settle();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("failed");
+    expect(dialogs).toEqual([]);
+  });
+
+  test("who is refused at first keeps the number and gets through at the third press", async () => {
+    const { page } = await customer();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await number(page).fill("+225 07 00 00 05 03");
+    for (let i = 0; i < 2; i++) {
+      await payButton(page).click();
+      expect(await page.getByRole("alert").innerText()).toContain("busy");
+      expect(await number(page).inputValue()).toBe("+225 07 00 00 05 03");
+    }
+    await payButton(page).click();
+    await waits(page);
+    await shop.settle();
+    await page.getByRole("link", { name: "Check now" }).click();
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("success");
+  });
+
+  test("where nothing can be paid, the error leads back to the form", async () => {
+    const { page } = await customer();
+    const checkout = await shop.checkout();
+    await page.goto(checkout.url);
+    await payWith(page, "2250700000500");
+    await shows(page, "Something went wrong");
+    await page.getByRole("link", { name: "Back to the payment" }).click();
+    await payWith(page, "2250700000001");
+    await atShop(page);
+    expect(await agreed(checkout, page)).toBe("success");
+  });
+
+  test("a shop without an address to go back to: the result stays", async () => {
+    const { page } = await customer();
+    const checkout = await shop.checkout({ redirectURL: undefined });
+    await page.goto(checkout.url);
+    await payWith(page, "2257038102473");
+    await waits(page);
+    await shop.settle();
+    await shows(page, "Payment complete");
+    expect(await page.getByText("You can close this page.").isVisible()).toBe(true);
+    expect(await agreed(checkout)).toBe("success");
+  });
+});

@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CHECKOUT_LIFETIME_MS, openCheckout, payCheckout } from "../../domain/checkouts.ts";
+import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
+import { MERCHANT, openShop, type Shop } from "../../testing/shop.ts";
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await openShop();
+});
+afterAll(() => shop.close());
+
+type Fields = Record<string, string> | [string, string][];
+
+/** Sends the form as a browser does, and follows nothing. */
+const post = (url: string, fields: Fields) =>
+  fetch(url, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
+const pay = (url: string, phoneNumber: string) => post(url, { action: "pay", phoneNumber });
+const cancel = (url: string) => post(url, { action: "cancel", phoneNumber: "" });
+const get = (url: string, headers: Record<string, string> = {}) => fetch(url, { headers, redirect: "manual" });
+const back = (url: string) => get(`${url}/return`);
+const location = (response: Response) => new URL(response.headers.get("location")!, response.url);
+
+/** Everything by which somebody could learn how a checkout stands. */
+async function stand({ reference, url }: { reference: string; url: string }) {
+  const { status, customer } = await shop.record(reference);
+  const events = await shop.events(reference);
+  const returned = location(await back(url)).searchParams.get("status");
+  return { status, paid: customer !== undefined, events: events.map(({ event }) => event), returned };
+}
+
+describe("every answer", () => {
+  const answers: [string, (url: string) => Promise<Response>, number][] = [
+    ["the form", get, 200],
+    ["the form with a fault", (url) => pay(url, "nothing"), 422],
+    ["the result", async (url) => (await cancel(url), get(url)), 200],
+    ["the wait after the form", (url) => pay(url, "2250000000129"), 200],
+    ["the wait", async (url) => (await pay(url, "2250000000129"), back(url)), 200],
+    ["the way back", async (url) => (await cancel(url), back(url)), 303],
+    ["an unknown reference", (url) => get(`${url}X`), 404],
+    ["a path below", (url) => get(`${url}/other`), 404],
+    ["an escape that is none", (url) => get(`${url}%zz`), 404],
+    ["a NUL", (url) => get(`${url}%00`), 404],
+    ["no reference", () => get(`${shop.origin}/checkouts`), 404],
+    ["another method", (url) => fetch(url, { method: "PUT" }), 405],
+    ["another method on the way back", (url) => post(`${url}/return`, {}), 405],
+    ["a preflight", (url) => fetch(url, { method: "OPTIONS" }), 405],
+    ["a failure", (url) => pay(url, "2250000000500"), 500],
+    ["a refusal", (url) => pay(url, "2250000000503"), 503],
+  ];
+  test.each(answers)("%s is HTML, may not be framed, kept or scripted", async (_, ask, status) => {
+    const { url } = await shop.checkout();
+    const response = await ask(url);
+    expect(response.status).toBe(status);
+    const { headers } = response;
+    if (status !== 303) expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const policy = headers.get("content-security-policy")!.split("; ");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("form-action 'self'");
+    expect(policy.join()).not.toMatch(/unsafe|script|\*/);
+    expect(headers.get("x-frame-options")).toBe("DENY");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("x-request-id")).toMatch(/^req_/);
+    expect(await response.text()).not.toMatch(/<script|javascript:|https?:\/\/(?!127)|\son\w+=|\sstyle=/);
+  });
+
+  test("an unknown page speaks the browser's language, others that of the checkout", async () => {
+    const french = { "accept-language": "fr-CI,fr;q=0.9" };
+    expect(await (await get(`${shop.origin}/checkouts/CHKNONE`, french)).text()).toContain('<html lang="fr">');
+    expect(await (await get(`${shop.origin}/checkouts/CHKNONE`)).text()).toContain('<html lang="en">');
+    const english = await shop.checkout({ locale: "en" });
+    expect(await (await get(english.url, french)).text()).toContain('<html lang="en">');
+    const { url } = await shop.checkout({ locale: "fr" });
+    expect(await (await fetch(url, { method: "PUT" })).text()).toContain('<html lang="fr">');
+  });
+
+  test("another method is told which there are", async () => {
+    const { url } = await shop.checkout();
+    expect((await fetch(url, { method: "DELETE" })).headers.get("allow")).toBe("GET, HEAD, POST");
+    expect((await post(`${url}/return`, {})).headers.get("allow")).toBe("GET, HEAD");
+  });
+});
+
+describe("the form", () => {
+  test("what merchants wrote is shown as text", async () => {
+    const reference = "</dd><script>\"&'";
+    const { url } = await shop.checkout({ reference });
+    const html = await (await get(url)).text();
+    expect(html).toContain("&lt;/dd&gt;&lt;script&gt;&quot;&amp;&#39;");
+    expect(html).toContain(MERCHANT.replace("&", "&amp;"));
+  });
+
+  test.each([
+    ["nothing", "", "Enter the number"],
+    ["a word", '"><b>', "digits only"],
+    ["a number without its country", "0703810247", "Begin with the country code"],
+    ["too few digits", "225 07 03", "10 to 15 digits"],
+  ])("a number that is %s is said to be wrong, kept, and uses nothing up", async (_, typed, words) => {
+    const checkout = await shop.checkout();
+    const response = await pay(checkout.url, typed);
+    expect(response.status).toBe(422);
+    const html = await response.text();
+    expect(html).toContain(words);
+    expect(html).toContain(
+      `value="${typed.replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;").replace(">", "&gt;")}"`,
+    );
+    expect(html).toMatch(/aria-invalid="true" aria-describedby="fault hint"/);
+    expect(await shop.record(checkout.reference)).not.toHaveProperty("customer");
+    expect((await pay(checkout.url, "2250000000001")).status).toBe(200);
+  });
+
+  const bodies: [string, number, RequestInit][] = [
+    ["JSON", 415, { headers: { "content-type": "application/json" }, body: '{"action":"pay"}' }],
+    ["nothing", 415, {}],
+    ["no button", 400, { body: new URLSearchParams({ phoneNumber: "2250000000001" }) }],
+    ["a third button", 400, { body: new URLSearchParams({ action: "refund" }) }],
+    ["two numbers", 400, { body: new URLSearchParams("action=pay&phoneNumber=1&phoneNumber=2250000000001") }],
+    ["too much", 413, { body: new URLSearchParams({ action: "pay", phoneNumber: "2".repeat(5_000) }) }],
+    ["too many fields", 413, { body: new URLSearchParams(`action=pay${"&a=".repeat(20)}`) }],
+  ];
+  test.each(bodies)("a body with %s is refused with %i, and uses nothing up", async (_, status, init) => {
+    const checkout = await shop.checkout();
+    const response = await fetch(checkout.url, { method: "POST", ...init });
+    expect(response.status).toBe(status);
+    expect(await response.text()).toContain("That did not work");
+    expect(await shop.record(checkout.reference)).not.toHaveProperty("customer");
+  });
+
+  test("a number is recorded in the form of the interface", async () => {
+    const { url, reference } = await shop.checkout();
+    await pay(url, "+225 07-03.81 02 47");
+    expect((await shop.record(reference)).customer).toMatchObject({ phoneNumber: "2250703810247" });
+  });
+});
+
+describe("outcomes (D17)", () => {
+  test.each([
+    ["2250000000001", "success", "checkout.completed"],
+    ["2250000000002", "failed", "checkout.failed"],
+  ])("%s is %s at once", async (number, status, event) => {
+    const checkout = await shop.checkout();
+    const response = await pay(checkout.url, number);
+    expect(response.headers.get("refresh")).toBe(`0; url=${checkout.reference}/return`);
+    expect(await stand(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
+  });
+
+  test.each([
+    ["2250000000089", "failed", "checkout.failed"],
+    ["2257038102473", "success", "checkout.completed"],
+  ])("%s is pending, then %s", async (number, status, event) => {
+    const checkout = await shop.checkout();
+    // No redirect: the merchant's address may be next by the time it is followed (D36).
+    const response = await pay(checkout.url, number);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("refresh")).toBe(`0; url=${checkout.reference}/return`);
+    expect(await response.text()).toContain(`href="${checkout.reference}/return"`);
+    expect((await back(checkout.url)).headers.get("refresh")).toBe("2");
+    expect(await shop.record(checkout.reference)).toMatchObject({ status: "pending" });
+    await shop.settle();
+    expect(await stand(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
+  });
+
+  test("129 is pending for ever: it was paid, so it does not expire either (D9), nor can it be cancelled", async () => {
+    const { url, reference } = await shop.checkout();
+    await pay(url, "2250000000129");
+    await cancel(url);
+    await shop.expire();
+    expect(await shop.record(reference)).toMatchObject({ status: "pending" });
+    const waiting = await back(url);
+    expect(waiting.status).toBe(200);
+    expect(waiting.headers.get("refresh")).toBe("15");
+    expect(await shop.events(reference)).toEqual([]);
+  });
+
+  test("500 fails each time and records nothing", async () => {
+    const { url, reference } = await shop.checkout();
+    for (let i = 0; i < 3; i++) {
+      const response = await pay(url, "2250000000500");
+      expect(response.status).toBe(500);
+      expect(await response.text()).toContain("Nothing was recorded");
+    }
+    expect(await shop.record(reference)).not.toHaveProperty("customer");
+  });
+
+  test("503 is refused twice with Retry-After and the number kept, then goes as usual", async () => {
+    const { url, reference } = await shop.checkout();
+    for (let i = 0; i < 2; i++) {
+      const response = await pay(url, "+225 0000000503");
+      expect(response.status).toBe(503);
+      expect(response.headers.get("retry-after")).toBe("1");
+      expect(await response.text()).toContain('value="+225 0000000503"');
+      expect(await shop.record(reference)).not.toHaveProperty("customer");
+    }
+    expect((await pay(url, "2250000000503")).status).toBe(200);
+    await shop.settle();
+    expect(await shop.record(reference)).toMatchObject({ status: "success" });
+  });
+
+  test("504 is recorded, and the connection ends without an answer", async () => {
+    const { url, reference } = await shop.checkout();
+    await expect(pay(url, "2250000000504")).rejects.toThrow("fetch failed");
+    expect(await shop.record(reference)).toMatchObject({
+      status: "pending",
+      customer: { phoneNumber: "2250000000504" },
+    });
+    await shop.settle();
+    expect(await shop.record(reference)).toMatchObject({ status: "success" });
+  });
+
+  test("408 is recorded, and the answer held back for 30 s", async () => {
+    const { url, reference } = await shop.checkout();
+    const answers = [pay(url, "2250000000408"), pay(url, "2250000000408")];
+    // Of two that pay at once, the one that was too late is not held: the payment is under way.
+    expect((await Promise.race(answers)).status).toBe(200);
+    const recorded = { status: "pending", customer: { phoneNumber: "2250000000408" } };
+    expect(await shop.record(reference)).toMatchObject(recorded);
+    let answered = false;
+    const all = Promise.all(answers).finally(() => (answered = true));
+    await shop.pass(29_999);
+    expect(await shop.record(reference)).toMatchObject({ status: "success" });
+    expect(answered).toBe(false);
+    await shop.pass(1);
+    // By now the payment has settled, and the customer is taken back.
+    const refreshes = (await all).map(({ headers }) => headers.get("refresh"));
+    expect(refreshes).toContain(`0; url=${reference}/return`);
+  });
+
+  test("outside the sandbox every number succeeds, and nothing speaks of tests", async () => {
+    const live = await openShop({ SANDBOX: "false", SETTLE_DELAY_MS: "0" });
+    try {
+      for (const ending of Object.keys(FORCED_OUTCOMES)) {
+        const { url, reference } = await live.checkout();
+        expect(await (await get(url)).text()).not.toContain("Test mode");
+        expect((await pay(url, `2250000000${ending}`)).status).toBe(200);
+        expect(await live.record(reference)).toMatchObject({ status: "success" });
+      }
+    } finally {
+      await live.close();
+    }
+  });
+});
+
+describe("one outcome", () => {
+  test("who saw the form while another paid changes nothing, and gets no forced outcome", async () => {
+    const { reference } = await shop.checkout();
+    const opened = (await openCheckout(shop.deps, reference))!;
+    await payCheckout(shop.deps, opened, "2257038102473");
+    const before = await shop.record(reference);
+    await expect(payCheckout(shop.deps, opened, "2250000000504")).resolves.toBeUndefined();
+    expect(await shop.record(reference)).toEqual(before);
+  });
+
+  test("of twenty that pay at once, one does", async () => {
+    const checkout = await shop.checkout();
+    const numbers = Array.from({ length: 20 }, (_, i) => `22507000000${10 + i}`);
+    const answers = await Promise.all(numbers.map((number) => pay(checkout.url, number)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const { customer } = await shop.record(checkout.reference);
+    expect(numbers).toContain(customer!.phoneNumber);
+    await shop.settle();
+    expect(await stand(checkout)).toMatchObject({ status: "success", events: ["checkout.completed"] });
+  });
+
+  test("of a payment and a cancellation at once, one happens", async () => {
+    for (let i = 0; i < 10; i++) {
+      const checkout = await shop.checkout();
+      await Promise.all([pay(checkout.url, "2250000000001"), cancel(checkout.url)]);
+      const { status, paid, events, returned } = await stand(checkout);
+      expect([status, paid, ...events]).toEqual(
+        paid ? ["success", true, "checkout.completed"] : ["cancelled", false, "checkout.cancelled"],
+      );
+      expect(returned).toBe(status);
+    }
+  });
+
+  test.each(["success", "failed", "cancelled"] as const)(
+    "what is %s cannot be paid or cancelled again",
+    async (status) => {
+      const checkout = await shop.checkout();
+      await shop.finish(checkout.reference, status);
+      const before = await shop.record(checkout.reference);
+      // Numbers that would be refused are not looked at any more either.
+      for (const number of ["2250000000001", "2250000000500", "wrong"]) {
+        expect((await pay(checkout.url, number)).status).toBe(303);
+      }
+      await cancel(checkout.url);
+      expect(await shop.record(checkout.reference)).toEqual(before);
+      expect((await stand(checkout)).events).toHaveLength(1);
+      expect(await (await get(checkout.url)).text()).not.toContain("<form");
+    },
+  );
+
+  test("after 30 minutes there is nothing to pay any more, even before anybody noticed", async () => {
+    const checkout = await shop.checkout();
+    shop.passUnnoticed(CHECKOUT_LIFETIME_MS);
+    const response = await pay(checkout.url, "2250000000001");
+    expect(location(response).pathname).toBe(`/checkouts/${checkout.reference}`);
+    expect(await (await get(checkout.url)).text()).toContain("The time to pay has run out");
+    expect(await stand(checkout)).toMatchObject({ status: "cancelled", paid: false, events: ["checkout.cancelled"] });
+  });
+});
+
+describe("the way back (D10)", () => {
+  test("leads to the form while nothing was done, and to the result where no address was given", async () => {
+    const checkout = await shop.checkout();
+    expect(location(await back(checkout.url)).href).toBe(checkout.url);
+
+    const homeless = await shop.checkout({ redirectURL: undefined });
+    expect(location(await cancel(homeless.url)).href).toBe(homeless.url);
+    expect(location(await back(homeless.url)).href).toBe(homeless.url);
+    expect(await (await get(homeless.url)).text()).toContain("You can close this page.");
+  });
+
+  test("is the merchant's address with what came of it, by 303", async () => {
+    const checkout = await shop.checkout({ reference: "order é&1" });
+    await pay(checkout.url, "2250000000002");
+    const response = await back(checkout.url);
+    expect(response.status).toBe(303);
+    const own = `reference=${checkout.reference}&merchantsReference=order%20%C3%A9%261&status=failed`;
+    expect(response.headers.get("location")).toBe(`${shop.site.url}/thanks?cart=a%20b&${own}#order`);
+  });
+});

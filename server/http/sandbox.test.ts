@@ -1,0 +1,235 @@
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { startReceiver, type Received, type Receiver } from "../testing/receiver.ts";
+import { startServer, type TestServer } from "../testing/server.ts";
+
+let server: TestServer;
+let receiver: Receiver;
+beforeEach(async () => {
+  server = await startServer();
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  await server.close();
+  await receiver.close();
+});
+
+const get = async (path: string, key = server.key) => (await server.request("GET", path, { key })).body.data;
+const post = async (path: string, body?: unknown, key = server.key) =>
+  (await server.request("POST", path, { body, key })).body.data;
+const advance = (seconds: number, key = server.key) => post("/sandbox/clock/advance", { seconds }, key);
+const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}, key = server.key) =>
+  (await server.createPayout({ webhookURL: receiver.url, ...changes }, { key })).body.data.reference as string;
+
+/** What the npm package makes of a webhook that came in, at the time at which it came. */
+function opened({ text, headers }: Received, secret: string): unknown {
+  vi.useFakeTimers({ toFake: ["Date"], now: server.clock.now() });
+  try {
+    return new Webhook(secret).verify(text, headers as Record<string, string>);
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+describe("the clock", () => {
+  test("stands at real time until it is moved, and goes on from there", async () => {
+    expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
+    expect(await advance(90)).toEqual({ now: "2026-11-20T09:31:30.000Z" });
+    server.clock.advance(500);
+    expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:31:30.500Z" });
+    expect(await advance(0)).toEqual({ now: "2026-11-20T09:31:30.500Z" });
+    expect(await advance(31_536_000)).toEqual({ now: "2027-11-20T09:31:30.500Z" });
+  });
+
+  test("moves for one merchant alone", async () => {
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const [mine, other] = [await payout(), await payout({}, key)];
+    await advance(3_600);
+    expect(await get("/sandbox/clock", key)).toEqual({ now: "2026-11-20T09:30:00.000Z" });
+    expect((await get(`/v1/disbursements/${mine}`)).status).toBe("success");
+    expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("pending");
+    expect(receiver.received.map(({ body }) => body.data.reference)).toEqual([mine]);
+  });
+
+  test("stamps records, but not signatures: those carry real time (D12)", async () => {
+    await advance(86_400);
+    const reference = await payout({ phoneNumber: "2257038102001" });
+    await advance(0);
+    expect((await get(`/v1/disbursements/${reference}`)).createdAt).toBe("2026-11-21T09:30:00.000Z");
+    expect(receiver.received[0]!.headers["webhook-timestamp"]).toBe(String(server.clock.now() / 1_000));
+    const [delivery] = (await get("/sandbox/deliveries")).deliveries;
+    expect(delivery.attempts).toMatchObject([{ at: "2026-11-21T09:30:00.000Z", sentAt: "2026-11-20T09:30:00.000Z" }]);
+  });
+
+  test("moved several times at once, it moves by all of them, and things happen once", async () => {
+    const references = await Promise.all(Array.from({ length: 10 }, () => payout()));
+    await Promise.all(Array.from({ length: 5 }, () => advance(60)));
+    expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:35:00.000Z" });
+    expect(receiver.received.map(({ body }) => body.data.reference).toSorted()).toEqual(references.toSorted());
+  });
+
+  test("takes no move back, and none of more than a year", async () => {
+    for (const seconds of [-1, 31_536_001]) {
+      const answer = await server.request("POST", "/sandbox/clock/advance", { body: { seconds } });
+      expect(answer.status).toBe(422);
+    }
+    expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
+  });
+});
+
+describe("webhooks", () => {
+  test("the body is what verify answers, and the npm package accepts the signature", async () => {
+    const reference = await payout({ reference: "Été №1 🧵" });
+    await advance(2);
+    const { secret } = await get("/sandbox/webhook-secret");
+    const [webhook] = receiver.received;
+    const data = await get(`/v1/disbursements/${reference}`);
+    expect(opened(webhook!, secret)).toEqual({ event: "disbursement.completed", data });
+    const { events } = await get("/sandbox/events");
+    expect(events).toEqual([
+      { id: webhook!.headers["webhook-id"], createdAt: data.updatedAt, reference, body: webhook!.body },
+    ]);
+  });
+
+  test("what ends at once is told at once: nobody waits for the worker's next turn", async () => {
+    const payoutReference = await payout({ phoneNumber: "2257038102001" });
+    await receiver.until(1);
+    const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
+    await post(`/sandbox/checkouts/${checkout}/finish`, { outcome: "success" });
+    await receiver.until(2);
+    expect(receiver.received.map(({ body }) => body.data.reference)).toEqual([payoutReference, checkout]);
+  });
+
+  test("during a rotation both secrets sign; a day of sandbox time later only the new one", async () => {
+    const before = await get("/sandbox/webhook-secret");
+    expect(before).toEqual({ secret: expect.stringMatching(/^whsec_/) });
+    const rotated = await post("/sandbox/webhook-secret/rotate");
+    expect(rotated).toEqual({
+      secret: expect.stringMatching(/^whsec_/),
+      previousSecret: before.secret,
+      previousSecretExpiresAt: "2026-11-21T09:30:00.000Z",
+    });
+    expect(rotated.secret).not.toBe(before.secret);
+    expect(await get("/sandbox/webhook-secret")).toEqual(rotated);
+
+    await payout({ phoneNumber: "2257038102001" });
+    await advance(86_399);
+    const [during] = receiver.received;
+    expect(opened(during!, before.secret)).toEqual(during!.body);
+    expect(opened(during!, rotated.secret)).toEqual(during!.body);
+
+    await advance(1);
+    expect(await get("/sandbox/webhook-secret")).toEqual({ secret: rotated.secret });
+    await payout({ phoneNumber: "2257038102001" });
+    await advance(1);
+    const after = receiver.received.at(-1)!;
+    expect(opened(after, rotated.secret)).toEqual(after.body);
+    expect(() => opened(after, before.secret)).toThrow("No matching signature found");
+  });
+
+  test("each merchant has a secret of its own", async () => {
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const [own, other] = [await get("/sandbox/webhook-secret"), await get("/sandbox/webhook-secret", key)];
+    expect(own.secret).not.toBe(other.secret);
+    await post("/sandbox/webhook-secret/rotate", undefined, key);
+    expect(await get("/sandbox/webhook-secret")).toEqual(own);
+  });
+});
+
+describe("a checkout can be finished without a browser", () => {
+  test.each([
+    ["success", "checkout.completed"],
+    ["failed", "checkout.failed"],
+    ["cancelled", "checkout.cancelled"],
+  ])("as %s, with its webhook, and then no more", async (outcome, event) => {
+    const { reference } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
+    const path = `/sandbox/checkouts/${reference}/finish`;
+    server.clock.advance(60_000);
+    const finished = await post(path, { outcome });
+    expect(finished).toMatchObject({ reference, status: outcome, updatedAt: "2026-11-20T09:31:00.000Z" });
+    expect(await get(`/v1/checkouts/${reference}`)).toEqual(finished);
+    await advance(0);
+    expect(receiver.received.map(({ body }) => body)).toEqual([{ event, data: finished }]);
+
+    const again = await server.request("POST", path, { body: { outcome: "success" } });
+    expect([again.status, again.body.message]).toEqual([409, expect.stringContaining(`status ${outcome}`)]);
+    await advance(86_400);
+    expect(await get(`/v1/checkouts/${reference}`)).toEqual(finished);
+  });
+});
+
+describe("a reset", () => {
+  test("forgets records and time, keeps key and secret, and touches no other merchant", async () => {
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const secret = await get("/sandbox/webhook-secret");
+    const [mine, other] = [await payout({ reference: "same" }), await payout({ reference: "same" }, key)];
+    const { reference: checkout } = (await server.createCheckout()).body.data;
+    await Promise.all([advance(3_600), advance(3_600, key)]);
+
+    expect(await post("/sandbox/reset")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
+    for (const path of [`/v1/disbursements/${mine}`, `/v1/checkouts/${checkout}`, `/checkouts/${checkout}`]) {
+      expect((await server.request("GET", path)).status).toBe(404);
+    }
+    expect([await get("/sandbox/events"), await get("/sandbox/deliveries")]).toEqual([
+      { events: [] },
+      { deliveries: [] },
+    ]);
+    expect(await get("/sandbox/webhook-secret")).toEqual(secret);
+    expect((await server.createPayout({ reference: "same" })).status).toBe(200);
+
+    expect(await get("/sandbox/clock", key)).toEqual({ now: "2026-11-20T10:30:00.000Z" });
+    expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("success");
+    expect((await get("/sandbox/deliveries", key)).deliveries).toHaveLength(1);
+  });
+});
+
+test("a reset waits for the move under way, so that the clock is where it says", async () => {
+  receiver.answer(500);
+  await payout({ phoneNumber: "2257038102001" });
+  const [, reset] = await Promise.all([advance(6 * 86_400), post("/sandbox/reset")]);
+  const real = "2026-11-20T09:30:00.000Z";
+  expect([reset, await get("/sandbox/clock")]).toEqual([{ now: real }, { now: real }]);
+});
+
+describe("lists", () => {
+  test("are of twenty unless asked otherwise, newest first, and page on without a gap", async () => {
+    const references = [];
+    for (let index = 0; index < 25; index += 1) references.unshift(await payout({ phoneNumber: "2257038102001" }));
+    await advance(0);
+    for (const list of ["events", "deliveries"]) {
+      const listed = async (query: string) => {
+        const page = await get(`/sandbox/${list}?${query}`);
+        return { references: page[list].map(({ reference }: { reference: string }) => reference), next: page.next };
+      };
+      const first = await listed("");
+      expect(first.references).toEqual(references.slice(0, 20));
+      expect(await listed(`before=${first.next}`)).toEqual({ references: references.slice(20), next: undefined });
+      expect((await listed("limit=100")).references).toEqual(references);
+      expect(await listed("limit=25")).toEqual({ references, next: undefined });
+      expect((await listed("limit=1")).references).toEqual(references.slice(0, 1));
+      expect((await listed(`reference=${references[7]}`)).references).toEqual([references[7]]);
+      expect((await listed(`before=nothing`)).references).toEqual([]);
+    }
+  });
+
+  test("deliveries can be of one status; an event without an address has none", async () => {
+    const [delivered, plain] = [
+      await payout({ phoneNumber: "2257038102001" }),
+      (await server.createPayout({ phoneNumber: "2257038102002" })).body.data.reference,
+    ];
+    await advance(0);
+    receiver.answer(410);
+    const ended = await payout({ phoneNumber: "2257038102001" });
+    await advance(0);
+    receiver.answer(500);
+    const pending = await payout({ phoneNumber: "2257038102001" });
+    await advance(0);
+    const ofStatus = async (status: string) =>
+      (await get(`/sandbox/deliveries?status=${status}`)).deliveries.map((one: { reference: string }) => one.reference);
+    expect([await ofStatus("delivered"), await ofStatus("ended")]).toEqual([[delivered], [ended]]);
+    expect([await ofStatus("pending"), await ofStatus("exhausted")]).toEqual([[pending], []]);
+    const { events } = await get(`/sandbox/events?reference=${plain}`);
+    expect(events).toMatchObject([{ body: { event: "disbursement.failed" } }]);
+    expect((await server.request("POST", `/sandbox/deliveries/${events[0].id}/replay`)).status).toBe(404);
+  });
+});

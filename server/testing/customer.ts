@@ -1,0 +1,22 @@
+// What a customer does on the payment page, for tests in a browser.
+import type { Page } from "playwright-core";
+import { texts, type Locale } from "../http/pages/texts.ts";
+
+export const number = (page: Page) => page.getByLabel(/mobile money/);
+export const payButton = (page: Page) => page.getByRole("button", { name: /^(Pay|Payer) / });
+export const cancelButton = (page: Page) => page.getByRole("button", { name: /^(Cancel|Annuler) / });
+
+export async function payWith(page: Page, typed: string): Promise<void> {
+  await number(page).fill(typed);
+  await payButton(page).click();
+}
+
+/** Resolves when the page has this heading. */
+export const shows = (page: Page, heading: string): Promise<void> =>
+  page.getByRole("heading", { level: 1, name: heading }).waitFor();
+
+/** Resolves when the page is the wait at its own address; the answer to the form looks the same, and leads there. */
+export async function waits(page: Page, locale: Locale = "en"): Promise<void> {
+  await page.waitForURL("**/return");
+  await shows(page, texts[locale].waiting.heading);
+}
