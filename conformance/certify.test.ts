@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { writeKeyPair } from "./certificate/keys.ts";
 import type { Report } from "./results.ts";
-import { startSoundTarget } from "./sound-target.ts";
+import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
 const recipient = "2257038102473";

@@ -1,17 +1,17 @@
 #!/usr/bin/env node
 // The command line of the suite. Exit codes: 0 all that was selected passed, 1 something failed, 2 it could not do its work.
 import { randomInt } from "node:crypto";
-import { usage } from "./flags.ts";
-import { OptionsError, readOptions } from "./options.ts";
-import { checksBeyondBudget, needsConsent, planLines } from "./plan.ts";
-import { NoPrism, startPrism } from "./prism.ts";
-import { CannotRun, probe } from "./probe.ts";
+import { usage } from "./cli/flags.ts";
+import { OptionsError, readOptions } from "./cli/options.ts";
+import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
+import { NoPrism, startPrism } from "./contract/prism.ts";
+import { CannotRun, probe } from "./cli/probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
 import { oneLine } from "./report/visible.ts";
 import type { Report } from "./results.ts";
-import { finish, makeFolder } from "./reporting.ts";
-import { plannedChecks, run } from "./run.ts";
-import { isSubcommand, runSubcommand } from "./subcommands.ts";
+import { finish, makeFolder } from "./cli/reporting.ts";
+import { plannedChecks, run } from "./run/run.ts";
+import { isSubcommand, runSubcommand } from "./cli/subcommands.ts";
 
 async function certify(args: readonly string[]): Promise<number> {
   const given = readOptions(args, process.env, () => randomInt(2 ** 31));

@@ -1,9 +1,10 @@
 // What a check is: data that says what it judges and what it may cost, and one function.
-import type { RunOptions } from "./options.ts";
-import type { Receiver } from "./receiver.ts";
+import type { RunOptions } from "./run-options.ts";
+import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
-import type { Answer, Target } from "./target.ts";
-import type { Validator } from "./validate.ts";
+import type { TargetResponse } from "./target/exchange.ts";
+import type { Target } from "./target/target.ts";
+import type { Validator } from "./contract/validate.ts";
 
 /** What a target, or the caller, has to offer for a check; without it the check is not applicable. */
 export type Need = "sandbox" | "second-key" | "receiver" | "webhook-secret" | "failing-recipient" | "safe-numbers";
@@ -19,7 +20,7 @@ export type Context = {
    * Records a finding about a requirement and returns `ok`. A check goes on after a failed one.
    * @param evidence the answers it rests on; all of the check when left out
    */
-  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly Answer[]): boolean;
+  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly TargetResponse[]): boolean;
   /** Records what the target does where it is free. `value` has to be equal in two runs when the behaviour is. */
   observe(id: string, name: string, value: unknown): void;
   /** Says that the target cannot be made to do what the requirement needs, or that the effects do not allow it. */
@@ -67,15 +68,15 @@ export type Watch = {
   name: string;
   /** What every answer it applies to has to fulfil. */
   expected: string;
-  applies(answer: Answer): boolean;
+  applies(answer: TargetResponse): boolean;
   /** What is wrong; nothing when the answer is sound. */
-  faults(answer: Answer, validator: (schema: string) => Validator): string[];
+  faults(answer: TargetResponse, validator: (schema: string) => Validator): string[];
   /** Says why no answer may have been met; without it a run that met none could not judge. */
   rare?: string;
 };
 
 /** An answer in a few words, for people. */
-export function summary(answer: Answer): string {
+export function summary(answer: TargetResponse): string {
   if (answer.status === undefined) return `no answer: ${answer.exchange.failure ?? ""}`;
   const body = answer.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
   return `${answer.status} ${body === "" ? "without a body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;

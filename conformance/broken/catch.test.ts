@@ -1,6 +1,6 @@
 // The fast part of the self-test: one broken server for each requirement. `npm run certify:self-test` tries them all.
 import { beforeAll, describe, expect, test } from "vitest";
-import { catalogue } from "../requirements.ts";
+import { catalogue } from "../contract/requirements.ts";
 import { observeSound, tryFault, type Usual } from "./catch.ts";
 import { fault } from "./fault.ts";
 import { faults } from "./faults.ts";

@@ -1,7 +1,7 @@
 // Whether the suite catches a broken server: by the checks of the requirements that it breaks, one verdict for each.
-import { catalogue } from "../requirements.ts";
+import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
-import type { CheckReport } from "../outcome.ts";
+import type { CheckReport } from "../run/verdicts.ts";
 import type { Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
 import type { SoundServer } from "./sound.ts";

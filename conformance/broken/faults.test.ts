@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { pending } from "../checks/index.ts";
-import { openapi, type Schema } from "../contract.ts";
-import { catalogue } from "../requirements.ts";
+import { openapi, type Schema } from "../contract/contract.ts";
+import { catalogue } from "../contract/requirements.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
 

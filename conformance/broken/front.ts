@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { createHttpClient } from "../http.ts";
+import { createHttpClient } from "../target/http.ts";
 import type { Ask, Call, Hooks, Reply } from "./fault.ts";
 
 /** Longer than the server holds any answer back (D17, 408). */

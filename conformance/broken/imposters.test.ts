@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certify } from "./command-line.ts";
+import { certify } from "../testing/command-line.ts";
 
 const timeout = 120_000;
 

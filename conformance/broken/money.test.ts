@@ -1,6 +1,6 @@
 // What a run does to the money of a real server: everything is counted where it is kept, and where it comes in.
 import { afterEach, expect, test } from "vitest";
-import { certify } from "./command-line.ts";
+import { certify } from "../testing/command-line.ts";
 import type { Call } from "./fault.ts";
 import { startBroken, type Running } from "./server.ts";
 

@@ -1,13 +1,14 @@
 // Runs the suite against a server of this process: the checks, the gate and the report are those of `certify`, without
 // the tool that shows them one by one.
 import { checks, pending, watches } from "../checks/index.ts";
-import { openSession } from "../open.ts";
-import { readOptions, type RunOptions } from "../options.ts";
-import type { CheckReport } from "../outcome.ts";
-import { probe } from "../probe.ts";
+import { openSession } from "../run/open.ts";
+import { readOptions } from "../cli/options.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { CheckReport } from "../run/verdicts.ts";
+import { probe } from "../cli/probe.ts";
 import type { Report } from "../results.ts";
-import { selectedChecks } from "../selection.ts";
-import { buildReport } from "../tree.ts";
+import { selectedChecks } from "../run/selection.ts";
+import { buildReport } from "../run/tree.ts";
 import type { Running } from "./server.ts";
 
 const seed = 20_261_120;

@@ -1,5 +1,5 @@
 // Ways in which servers break, so that a fault says only what is special about it.
-import { routeOf } from "../contract.ts";
+import { routeOf } from "../contract/contract.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 
 export type Fields = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { SignJWT, UnsecuredJWT } from "jose";
 import { expect, test } from "vitest";
-import { hostile, madeUp, requirement } from "../report/made-up.ts";
+import { hostile, madeUp, requirement } from "../testing/made-up.ts";
 import type { Report } from "../results.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";

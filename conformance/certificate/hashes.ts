@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { catalogueText } from "../contract.ts";
+import { catalogueText } from "../contract/contract.ts";
 import type { Report } from "../results.ts";
 
 /** SHA-256, hexadecimal. */
@@ -18,7 +18,7 @@ export function resultsSha256({ requirements }: Pick<Report, "requirements">): s
 }
 
 const code = /\.(ts|js|eta|css)$/;
-const notRun = /(^|\/)(node_modules|dist|generated|spec)\/|\.test\.(ts|js)$|\.d\.ts$/;
+const notRun = /(^|\/)(node_modules|dist|generated|spec|testing)\/|\.test\.(ts|js)$|\.d\.ts$/;
 
 /** A hash of the suite as it ran: its code, its templates and the catalogue of requirements. */
 export function suiteSha256(): string {

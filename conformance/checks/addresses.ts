@@ -1,6 +1,6 @@
 // D7a, D15: addresses that merchants give.
 import { summary, type Check, type Context } from "../check.ts";
-import type { Answer } from "../target.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { checkout, disbursement, paid, payInvalid, startInvalidCheckout, usualAmount, verified } from "./requests.ts";
 
 const badAddresses = [
@@ -19,7 +19,7 @@ const goodAddresses = [
   "HTTP://127.0.0.1:1/Hooks",
 ];
 
-const both = async (context: Context, over: Record<string, unknown>): Promise<[string, Answer][]> => [
+const both = async (context: Context, over: Record<string, unknown>): Promise<[string, TargetResponse][]> => [
   ["a disbursement", await payInvalid(context, disbursement(context, over))],
   ["a checkout", await startInvalidCheckout(context, checkout(over))],
 ];

@@ -1,6 +1,6 @@
 // §5: who may call.
 import { summary, type Check, type Context } from "../check.ts";
-import type { TargetRequest } from "../target.ts";
+import type { TargetRequest } from "../target/exchange.ts";
 import { checkout, disbursement, paid, pay, startCheckout, verify } from "./requests.ts";
 
 /** A key of the usual look that nobody has. */

@@ -1,6 +1,6 @@
 // D6 to D8: the answer to a checkout, its own reference, its record.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
-import type { Answer, TargetRequest } from "../target.ts";
+import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import {
   checkout,
   dataOf,
@@ -12,7 +12,7 @@ import {
   usualAmount,
 } from "./requests.ts";
 
-export const look = (context: Context, reference: string, more: Partial<TargetRequest> = {}): Promise<Answer> =>
+export const look = (context: Context, reference: string, more: Partial<TargetRequest> = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/checkouts/${encodeURIComponent(reference)}`, ...more });
 
 /** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not answer as D6 says. */

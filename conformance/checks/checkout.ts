@@ -1,6 +1,6 @@
 // §2.4, §4.3: checkouts. The interface leaves the answer's shape open; a link and a reference have to be somewhere in it.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
-import type { Answer } from "../target.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { checkout, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Every text in a JSON value, with the name of its field. */
@@ -13,20 +13,20 @@ function texts(value: unknown, name = ""): [name: string, text: string][] {
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
 /** The link to the payment page: an address in the answer that was not in the request. */
-export const linkOf = (answer: Answer, sent: readonly string[] = []) =>
+export const linkOf = (answer: TargetResponse, sent: readonly string[] = []) =>
   texts(answer.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
 
 /** Texts that may be the reference: fields named so, or any text without spaces that is no link and was not sent. */
-function referencesOf(answer: Answer): string[] {
+function referencesOf(answer: TargetResponse): string[] {
   const all = texts(answer.json).filter(([, text]) => !isLink(text) && text !== "");
   const named = all.filter(([name]) => /ref|^id$|_id$|Id$|checkout|token|session/i.test(name));
   return (named.length > 0 ? named : all).map(([, text]) => text);
 }
 
-const isCreated = ({ status = 0 }: Answer) => status >= 200 && status < 300;
+const isCreated = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
 /** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not accept it. */
-async function started(context: Context, over: Record<string, unknown> = {}): Promise<Answer> {
+async function started(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse> {
   const answer = await startCheckout(context, checkout(over));
   if (!isCreated(answer)) throw new Prerequisite("a checkout to build on: a 2xx (§4.3)", summary(answer));
   return answer;
@@ -154,7 +154,7 @@ export const checkoutChecks: Check[] = [
 ];
 
 /** Opens a link as a browser does, redirects followed. */
-async function follow(context: Context, link: string): Promise<Answer> {
+async function follow(context: Context, link: string): Promise<TargetResponse> {
   let url = link;
   for (let hops = 0; ; hops += 1) {
     const answer = await context.target.open(url);

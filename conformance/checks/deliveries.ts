@@ -1,6 +1,6 @@
 // D18: how deliveries and events are listed and repeated.
 import { summary, type Check, type Context } from "../check.ts";
-import type { Reply } from "../receiver.ts";
+import type { Reply } from "../target/receiver.ts";
 import { arrived, first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
 import { advance, forcing, listed } from "./sandbox-controls.ts";

@@ -3,7 +3,7 @@
 import type { Context } from "../check.ts";
 import type { Profile } from "../results.ts";
 import type { Effect } from "../results.ts";
-import type { TargetRequest } from "../target.ts";
+import type { TargetRequest } from "../target/exchange.ts";
 import { checkout, dataOf, disbursement, paid, startCheckout, usualAmount } from "./requests.ts";
 
 /** What a request is made of; `json` becomes the body. */

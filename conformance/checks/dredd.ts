@@ -1,10 +1,10 @@
 // Dredd's judgement of the answers that the contract documents, under the requirements they belong to.
-import { answerSchema, routeOf } from "../contract.ts";
+import { answerSchema, routeOf } from "../contract/contract.ts";
 import { summary, type Check, type Context } from "../check.ts";
-import { runDredd, type Prepared } from "../dredd.ts";
-import { createForwarder } from "../forwarder.ts";
+import { runDredd, type Prepared } from "../contract/dredd.ts";
+import { createForwarder } from "../target/forwarder.ts";
 import type { Effect } from "../results.ts";
-import { inlined } from "../validate.ts";
+import { inlined } from "../contract/validate.ts";
 import { costOf, documented, type Documented } from "./documented.ts";
 
 /** `core` leaves it open which of 400 and 422 an invalid disbursement gets, and how a checkout is answered. */

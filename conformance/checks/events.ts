@@ -1,6 +1,6 @@
 // D11: which event is told, and what it carries.
 import { summary, type Check } from "../check.ts";
-import type { Answer } from "../target.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { look, started } from "./checkout-record.ts";
 import { arrived, first, idOf, mailbox, telling } from "./notifications.ts";
 import { dataOf, paid, usualAmount, verified, verify } from "./requests.ts";
@@ -115,7 +115,7 @@ export const eventChecks: Check[] = [
     ...one,
     needs,
     async run(context) {
-      const looked = Promise.withResolvers<Answer>();
+      const looked = Promise.withResolvers<TargetResponse>();
       const box = mailbox(context, (response) => {
         const { data } = eventOf(box.received[0]?.json);
         void verify(context, String(data?.["reference"]))

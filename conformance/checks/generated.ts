@@ -1,10 +1,10 @@
 // Requests made from the contract: tables of mutations, and random ones from the seed of the run.
 import { summary, type Check, type Context } from "../check.ts";
-import type { Schema } from "../contract.ts";
+import type { Schema } from "../contract/contract.ts";
 import { anyValueFor, sample, soundDisbursements } from "../generate/arbitraries.ts";
 import { mutations } from "../generate/mutations.ts";
-import type { Answer } from "../target.ts";
-import { inlined } from "../validate.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { inlined } from "../contract/validate.ts";
 import {
   checkout,
   dataOf,
@@ -56,7 +56,7 @@ async function judgeAll(
   context: Context,
   id: string,
   requests: readonly Invalid[],
-  send: (body: unknown) => Promise<Answer>,
+  send: (body: unknown) => Promise<TargetResponse>,
 ) {
   for (const { what, body, faults } of requests) {
     const answer = await send(body);

@@ -1,14 +1,14 @@
 // §4.1, §4.2: sequences of requests against a model, and looks at a disbursement while it settles.
 import { summary, type Check, type Context } from "../check.ts";
 import { mostPayouts, OutOfStep, runSequences, type Actions, type Paid } from "../generate/model.ts";
-import type { Answer } from "../target.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { dataOf, disbursement, isRefusal, paid, pay, payInvalid, usualAmount, verify } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
 const sequences = 4;
 const largest = 501;
 
-function demand(ok: boolean, expected: string, answer: Answer) {
+function demand(ok: boolean, expected: string, answer: TargetResponse) {
   if (!ok) throw new OutOfStep(`${expected} was due, ${summary(answer)} came`);
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { createBudget } from "../budget.ts";
-import type { HttpClient } from "../http.ts";
-import type { RunOptions } from "../options.ts";
-import type { Receiver } from "../receiver.ts";
-import { createRedactor } from "../redact.ts";
-import { createSession } from "../session.ts";
-import { createTarget } from "../target.ts";
+import { createBudget } from "../target/budget.ts";
+import type { HttpClient } from "../target/http.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { Receiver } from "../target/receiver.ts";
+import { createRedactor } from "../target/redact.ts";
+import { createSession } from "../run/session.ts";
+import { createTarget } from "../target/target.ts";
 import { signatureChecks } from "./signatures.ts";
 import { webhookChecks } from "./webhooks.ts";
 

@@ -1,7 +1,7 @@
 // Webhooks as checks need them: mailboxes, waiting, and what a notification says.
 import { createHmac } from "node:crypto";
 import { Prerequisite, summary, type Context } from "../check.ts";
-import type { Notification, Receiver, Reply } from "../receiver.ts";
+import type { Notification, Receiver, Reply } from "../target/receiver.ts";
 import { dataOf } from "./requests.ts";
 
 /** How long a notification may take that is due at once; where none has ever come, the later ones are not waited for so long. */

@@ -1,6 +1,6 @@
 // Requests that are unusual in method, path or headers: never a way around the key, never a 5xx.
 import { summary, type Check, type Context } from "../check.ts";
-import type { TargetRequest } from "../target.ts";
+import type { TargetRequest } from "../target/exchange.ts";
 import { checkout, disbursement, payInvalid } from "./requests.ts";
 
 type Odd = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];

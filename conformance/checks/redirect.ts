@@ -1,6 +1,6 @@
 // D10: the customer's way back to the merchant.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
-import type { Answer } from "../target.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { linkOf } from "./checkout.ts";
 import { finish } from "./sandbox-controls.ts";
@@ -8,7 +8,7 @@ import { finish } from "./sandbox-controls.ts";
 const merchant = "https://merchant.example";
 const mostHops = 5;
 
-type Way = { answer: Answer; address?: URL };
+type Way = { answer: TargetResponse; address?: URL };
 
 /** Follows redirects until one leads to the merchant. */
 async function follow(context: Context, link: string): Promise<Way> {

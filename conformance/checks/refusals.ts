@@ -1,6 +1,6 @@
 // D1, D2: which status a refusal has, which comes first, and what it says.
 import { summary, type Check, type Context } from "../check.ts";
-import type { Answer, TargetRequest } from "../target.ts";
+import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { rules, type Kind } from "./invalid-values.ts";
 import { malformed, notObjects } from "./json.ts";
 import { checkout, disbursement, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
@@ -8,7 +8,7 @@ import { checkout, disbursement, paid, payInvalid, startInvalidCheckout, usualAm
 const json = { "content-type": "application/json" };
 const large = "x".repeat(17_000);
 
-const status = (context: Context, id: string, expected: number, what: string, answer: Answer) =>
+const status = (context: Context, id: string, expected: number, what: string, answer: TargetResponse) =>
   context.judge(id, answer.status === expected, `${expected} to ${what}`, summary(answer), [answer]);
 
 /** Every case of a kind, on the fields of a disbursement and on those that a checkout shares. */

@@ -1,7 +1,7 @@
 // The requests that checks send, so that a check says only what is special about it.
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, summary, type Context } from "../check.ts";
-import type { Answer, TargetRequest } from "../target.ts";
+import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -34,27 +34,27 @@ export const someAddress = ({ receiver }: Context): string =>
 type More = Omit<TargetRequest, "method" | "path">;
 
 /** Creates a disbursement that the target ought to pay. */
-export const pay = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+export const pay = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "POST", path: "/v1/disbursements", effect: "moves-money", json: body, ...more });
 
 /** Sends a disbursement that the target has to refuse. */
-export const payInvalid = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+export const payInvalid = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   pay(context, body, { effect: "must-be-rejected", ...more });
 
 /** Creates a checkout. */
-export const startCheckout = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+export const startCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "POST", path: "/v1/checkouts", effect: "moves-money", json: body, ...more });
 
 /** Sends a checkout that the target has to refuse. */
-export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<Answer> =>
+export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
 /** Looks a disbursement up. */
-export const verify = (context: Context, reference: string, more: More = {}): Promise<Answer> =>
+export const verify = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
 
 /** What an envelope holds, as far as it is an object. */
-export function dataOf(answer: Answer): Record<string, unknown> {
+export function dataOf(answer: TargetResponse): Record<string, unknown> {
   const data = (answer.json as { data?: unknown } | undefined)?.data;
   return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
 }
@@ -71,12 +71,15 @@ export async function paid(context: Context, over: Record<string, unknown> = {},
 }
 
 /** Looks up what exists. Throws `Prerequisite` when the target does not show it. */
-export async function verified(context: Context, reference: string): Promise<{ answer: Answer; data: Disbursement }> {
+export async function verified(
+  context: Context,
+  reference: string,
+): Promise<{ answer: TargetResponse; data: Disbursement }> {
   const answer = await verify(context, reference);
   if (answer.status !== 200)
     throw new Prerequisite("the record of a disbursement that was created: 200", summary(answer));
   return { answer, data: dataOf(answer) as unknown as Disbursement };
 }
 
-export const is4xx = ({ status }: Answer) => status !== undefined && status >= 400 && status < 500;
-export const isRefusal = ({ status }: Answer) => status === 400 || status === 422;
+export const is4xx = ({ status }: TargetResponse) => status !== undefined && status >= 400 && status < 500;
+export const isRefusal = ({ status }: TargetResponse) => status === 400 || status === 422;

@@ -1,6 +1,7 @@
 // What the sandbox can be made to do (D17, D18), for the checks that need it.
 import { Prerequisite, summary, type Context } from "../check.ts";
-import type { Answer, Target } from "../target.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import type { Target } from "../target/target.ts";
 import { dataOf, paid, verified, type Disbursement } from "./requests.ts";
 
 /** A number that forces an outcome (D17). */
@@ -9,11 +10,11 @@ export const forcing = (suffix: string) => `2250000000${suffix}`;
 /** Moving the time makes everything that falls due on the way happen before the answer. */
 const timeoutMs = 60_000;
 
-const control = (context: Context, path: string, json?: unknown): Promise<Answer> =>
+const control = (context: Context, path: string, json?: unknown): Promise<TargetResponse> =>
   context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", json, timeoutMs });
 
 /** Moves the merchant's sandbox time forward. Throws `Prerequisite` when the target does not. */
-export async function advance(context: Context, seconds: number): Promise<Answer> {
+export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
   const answer = await control(context, "clock/advance", { seconds });
   if (answer.status !== 200)
     throw new Prerequisite(`200 to moving the sandbox time by ${seconds} s (D18)`, summary(answer));
@@ -21,7 +22,7 @@ export async function advance(context: Context, seconds: number): Promise<Answer
 }
 
 /** Ends a checkout without a browser. */
-export const finish = (context: Context, reference: string, outcome: string): Promise<Answer> =>
+export const finish = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
 
 /** How long a disbursement may take to settle; where one took longer, later ones are not waited for so long. */
@@ -53,7 +54,7 @@ export async function paidAndSettled(context: Context, phoneNumber: string, over
 }
 
 /** What a list under /sandbox holds. */
-export const listed = (answer: Answer, name: string): Record<string, unknown>[] => {
+export const listed = (answer: TargetResponse, name: string): Record<string, unknown>[] => {
   const list = dataOf(answer)[name];
   return Array.isArray(list) ? (list as Record<string, unknown>[]) : [];
 };

@@ -1,6 +1,6 @@
 // D12: how deliveries are signed.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
-import type { Notification } from "../receiver.ts";
+import type { Notification } from "../target/receiver.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";

@@ -1,6 +1,6 @@
 // D3, D4, D5: what becomes of a disbursement, whose reference is whose, and how a lost answer is recovered.
 import { Prerequisite, summary, type Check, type Context } from "../check.ts";
-import type { Answer, TargetRequest } from "../target.ts";
+import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { dataOf, disbursement, paid, pay, payInvalid, someAddress, usualAmount, verified, verify } from "./requests.ts";
 import { advance, forcing, listed, paidAndSettled, settled } from "./sandbox-controls.ts";
@@ -12,7 +12,7 @@ const unchanging = (record: Record<string, unknown>) =>
   JSON.stringify({ ...record, status: undefined, updatedAt: undefined });
 
 /** What a 409 leads to. */
-async function followLocation(context: Context, refused: Answer, id: string) {
+async function followLocation(context: Context, refused: TargetResponse, id: string) {
   const { location } = refused.headers;
   const expected = "409 with Location: /v1/disbursements/{service reference}";
   const path = /\/v1\/disbursements\/[^/?#]+$/.exec(location ?? "")?.[0];

@@ -1,33 +1,33 @@
 // What every answer of a run is looked at for, whatever check it belongs to.
 import { summary, type Watch } from "../check.ts";
-import { differences, operationOf, routeOfAnswer } from "../documented-answers.ts";
-import type { Answer } from "../target.ts";
-import type { Validator } from "../validate.ts";
+import { differences, operationOf, routeOfAnswer } from "../contract/documented.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import type { Validator } from "../contract/validate.ts";
 
 const errorSchema = "Error";
 /** The operations that the interface itself describes; of the checkouts it leaves the errors open (§4.3). */
 const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);
 
-const isError = ({ status = 0 }: Answer) => status >= 400;
-const isSuccess = ({ status = 0 }: Answer) => status >= 200 && status < 300;
-const isDescribedError = (answer: Answer) =>
+const isError = ({ status = 0 }: TargetResponse) => status >= 400;
+const isSuccess = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
+const isDescribedError = (answer: TargetResponse) =>
   described.includes(operationOf(answer)) && documented.has(answer.status ?? 0);
 
-const isJson = (answer: Answer) =>
+const isJson = (answer: TargetResponse) =>
   /^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(answer.headers["content-type"] ?? "");
 
-function jsonFaults(answer: Answer): string[] {
+function jsonFaults(answer: TargetResponse): string[] {
   const faults: string[] = [];
   if (!isJson(answer)) faults.push(`Content-Type is ${answer.headers["content-type"] ?? "missing"}`);
   if (answer.json === undefined) faults.push(`the body is no JSON: ${summary(answer).slice(0, 80)}`);
   return faults;
 }
 
-const shapeFaults = (answer: Answer, validator: (schema: string) => Validator) =>
+const shapeFaults = (answer: TargetResponse, validator: (schema: string) => Validator) =>
   answer.json === undefined ? ["the body is no JSON"] : validator(errorSchema)(answer.json);
 
-function mirrorFaults(answer: Answer): string[] {
+function mirrorFaults(answer: TargetResponse): string[] {
   const { statusCode } = (answer.json ?? {}) as { statusCode?: unknown };
   return statusCode === answer.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
 }
@@ -84,7 +84,8 @@ const coreWatches: Watch[] = [
 ];
 
 /** Pages for people, and probes, do not belong to the API. */
-const ofApi = ({ request }: Answer) => !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);
+const ofApi = ({ request }: TargetResponse) =>
+  !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);
 
 const extendedWatches: Watch[] = [
   {

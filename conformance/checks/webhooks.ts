@@ -1,6 +1,6 @@
 // §6: notifications. What they look like is open in the interface; that they come, and tell the truth, is not.
 import { summary, type Check, type Context } from "../check.ts";
-import type { Notification } from "../receiver.ts";
+import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { look } from "./checkout-record.ts";
 import { arrived, first, mailbox, tally, type Box } from "./notifications.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createValidators, inlined } from "../validate.ts";
+import { createValidators, inlined } from "../contract/validate.ts";
 import { anyValueFor, sample, soundDisbursements } from "./arbitraries.ts";
 import { OutOfStep, runSequences, type Actions } from "./model.ts";
 import { mutations } from "./mutations.ts";

@@ -1,5 +1,5 @@
 // Requests from a schema: a sound one, changed in one place at a time. Which of them are invalid is for ajv to say.
-import type { Schema } from "../contract.ts";
+import type { Schema } from "../contract/contract.ts";
 
 export type Mutation = {
   /** What was done, for people. */

@@ -1,7 +1,7 @@
 import { XmlDocument } from "libxml2-wasm";
 import { expect, test } from "vitest";
 import { renderBadge } from "./badge.ts";
-import { madeUp } from "./made-up.ts";
+import { madeUp } from "../testing/made-up.ts";
 
 /** How a text of `colour` stands out from white, as WCAG 2 defines it. */
 function contrastWithWhite(colour: string): number {

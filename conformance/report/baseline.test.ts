@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { exitCodeOf } from "../results.ts";
 import { applyBaseline, BaselineError, readBaseline } from "./baseline.ts";
 import type { KnownFailure } from "./baseline.ts";
-import { check, hostile, madeUp, requirement } from "./made-up.ts";
+import { check, hostile, madeUp, requirement } from "../testing/made-up.ts";
 
 const ids = ["create.echo", "verify.fields"];
 const now = new Date("2026-11-20T12:00:00Z");

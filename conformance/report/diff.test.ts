@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compareReports, renderComparison } from "./diff.ts";
-import { hostile, madeUp, requirement } from "./made-up.ts";
+import { hostile, madeUp, requirement } from "../testing/made-up.ts";
 
 const a = madeUp([requirement("create.echo", "pass"), requirement("webhook.failed", "pass")], {
   observed: [

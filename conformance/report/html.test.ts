@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "../../scripts/browser.ts";
 import type { Report } from "../results.ts";
 import { renderHtml } from "./html.ts";
-import { check, exchange, hostile, madeUp, requirement } from "./made-up.ts";
+import { check, exchange, hostile, madeUp, requirement } from "../testing/made-up.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { XmlDocument, XmlElement } from "libxml2-wasm";
 import { expect, test } from "vitest";
 import type { Report } from "../results.ts";
 import { renderJunit } from "./junit.ts";
-import { check, exchange, hostile, madeUp, requirement } from "./made-up.ts";
+import { check, exchange, hostile, madeUp, requirement } from "../testing/made-up.ts";
 
 /** What an XPath finds in the report, as attributes (or text, where there is none). */
 function found(report: Report, path: string): Record<string, string>[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { madeUp, requirement } from "./made-up.ts";
+import { madeUp, requirement } from "../testing/made-up.ts";
 import { leavesOf, observationsOf } from "./observed.ts";
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { check, exchange, hostile, madeUp, requirement } from "./made-up.ts";
+import { check, exchange, hostile, madeUp, requirement } from "../testing/made-up.ts";
 import { renderTerminal } from "./terminal.ts";
 
 const plain = { color: false };

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { Requirement } from "../results.ts";
-import { madeUp } from "./made-up.ts";
+import { madeUp } from "../testing/made-up.ts";
 import { counted, repeatCommand, sourceOf, titleOf } from "./words.ts";
 
 const requirements: Requirement[] = parse(

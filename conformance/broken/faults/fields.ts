@@ -17,7 +17,7 @@ const otherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stri
 const otherValue = (value: unknown) =>
   typeof value === "number" ? value + 1 : typeof value === "string" && /^https?:/.test(value) ? `${value}/x` : "other";
 
-type Answer = {
+type TargetResponse = {
   /** What the answer is called in ids and sentences. */
   name: string;
   operation: string;
@@ -53,7 +53,7 @@ const agreeing = ["reference", "merchantsReference", "amount", "fee", "country",
 const all = (fields: readonly string[], requirement: string) =>
   Object.fromEntries(fields.map((field) => [field, requirement]));
 
-const answers: Answer[] = [
+const answers: TargetResponse[] = [
   {
     name: "created",
     through: "create.accepted",
@@ -137,7 +137,7 @@ const answers: Answer[] = [
   },
 ];
 
-function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, through }: Answer): Fault[] {
+function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, through }: TargetResponse): Fault[] {
   const put = (field: string, to: (value: unknown) => unknown) => data(operation, (each) => replaced(each, field, to));
   return fields.flatMap((field) => {
     const id = `${name}-${field.replaceAll(".", "-")}`;

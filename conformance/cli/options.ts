@@ -1,0 +1,181 @@
+// The command line and the environment, read in one place; all faults are told together.
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { flags } from "./flags.ts";
+import { readReporting } from "./reporting.ts";
+import type { Reporting } from "./reporting.ts";
+import { catalogue } from "../contract/requirements.ts";
+import type { EffectsAllowed, Profile } from "../results.ts";
+import type { RunOptions } from "../run-options.ts";
+
+/** What the caller asked for. `effects` is decided after the probe when it is left out. */
+export type CertifyOptions = Omit<RunOptions, "effects" | "runId" | "loopback" | "prismUrl" | "environment"> & {
+  effects?: EffectsAllowed;
+  reporting: Reporting;
+  yes: boolean;
+  throughPrism: boolean;
+};
+
+/** Faults in the command line or the environment, one line each. */
+export class OptionsError extends Error {
+  readonly faults: readonly string[];
+  constructor(faults: readonly string[]) {
+    super(faults.join("\n"));
+    this.faults = faults;
+  }
+}
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof flags }>>["values"];
+
+const when = <T>(value: string | undefined, read: (value: string) => T) =>
+  value === undefined ? undefined : read(value);
+
+/** Reads values one by one and keeps what is wrong with them. */
+function createReader(faults: string[]) {
+  return {
+    oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
+      const found = allowed.find((one) => one === value);
+      if (found === undefined) faults.push(`--${flag} has to be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
+      return found ?? (allowed[0] as T);
+    },
+    whole(flag: string, value: string, least: number, most: number): number {
+      const number = Number(value);
+      if (/^\d+$/.test(value) && number >= least && number <= most) return number;
+      faults.push(`--${flag} has to be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
+      return least;
+    },
+    phone(flag: string, value: string): string {
+      if (!/^[0-9]{10,15}$/.test(value)) {
+        faults.push(`--${flag} has to be 10 to 15 digits without a plus sign (§2.1)`);
+      }
+      return value;
+    },
+    target(flag: string, value: string): string {
+      const url = this.url(flag, value);
+      if (/\/v1(\/(disbursements|checkouts))?$/.test(url)) {
+        faults.push(`--${flag} has to end before /v1, which every path of the interface begins with: leave /v1 out`);
+      }
+      return url;
+    },
+    url(flag: string, value: string): string {
+      const url = URL.canParse(value) ? new URL(value) : undefined;
+      const fits = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+      if (!fits) {
+        faults.push(`--${flag} has to be an http or https address without user, query or fragment`);
+      }
+      return value.replace(/\/+$/, "");
+    },
+    key(name: string, value: string | undefined): string | undefined {
+      if (value === undefined || value === "") return undefined;
+      if (!/^[\x21-\x7e]+$/.test(value)) faults.push(`${name} has to be printable ASCII without spaces`);
+      return value;
+    },
+  };
+}
+
+function readHeaders(lines: readonly string[], faults: string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) faults.push("--header has to look like 'Name: value'");
+    else if (name.toLowerCase() === "x-api-key") faults.push("--header cannot set x-api-key: give the key in API_KEY");
+    else headers[name] = value;
+  }
+  return headers;
+}
+
+function readListen(value: string | undefined, faults: string[]) {
+  if (value === undefined) return undefined;
+  const [, host, port] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(value) ?? [];
+  if (host === undefined || Number(port) > 65535) {
+    faults.push(`--webhook-listen has to look like HOST:PORT, not ${JSON.stringify(value)}`);
+    return undefined;
+  }
+  return { host, port: Number(port) };
+}
+
+function readOnly(values: readonly string[] | undefined, profile: Profile, faults: string[]) {
+  if (values === undefined) return undefined;
+  const only = values
+    .flatMap((value) => value.split(","))
+    .map((id) => id.trim())
+    .filter((id) => id !== "");
+  if (only.length === 0) faults.push("--only selects nothing: name at least one requirement");
+  for (const id of only) {
+    const found = catalogue.find((requirement) => requirement.id === id);
+    if (!found) faults.push(`--only names ${JSON.stringify(id)}, which is no requirement`);
+    else if (profile === "core" && found.profile === "extended") {
+      faults.push(`--only names ${id}, which is not in profile core: add --profile extended`);
+    }
+  }
+  return only;
+}
+
+function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): string {
+  const file = values["api-key-file"];
+  try {
+    const key = file === undefined ? env["API_KEY"] : readFileSync(file, "utf8").trim();
+    if (key) return createReader(faults).key(file === undefined ? "API_KEY" : "the key in --api-key-file", key) ?? "";
+    faults.push("there is no key: set API_KEY, or name a file with --api-key-file");
+  } catch {
+    faults.push(`--api-key-file: ${file} cannot be read`);
+  }
+  return "";
+}
+
+/**
+ * @param newSeed gives the seed when none is named
+ * @throws OptionsError with every fault that was found
+ */
+export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions {
+  let values: Values;
+  try {
+    values = parseArgs({ args: [...args], options: flags, allowPositionals: false }).values;
+  } catch (error) {
+    throw new OptionsError([(error as Error).message]);
+  }
+  const faults: string[] = [];
+  const read = createReader(faults);
+  if (values["base-url"] === undefined) faults.push("--base-url is missing: name the target");
+  const profile = read.oneOf("profile", values.profile, ["core", "extended"]);
+  const most = Number.MAX_SAFE_INTEGER;
+  const options: CertifyOptions = {
+    baseUrl: read.target("base-url", values["base-url"] ?? "http://missing"),
+    profile,
+    effects: when(values.effects, (value) => read.oneOf("effects", value, ["none", "reject", "money"])),
+    reporting: readReporting(
+      {
+        folder: values.report,
+        baselineFile: values.baseline,
+        keyFile: values.sign,
+        validDays: read.whole("valid-days", values["valid-days"], 1, 3650),
+        ids: catalogue.map(({ id }) => id),
+      },
+      faults,
+    ),
+    only: readOnly(values.only, profile, faults),
+    webhookUrl: when(values["webhook-url"], (value) => read.url("webhook-url", value)),
+    webhookListen: readListen(values["webhook-listen"], faults),
+    recipient: read.phone("recipient", values.recipient),
+    failingRecipient: when(values["failing-recipient"], (value) => read.phone("failing-recipient", value)),
+    maxPayouts: read.whole("max-payouts", values["max-payouts"], 0, most),
+    maxTotal: read.whole("max-total", values["max-total"], 0, most),
+    timeoutMs: read.whole("timeout", values.timeout, 1, 3_600_000),
+    rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
+    headers: readHeaders(values.header, faults),
+    yes: values.yes,
+    throughPrism: values["through-prism"],
+    seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),
+    key: readKey(values, env, faults),
+    secondKey: read.key("API_KEY_2", env["API_KEY_2"]),
+    webhookSecret: read.key("WEBHOOK_SECRET", env["WEBHOOK_SECRET"]),
+  };
+  if (options.secondKey !== undefined && options.secondKey === options.key) {
+    faults.push("API_KEY_2 is the same key as API_KEY: give another merchant's, or leave it out");
+  }
+  if (options.webhookUrl !== undefined && options.webhookListen === undefined) {
+    faults.push("--webhook-url needs --webhook-listen: the suite has to listen where that address leads");
+  }
+  if (faults.length > 0) throw new OptionsError(faults);
+  return options;
+}

@@ -1,0 +1,141 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generateKeyPairSync } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readPrivateKey } from "../certificate/keys.ts";
+import { signCertificate } from "../certificate/sign.ts";
+import { hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { isSubcommand, runSubcommand } from "./subcommands.ts";
+
+const now = new Date("2026-11-20T12:00:00Z");
+let folder: string;
+const at = (name: string) => join(folder, name);
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "certify-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Writes key, report and certificate as a run with --sign does. */
+async function certified() {
+  await runSubcommand("keygen", [at("key")], now);
+  const report = madeUp([requirement("create.echo", "pass"), requirement("webhook.failed", "not-applicable")]);
+  const json = JSON.stringify(report);
+  writeFileSync(at("report.json"), json);
+  const options = { key: readPrivateKey(at("key")), now, validDays: 90 };
+  writeFileSync(at("certificate.jws"), `${await signCertificate(report, json, options)}\n`);
+}
+
+const verify = (...args: string[]) => runSubcommand("verify", [at("certificate.jws"), ...args], now);
+
+test("keygen writes a private key that only its owner can read, and the public key beside it", async () => {
+  expect(await runSubcommand("keygen", [at("key")], now)).toMatchObject({ exitCode: 0 });
+  expect(statSync(at("key")).mode & 0o777).toBe(0o600);
+  expect(readFileSync(at("key"), "utf8")).toMatch(/^-----BEGIN PRIVATE KEY-----/);
+  expect(readFileSync(at("key.pub"), "utf8")).toMatch(/^-----BEGIN PUBLIC KEY-----/);
+});
+
+test.each(["key", "key.pub"])("keygen never overwrites: %s exists", async (name) => {
+  writeFileSync(at(name), "mine");
+  const result = await runSubcommand("keygen", [at("key")], now);
+  expect(result).toMatchObject({ exitCode: 2, text: expect.stringContaining(`${name} exists`) });
+  expect(readFileSync(at(name), "utf8")).toBe("mine");
+  expect(() => statSync(at(name === "key" ? "key.pub" : "key"))).toThrow("ENOENT");
+});
+
+test("verify says what a certificate states, and names what was not judged", async () => {
+  await certified();
+  const { exitCode, text } = await verify("--key", at("key.pub"), "--report", at("report.json"));
+  expect(exitCode).toBe(0);
+  expect(text).toMatch(/^VALID {2}certificate.jws\nTarget +https:\/\/sandbox.example\nProfile +core\n/);
+  expect(text).toMatch(/Not judged +webhook.failed \(§4.1\): The target has no payment page to finish.\n/);
+  expect(text).toContain("(the one given)");
+});
+
+test("verify says that a report was not compared", async () => {
+  await certified();
+  expect((await verify("--key", at("key.pub"))).text).toContain("not compared: give it with --report");
+});
+
+test("verify refuses a changed report and says why", async () => {
+  await certified();
+  writeFileSync(at("report.json"), readFileSync(at("report.json"), "utf8").replace("create.echo", "create.other"));
+  const result = await verify("--key", at("key.pub"), "--report", at("report.json"));
+  expect(result).toMatchObject({ exitCode: 1, text: expect.stringMatching(/^REFUSED.*\nThe report is not the one/) });
+});
+
+test.each([
+  ["the private key", () => "key", /holds a private key/],
+  ["no key", () => "report.json", /holds no public key/],
+  ["a file that is not there", () => "nothing", /cannot be read/],
+  [
+    "an RSA key",
+    () => {
+      const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      writeFileSync(at("rsa.pub"), publicKey.export({ type: "spki", format: "pem" }));
+      return "rsa.pub";
+    },
+    /type rsa; certificates are signed with Ed25519/,
+  ],
+])("verify with %s as --key is bad input", async (_what, name, message) => {
+  await certified();
+  expect(await verify("--key", at(name()))).toMatchObject({ exitCode: 2, text: expect.stringMatching(message) });
+});
+
+test("a certificate with commands to the terminal in it is refused without executing them", async () => {
+  await certified();
+  writeFileSync(at("certificate.jws"), hostile);
+  const { exitCode, text } = await verify("--key", at("key.pub"));
+  expect(exitCode).toBe(1);
+  expect(text.replaceAll("\n", "")).not.toMatch(/\p{Control}/u);
+});
+
+test.each([
+  ["same", madeUp([requirement("a", "pass")]), 0, /No differences/],
+  ["different", madeUp([requirement("a", "fail")]), 1, /1 difference;/],
+] as const)("diff of two reports that are %s", async (_what, other, exitCode, text) => {
+  writeFileSync(at("a.json"), JSON.stringify(madeUp([requirement("a", "pass")])));
+  writeFileSync(at("b.json"), JSON.stringify(other));
+  expect(await runSubcommand("diff", [at("a.json"), at("b.json")], now)).toEqual({
+    exitCode,
+    text: expect.stringMatching(text),
+  });
+});
+
+test.each([
+  ["not there", undefined, /cannot be read as a report: ENOENT/],
+  ["not JSON", "{", /cannot be read as a report/],
+  ["another kind of file", "{}", /is no report of certify: it must have required property 'verdict'/],
+  [
+    "a report with a verdict that does not exist",
+    JSON.stringify(madeUp([requirement("a", "ok" as never)])),
+    /\/requirements\/0/,
+  ],
+])("diff of a file that is %s is bad input", async (_what, content, message) => {
+  writeFileSync(at("a.json"), JSON.stringify(madeUp([])));
+  if (content !== undefined) writeFileSync(at("b.json"), content);
+  const result = await runSubcommand("diff", [at("a.json"), at("b.json")], now);
+  expect(result).toMatchObject({ exitCode: 2, text: expect.stringMatching(message) });
+});
+
+test.each([
+  ["keygen", [], /One file is wanted, 0 given/],
+  ["verify", ["certificate.jws"], /--key is missing/],
+  ["verify", ["nothing", "--key", "k", "--force"], /Unknown option '--force'/],
+  ["diff", ["a"], /2 files are wanted, 1 given/],
+] as const)("%s %j is bad input, and the usage is shown", async (name, args, message) => {
+  const result = await runSubcommand(name, [...args], now);
+  expect(result).toMatchObject({ exitCode: 2, text: expect.stringMatching(message) });
+  expect(result.text).toContain(`Usage: certify ${name}`);
+});
+
+test.each([
+  ["keygen", true],
+  ["verify", true],
+  ["diff", true],
+  ["--base-url", false],
+  ["toString", false],
+  [undefined, false],
+])("%s is a subcommand: %s", (name, expected) => {
+  expect(isSubcommand(name)).toBe(expected);
+});

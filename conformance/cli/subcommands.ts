@@ -1,0 +1,116 @@
+// `certify keygen`, `certify verify` and `certify diff`: everything that needs no target.
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { parseArgs } from "node:util";
+import type { ParseArgsConfig } from "node:util";
+import { KeyError, publicKeyFile, readPublicKey, writeKeyPair } from "../certificate/keys.ts";
+import type { Certificate } from "../certificate/sign.ts";
+import { verifyCertificate } from "../certificate/verify.ts";
+import { compareReports, renderComparison } from "../report/diff.ts";
+import { readReport, ReportError } from "../report/read.ts";
+import { oneLine, visible } from "../report/visible.ts";
+import { effects } from "../report/words.ts";
+
+/** What a command came to; its text belongs on stdout, with exit code 2 (bad input) on stderr. */
+export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
+
+const usage = {
+  keygen: "certify keygen FILE: writes a private key to FILE (mode 0600) and its public key to FILE.pub",
+  verify: "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json]",
+  diff: "certify diff A/report.json B/report.json",
+};
+
+/** A command line that cannot be followed. */
+class UsageError extends Error {}
+
+function parsed<T extends ParseArgsConfig["options"]>(args: string[], files: number, options: T) {
+  let result;
+  try {
+    result = parseArgs({ args, options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+  if (result.positionals.length === files) return result;
+  throw new UsageError(
+    `${files === 1 ? "One file is" : `${files} files are`} wanted, ${result.positionals.length} given.`,
+  );
+}
+
+function read(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function keygen(args: string[]): CommandResult {
+  const [file = ""] = parsed(args, 1, {}).positionals;
+  writeKeyPair(file);
+  const text = [
+    `${file} holds the private key: keep it secret, and sign with \`certify --sign ${file}\`.`,
+    `${publicKeyFile(file)} holds the public key: give it to whoever verifies your certificates.`,
+  ];
+  return { exitCode: 0, text: `${text.join("\n")}\n` };
+}
+
+const moment = (time: number) => new Date(time * 1000).toISOString();
+
+/** What a certificate states, line by line. */
+function statement(certificate: Certificate, compared: boolean): string {
+  const { counts, hashes, notApplicable } = certificate;
+  const lines: [string, string][] = [
+    ["Target", certificate.sub],
+    ["Profile", certificate.profile],
+    ["Effects", `${certificate.effects} (${effects[certificate.effects]})`],
+    ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
+    ["Valid", `${moment(certificate.nbf)} to ${moment(certificate.exp)}`],
+    ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
+    ...notApplicable.map(({ id, source, why }): [string, string] => ["Not judged", `${id} (${source}): ${why}`]),
+    ["Spec", hashes.spec],
+    ["Suite", `${certificate.suiteVersion} ${hashes.suite}`],
+    ["Report", `${hashes.report} ${compared ? "(the one given)" : "(not compared: give it with --report)"}`],
+  ];
+  return lines.map(([label, value]) => `${label.padEnd(12)}${oneLine(value)}\n`).join("");
+}
+
+async function verify(args: string[], now: Date): Promise<CommandResult> {
+  const { positionals, values } = parsed(args, 1, { key: { type: "string" }, report: { type: "string" } });
+  if (values.key === undefined) throw new UsageError("--key is missing: give the public key of whoever signed.");
+  const [file = ""] = positionals;
+  const verification = await verifyCertificate({
+    jws: read(file).toString("utf8").trim(),
+    key: readPublicKey(values.key),
+    now,
+    ...(values.report === undefined ? {} : { reportJson: read(values.report) }),
+  });
+  if (!verification.valid) {
+    return { exitCode: 1, text: `REFUSED  ${basename(file)}\n${visible(verification.reason)}\n` };
+  }
+  const text = statement(verification.certificate, values.report !== undefined);
+  return { exitCode: 0, text: `VALID  ${basename(file)}\n${text}` };
+}
+
+function diff(args: string[]): CommandResult {
+  const [a, b] = parsed(args, 2, {}).positionals.map(readReport);
+  const comparison = compareReports(a!, b!);
+  return { exitCode: comparison.differences.length === 0 ? 0 : 1, text: renderComparison(a!, b!, comparison) };
+}
+
+const commands = { keygen, verify, diff };
+
+/** Whether `name` is one of the commands here. */
+export const isSubcommand = (name: string | undefined): name is keyof typeof commands =>
+  name !== undefined && Object.hasOwn(commands, name);
+
+/** Runs one of the commands that need no target. Exit codes: 0 done, valid, same; 1 refused, different; 2 bad input. */
+export async function runSubcommand(name: keyof typeof commands, args: string[], now: Date): Promise<CommandResult> {
+  try {
+    return await commands[name](args, now);
+  } catch (error) {
+    if (error instanceof UsageError) return { exitCode: 2, text: `${visible(error.message)}\nUsage: ${usage[name]}\n` };
+    if (error instanceof KeyError || error instanceof ReportError)
+      return { exitCode: 2, text: `${visible(error.message)}\n` };
+    throw error;
+  }
+}

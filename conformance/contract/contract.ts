@@ -1,0 +1,73 @@
+// The only file that knows where the contract is. The published package's dist/ mirrors the repository, so the same
+// relative paths work in both.
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { paths } from "../../generated/openapi.ts";
+
+const above = new URL("../../", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, above), "utf8");
+
+/** Where the bundled OpenAPI document lies. */
+export const openapiFile = fileURLToPath(new URL("generated/openapi.json", above));
+
+const bundled = readFileSync(openapiFile, "utf8");
+
+type Operation = { operationId: string; responses: Record<string, { $ref?: string; content?: Content }> } & Marks;
+type Content = Record<string, { schema?: Schema }>;
+type Marks = { "x-interface"?: string; "x-decision"?: string };
+export type Schema = Marks & {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  oneOf?: Schema[];
+  [keyword: string]: unknown;
+};
+
+/** The bundled OpenAPI document. */
+export const openapi = JSON.parse(bundled) as {
+  paths: Record<keyof paths, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; responses: Record<string, { content?: Content }> };
+};
+
+/** SHA-256 of the bundled document, hexadecimal. */
+export const specSha256 = createHash("sha256").update(bundled).digest("hex");
+
+/** The document without references, as Dredd needs it, as text. */
+export const flattened = () => read("generated/openapi.dredd.json");
+
+/** The text of spec/requirements.yaml. */
+export const catalogueText = () => read("spec/requirements.yaml");
+
+/** The suite's own version. */
+export const suiteVersion = (): string => {
+  const source = new URL("conformance/package.json", above);
+  const text = readFileSync(existsSync(source) ? source : new URL("../package.json", above), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+};
+
+const routes = Object.entries(openapi.paths).flatMap(([template, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    template,
+    pattern: new RegExp(`^${template.replaceAll(/\{[^}]+\}/g, "[^/?]+")}(\\?.*)?$`),
+    operation,
+  })),
+);
+
+export type Route = (typeof routes)[number];
+
+/** The documented operation that a request reaches, if any. `path` is what follows the base URL. */
+export function routeOf(method: string, path: string): Route | undefined {
+  return routes.find((route) => route.method === method && route.pattern.test(path));
+}
+
+/** The schema that the document gives for the body of an answer, if it documents one. */
+export function answerSchema(route: Route, status: number): Schema | undefined {
+  const response = route.operation.responses[String(status)];
+  const name = response?.$ref?.split("/").at(-1);
+  const content = name ? openapi.components.responses[name]?.content : response?.content;
+  return content?.["application/json"]?.schema;
+}

@@ -1,0 +1,82 @@
+// A mock that keeps no state answers every request as the document says, and must not pass.
+import { spawn, type ChildProcess } from "node:child_process";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { certify } from "../testing/command-line.ts";
+import { violationsIn } from "./prism.ts";
+import { startSoundTarget } from "../testing/sound-target.ts";
+
+/** What cannot be true of a service that remembers nothing. */
+const stateful = [
+  "auth.create-refuses-wrong-key",
+  "create.amount-echoed",
+  "create.reference-echoed",
+  "create.service-reference-unique",
+  "create.service-reference-verifies",
+  "create.duplicate-refused",
+  "create.duplicate-race",
+  "verify.agrees-with-create",
+  "verify.webhook-address",
+  "verify.unknown-404",
+  "checkout.reference",
+];
+
+let mock: ChildProcess;
+let url = "";
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+beforeAll(async () => {
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  const prism = createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
+  const document = join(import.meta.dirname, "../../generated/openapi.json");
+  mock = spawn(process.execPath, [prism, "mock", document, "--host", "127.0.0.1", "--port", String(port)]);
+  await new Promise<void>((resolve, reject) => {
+    mock.stdout?.on("data", (chunk: Buffer) => chunk.toString().includes("listening") && resolve());
+    mock.on("close", () => reject(new Error("the mock did not start")));
+  });
+});
+afterAll(() => void mock.kill());
+
+test("against a mock, every requirement that needs state fails by its name", { timeout: 60_000 }, async () => {
+  // The mock leaves requests unanswered whose body is no JSON.
+  const args = ["--effects", "money", "--timeout", "1000"];
+  const { code, report } = await certify(url, "mock-key-0123456789", args);
+  const failed = report?.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
+  expect([code, report?.verdict]).toEqual([1, "failed"]);
+  expect(failed).toEqual(expect.arrayContaining(stateful));
+  expect(report?.errors).toEqual([]);
+});
+
+describe("Prism as a second opinion", () => {
+  test("looks at the same answers, behind a path prefix too", { timeout: 60_000 }, async () => {
+    const key = "key-of-the-tests";
+    const target = await startSoundTarget({ key, prefix: "/api" });
+    const args = ["--only", "verify.found", "--effects", "money", "--through-prism"];
+    const { code, report } = await certify(target.url, key, args);
+    await target.stop();
+    expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
+    // Two requests: one that creates, one that verifies. Both find webhookURL null where the document wants it left out.
+    expect(report?.secondOpinion).toEqual({ answers: 2, disagreements: [] });
+  });
+
+  test.each([
+    [undefined, []],
+    ['[{"location":["request","body"],"severity":"Error","message":"bad"}]', []],
+    [
+      '[{"location":["response","body","data","fee"],"severity":"Error","message":"must be integer"}]',
+      ["body.data.fee: must be integer"],
+    ],
+  ])("only what it says of answers counts: %s", (header, expected) => {
+    expect(violationsIn(header)).toEqual(expected);
+  });
+});

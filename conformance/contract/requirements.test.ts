@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { checks, pending, watches } from "../checks/index.ts";
+import { catalogue, parseCatalogue } from "./requirements.ts";
+
+const judged = new Set([...checks.flatMap((check) => check.ids), ...watches.map((watch) => watch.id)]);
+const byId = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
+const rank = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
+
+describe("requirements and checks", () => {
+  test.each(catalogue.map(({ id }) => id))("%s has a check, or is pending", (id) => {
+    expect(judged.has(id) !== pending.includes(id)).toBe(true);
+  });
+
+  test.each([...judged])("%s, which a check names, is a requirement", (id) => {
+    expect(byId.has(id)).toBe(true);
+  });
+
+  test("the list of pending requirements only shrinks", () => {
+    expect(pending.filter((id) => !byId.has(id))).toEqual([]);
+    expect(pending.length).toBe(0);
+  });
+
+  test.each(checks.map((check) => [check.name, check] as const))(
+    "%s does no more to money than it says",
+    (_, check) => {
+      const requirements = check.ids.map((id) => byId.get(id));
+      for (const requirement of requirements) {
+        expect(rank[requirement?.effect ?? "none"]).toBeGreaterThanOrEqual(rank[check.effect]);
+      }
+      const pays = check.effect === "moves-money";
+      expect((check.payouts ?? 0) > 0 ? pays : true).toBe(true);
+      expect((check.amount ?? 0) >= (check.payouts ?? 0)).toBe(true);
+    },
+  );
+
+  test("checks have names of their own", () => {
+    const names = checks.map((check) => check.name);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+});
+
+describe("the catalogue", () => {
+  test.each([
+    ["no id", "- section: '§1'\n  level: must\n  profile: core\n  effect: none\n  text: x", "id is missing"],
+    [
+      "a level that is none",
+      "- {id: a, section: '§1', level: may, profile: core, effect: none, text: x}",
+      "level cannot be may",
+    ],
+    [
+      "neither section nor decision",
+      "- {id: a, level: must, profile: core, effect: none, text: x}",
+      "either a section",
+    ],
+    [
+      "an unknown key",
+      "- {id: a, section: '§1', level: must, profile: core, effect: none, text: x, y: z}",
+      "unknown key y",
+    ],
+  ])("an entry with %s is refused", (_, text, message) => {
+    expect(() => parseCatalogue(text)).toThrow(message);
+  });
+
+  test("an id that stands twice is refused", () => {
+    const entry = "- {id: a, section: '§1', level: must, profile: core, effect: none, text: x}";
+    expect(() => parseCatalogue(`${entry}\n${entry}`)).toThrow("a: it stands there twice");
+  });
+});

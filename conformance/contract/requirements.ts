@@ -1,0 +1,45 @@
+import { parse } from "yaml";
+import { catalogueText } from "./contract.ts";
+import type { Profile, Requirement } from "../results.ts";
+
+const keys = ["id", "section", "decision", "level", "profile", "effect", "text"];
+const allowed: Record<string, readonly string[]> = {
+  level: ["must", "should", "observe"],
+  profile: ["core", "extended"],
+  effect: ["none", "must-be-rejected", "moves-money"],
+};
+
+function faultsOf(entry: Record<string, unknown>): string[] {
+  const faults = Object.keys(entry)
+    .filter((key) => !keys.includes(key))
+    .map((key) => `unknown key ${key}`);
+  for (const key of keys) {
+    const value = entry[key];
+    if (key === "section" || key === "decision") continue;
+    if (typeof value !== "string") faults.push(`${key} is missing`);
+    else if (allowed[key] && !allowed[key].includes(value)) faults.push(`${key} cannot be ${value}`);
+  }
+  if ((entry["section"] === undefined) === (entry["decision"] === undefined)) {
+    faults.push("it needs either a section or a decision");
+  }
+  return faults;
+}
+
+/** Reads the catalogue. Throws one error that names every faulty entry. */
+export function parseCatalogue(text: string): Requirement[] {
+  const entries = parse(text) as Record<string, unknown>[];
+  const faults = entries.flatMap((entry) => faultsOf(entry).map((fault) => `${String(entry["id"])}: ${fault}`));
+  const ids = entries.map((entry) => entry["id"]);
+  const repeated = ids.filter((id, index) => ids.indexOf(id) !== index);
+  for (const id of new Set(repeated)) faults.push(`${String(id)}: it stands there twice`);
+  if (faults.length > 0) throw new Error(`spec/requirements.yaml is faulty:\n  ${faults.join("\n  ")}`);
+  return entries as unknown as Requirement[];
+}
+
+/** Every promise of the contract, in the order of the file. */
+export const catalogue: readonly Requirement[] = parseCatalogue(catalogueText());
+
+/** `extended` holds `core`. */
+export function inProfile(requirement: Requirement, profile: Profile): boolean {
+  return profile === "extended" || requirement.profile === "core";
+}

@@ -1,0 +1,43 @@
+// Puts a session together from the real world: clock, network, receiver.
+import { setTimeout as sleep } from "node:timers/promises";
+import { createBudget } from "../target/budget.ts";
+import { createHttpClient } from "../target/http.ts";
+import { listens } from "./needs.ts";
+import type { RunOptions } from "../run-options.ts";
+import { createReceiver } from "../target/receiver.ts";
+import { createRedactor } from "../target/redact.ts";
+import { createSession } from "./session.ts";
+import { createTarget } from "../target/target.ts";
+
+const now = () => new Date();
+const known = (texts: (string | undefined)[]) => texts.filter((text) => text !== undefined);
+
+/** The one way to the target, for a run with these options. */
+export function openTarget(options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile">) {
+  const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
+  const phones = [options.recipient, options.failingRecipient];
+  const http = createHttpClient();
+  const target = createTarget(options, {
+    http,
+    budget: createBudget(options.maxPayouts, options.maxTotal),
+    redact: createRedactor(known(secrets), known(phones)),
+    now,
+    sleep: (ms) => sleep(ms),
+  });
+  return { target, close: () => http.close() };
+}
+
+/** A session for a run with these options, with a receiver where one is asked for. */
+export async function openSession(options: RunOptions) {
+  const { target, close } = openTarget(options);
+  const { webhookListen: listen, webhookUrl: publicUrl } = options;
+  const receiver = listen && listens(options) ? await createReceiver({ ...listen, publicUrl }, now) : undefined;
+  const session = createSession(options, { target, receiver, now, sleep: (ms) => sleep(ms) });
+  return {
+    session,
+    async close() {
+      close();
+      await receiver?.close();
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "vitest";
+import type { Check } from "../check.ts";
+import type { RunOptions } from "../run-options.ts";
+import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
+import { plannedChecks } from "./run.ts";
+import { selectedChecks } from "./selection.ts";
+import type { Effect } from "../results.ts";
+
+const check = (id: string, effect: Effect, more: Partial<Check> = {}): Check => ({
+  name: id,
+  ids: [id],
+  effect,
+  run: async () => undefined,
+  ...more,
+});
+
+const looking = check("auth.verify-needs-key", "none");
+const refused = check("auth.create-needs-key", "must-be-rejected");
+const paying = check("create.accepted", "moves-money", { payouts: 2, amount: 300 });
+const ours = check("forced.001-success", "moves-money", { payouts: 1, amount: 100 });
+const all = [ours, paying, refused, looking];
+
+const options = {
+  baseUrl: "https://pay.example",
+  profile: "core",
+  effects: "money",
+  recipient: "2257038102473",
+  maxPayouts: 5,
+  maxTotal: 1000,
+  seed: 3,
+  loopback: false,
+} as RunOptions;
+
+test("the check that rotates a secret says so", () => {
+  const over = { ...options, profile: "extended", environment: "sandbox", secondKey: "k" } as const;
+  const text = planLines(plannedChecks(over), { ...over, webhookListen: { host: "::1", port: 0 } }).join("\n");
+  expect(text).toContain("The webhook secret of API_KEY_2's merchant is rotated");
+  expect(planLines(plannedChecks(over), { ...over, secondKey: undefined }).join("\n")).not.toContain("rotated");
+});
+
+describe("which checks run", () => {
+  test.each([
+    [{}, [looking, refused, paying]],
+    [{ profile: "extended" }, [looking, refused, ours, paying]],
+    [{ effects: "none" }, [looking]],
+    [{ effects: "reject" }, [looking, refused]],
+    [{ only: ["create.accepted"] }, [paying]],
+    [{ only: ["create.accepted"], effects: "reject" }, []],
+    // Judged by every answer, so that every check has to give some.
+    [{ only: ["errors.shape"] }, [looking, refused, paying]],
+  ] as const)("%j", (over, expected) => {
+    expect(selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions)).toEqual(expected);
+  });
+});
+
+describe("the plan", () => {
+  test("says what may be paid at worst, and to whom without the whole number", () => {
+    const text = planLines([looking, paying, ours], options).join("\n");
+    expect(text).toContain("about 3 payouts, 400 in all at worst, to **********473");
+    expect(text).toContain("never more than 5 payouts and 1000");
+    expect(text).not.toContain("2257038102473");
+  });
+
+  test.each([
+    ["every check and their sum", { maxPayouts: 3, maxTotal: 400 }, []],
+    [
+      "every check but not their sum",
+      { maxPayouts: 2, maxTotal: 350 },
+      ["may not do", "--max-payouts 3 --max-total 400"],
+    ],
+    [
+      "not every check in payouts",
+      { maxPayouts: 1, maxTotal: 1000 },
+      ["too small for 1 check", "create.accepted: 2 payouts, 300 in all", "--max-payouts 3 --max-total 1000"],
+    ],
+    [
+      "not every check in money",
+      { maxPayouts: 5, maxTotal: 50 },
+      ["too small for 2 checks", "forced.001-success", "exit code 2"],
+    ],
+  ] as const)("tells of a budget that holds %s", (_, over, texts) => {
+    const text = planLines([looking, paying, ours], { ...options, ...over }).join("\n");
+    if (texts.length === 0) expect(text).not.toContain("Budget");
+    for (const part of texts) expect(text).toContain(part);
+  });
+
+  test("does not count checks that this target cannot be judged by", () => {
+    const other = check("uniqueness.per-merchant", "moves-money", { payouts: 50, amount: 5000, needs: ["second-key"] });
+    expect(worstCase([paying, other], options)).toEqual({ payouts: 2, amount: 300 });
+    expect(worstCase([paying, other], { ...options, secondKey: "k" })).toEqual({ payouts: 52, amount: 5300 });
+    expect(checksBeyondBudget([paying, other], options)).toEqual([]);
+    expect(checksBeyondBudget([paying, other], { ...options, secondKey: "k" })).toEqual([other]);
+  });
+
+  const rotating = check("signature.rotation", "moves-money", {
+    needs: ["second-key"],
+    leaves: "A secret is rotated.",
+  });
+
+  test.each([
+    ["minutes in profile core", { environment: "sandbox" }, /Sandbox .*forward by minutes/, /rotated/],
+    ["weeks in profile extended", { environment: "sandbox", profile: "extended" }, /forward by weeks/, /rotated/],
+    ["what a check leaves", { environment: "sandbox", secondKey: "k" }, /forward.*\n +A secret is rotated\./, /Budget/],
+    ["nothing of a sandbox where there is none", { secondKey: "k" }, /Money/, /forward|rotated/],
+  ] as const)("tells what becomes of a sandbox: %s", (_, over, expected, not) => {
+    const text = planLines([paying, rotating], { ...options, ...over }).join("\n");
+    expect(text).toMatch(expected);
+    expect(text).not.toMatch(not);
+  });
+
+  test("a run that pays nothing leaves a sandbox as it is", () => {
+    expect(planLines([looking, refused], { ...options, environment: "sandbox" }).join("\n")).not.toContain("forward");
+  });
+
+  test("says nothing of money where none is moved", () => {
+    expect(planLines([looking, refused], options).join("\n")).not.toContain("Money");
+  });
+
+  test.each([
+    ["a paying run elsewhere", [paying], false, true],
+    ["a paying run on loopback", [paying], true, false],
+    ["a run that pays nothing", [looking, refused], false, false],
+  ])("%s", (_, checks, loopback, asked) => {
+    expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
+  });
+});

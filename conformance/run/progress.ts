@@ -1,0 +1,43 @@
+// Shows how far a run is: one line that is written over on a terminal, plain lines elsewhere.
+import type { CheckReport } from "./verdicts.ts";
+import { oneLine } from "../report/visible.ts";
+import { worstOf } from "../results.ts";
+
+export type Output = { write(text: string): unknown; isTTY?: boolean; columns?: number };
+
+const marks = {
+  pass: "ok",
+  fail: "FAIL",
+  warn: "warn",
+  observed: "seen",
+  "not-applicable": "n/a",
+  "could-not-run": "not run",
+};
+
+/** @param total how many checks there will be */
+export function createProgress(output: Output, total: number) {
+  const live = output.isTTY === true;
+  let done = 0;
+  const clear = () => {
+    if (live) output.write("\r\u001B[2K");
+  };
+  return {
+    started(name: string) {
+      if (!live) return;
+      clear();
+      const width = (output.columns || 80) - 1;
+      output.write(`[${done + 1}/${total}] ${oneLine(name)}`.slice(0, width));
+    },
+    finished(name: string, report: CheckReport | undefined) {
+      done += 1;
+      clear();
+      const verdict = report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
+      // A terminal keeps only what calls for attention.
+      if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
+      const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
+      const which = ids.map(([id]) => id).join(", ");
+      output.write(`${marks[verdict].padEnd(8)}${oneLine(name)}${which ? `  [${which}]` : ""}\n`);
+    },
+    ended: clear,
+  };
+}

@@ -1,0 +1,31 @@
+import type { Check } from "../check.ts";
+import { permits } from "../target/ledger.ts";
+import type { RunOptions } from "../run-options.ts";
+import { catalogue, inProfile } from "../contract/requirements.ts";
+import type { Requirement } from "../results.ts";
+
+/** The requirements that profile and `--only` select, whatever the effects allow. */
+export function selectedRequirements(options: Pick<RunOptions, "profile" | "only">): Map<string, Requirement> {
+  const chosen = catalogue.filter(
+    (requirement) => inProfile(requirement, options.profile) && (options.only?.includes(requirement.id) ?? true),
+  );
+  return new Map(chosen.map((requirement) => [requirement.id, requirement]));
+}
+
+const order = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
+
+/**
+ * The checks to run: they judge something selected, and the effects allow them. The harmless ones come first. Where
+ * `--only` names a requirement that is judged by every answer met, every check of the profile has to give answers.
+ */
+export function selectedChecks(
+  checks: readonly Check[],
+  watched: readonly string[],
+  options: Pick<RunOptions, "profile" | "only" | "effects">,
+): Check[] {
+  const all = options.only?.some((id) => watched.includes(id)) ?? false;
+  const ids = selectedRequirements(all ? { profile: options.profile } : options);
+  return checks
+    .filter((check) => check.ids.some((id) => ids.has(id)) && permits(options.effects, check.effect))
+    .toSorted((a, b) => order[a.effect] - order[b.effect]);
+}

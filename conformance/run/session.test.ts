@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import { BudgetExceeded, createBudget } from "../target/budget.ts";
+import { Prerequisite, type Check, type Context } from "../check.ts";
+import type { HttpClient } from "../target/http.ts";
+import { RunStopped } from "../target/ledger.ts";
+import type { RunOptions } from "../run-options.ts";
+import { createRedactor } from "../target/redact.ts";
+import { createSession } from "./session.ts";
+import { createTarget } from "../target/target.ts";
+
+const must = "create.accepted";
+const should = "create.phone-422";
+const open = "create.initial-status";
+
+const http: HttpClient = {
+  send: async ({ path }) => ({
+    status: path.includes("broken") ? 500 : 200,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from('{"statusCode":200,"data":{}}'),
+  }),
+  close() {},
+};
+
+const now = () => new Date(0);
+const sleep = async () => {};
+
+function session(over: Partial<RunOptions> = {}, maxPayouts = 2) {
+  const options = {
+    baseUrl: "http://127.0.0.1:1",
+    profile: "core",
+    effects: "money",
+    key: "key-of-the-tests",
+    headers: {},
+    timeoutMs: 1000,
+    runId: "r1",
+    ...over,
+  } as unknown as RunOptions;
+  const budget = createBudget(maxPayouts, 1000);
+  const target = createTarget(options, { http, budget, redact: createRedactor(["key-of-the-tests"], []), now, sleep });
+  return createSession(options, { target, now, sleep });
+}
+
+const check = (run: (context: Context) => unknown, over: Partial<Check> = {}): Check => ({
+  name: "a check",
+  ids: [must, should, open],
+  effect: "moves-money",
+  run: async (context) => void (await run(context)),
+  ...over,
+});
+
+const verdicts = async (run: (context: Context) => unknown, over: Partial<Check> = {}) => {
+  const report = await session().runCheck(check(run, over));
+  return Object.fromEntries(Object.entries(report.results).map(([id, { verdict }]) => [id, verdict]));
+};
+
+describe("a check", () => {
+  test("passes what it found sound, and records what it saw", async () => {
+    const found = await verdicts((context) => {
+      context.judge(must, true, "e", "a");
+      context.judge(should, true, "e", "a");
+      context.observe(open, "status", "pending");
+    });
+    expect(found).toEqual({ [must]: "pass", [should]: "pass", [open]: "observed" });
+  });
+
+  test("fails a must and warns of a should, and shows the findings that failed", async () => {
+    const report = await session().runCheck(
+      check((context) => {
+        context.judge(must, true, "sound", "sound");
+        context.judge(must, false, "200", "500");
+        context.judge(should, false, "422", "400");
+        context.observe(open, "status", "pending");
+      }),
+    );
+    expect(report.results[must]).toMatchObject({ verdict: "fail", expected: "200", actual: "500" });
+    expect(report.results[should]?.verdict).toBe("warn");
+  });
+
+  test("never passes what it did not look at", async () => {
+    const report = await session().runCheck(check((context) => context.judge(must, true, "e", "a")));
+    expect(report.results[should]?.verdict).toBe("could-not-run");
+    expect(report.error).toContain(should);
+  });
+
+  test("fails when what it builds on did not come about", async () => {
+    const found = await verdicts(() => {
+      throw new Prerequisite("a payout", "500");
+    });
+    expect(found).toEqual({ [must]: "fail", [should]: "warn", [open]: "could-not-run" });
+  });
+
+  test.each([
+    ["the run was stopped", new RunStopped("gone")],
+    ["the budget is used up", new BudgetExceeded("too much")],
+  ])("could not run when %s", async (_, error) => {
+    const found = await verdicts(() => {
+      throw error;
+    });
+    expect(found).toEqual({ [must]: "could-not-run", [should]: "could-not-run", [open]: "could-not-run" });
+  });
+
+  test("that is broken itself is a fault of the suite, not of the target", async () => {
+    const report = await session().runCheck(
+      check(() => {
+        throw new TypeError("undefined is not a function");
+      }),
+    );
+    expect(report.results[must]).toMatchObject({ verdict: "could-not-run" });
+    expect(report.error).toContain("undefined is not a function");
+  });
+
+  test("is not started when its worst case exceeds the budget", async () => {
+    let started = false;
+    const found = await verdicts(() => (started = true), { payouts: 3, amount: 3 });
+    expect([started, found[must]]).toEqual([false, "could-not-run"]);
+  });
+
+  test.each([
+    ["sandbox", {}],
+    ["second-key", {}],
+    ["receiver", {}],
+    ["failing-recipient", {}],
+    ["webhook-secret", {}],
+    ["safe-numbers", { environment: "live" }],
+  ] as const)("that needs %s is not applicable without it", async (need, over) => {
+    const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
+    expect(report.notApplicable[must]?.code).toBe("target");
+    expect(report.results).toEqual({});
+  });
+
+  test("shows no key in what it says", async () => {
+    const report = await session().runCheck(
+      check((context) => {
+        context.judge(must, false, "e", "the key key-of-the-tests was shown");
+        context.judge(should, true, "e", "a");
+        context.observe(open, "echo", "key-of-the-tests");
+      }),
+    );
+    expect(JSON.stringify(report)).not.toContain("key-of-the-tests");
+  });
+});
+
+const get = (path: string) => check((context) => context.target.send({ method: "GET", path }), { ids: [] });
+
+describe("a watch", () => {
+  const watch = {
+    id: "errors.no-5xx",
+    name: "w",
+    expected: "no 5xx",
+    applies: () => true,
+    faults: ({ status = 0 }: { status?: number }) => (status >= 500 ? ["5xx"] : []),
+  };
+
+  test("looks at every answer, whatever check it belongs to", async () => {
+    const one = session();
+    const watched = one.watchAll([watch]);
+    await one.runCheck(get("/v1/a"));
+    await one.runCheck(get("/v1/broken"));
+    const report = await one.runCheck(watched);
+    expect(report.results[watch.id]).toMatchObject({ verdict: "fail", actual: "GET /v1/broken → 500: 5xx" });
+    expect(report.results[watch.id]?.exchanges).toHaveLength(1);
+  });
+
+  test("does not pass when no answer was met", async () => {
+    const one = session();
+    const report = await one.runCheck(one.watchAll([watch]));
+    expect(report.results[watch.id]?.verdict).toBe("could-not-run");
+  });
+});

@@ -1,0 +1,173 @@
+// One run's shared state, and how one check is carried out in it.
+import { BudgetExceeded } from "../target/budget.ts";
+import type { Check, Context, Watch } from "../check.ts";
+import { permits } from "../target/ledger.ts";
+import { differences } from "../contract/documented.ts";
+import { lacking } from "./needs.ts";
+import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { Receiver } from "../target/receiver.ts";
+import type { Disagreement, NotJudged, Observation } from "../results.ts";
+import { selectedRequirements } from "./selection.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import type { Target } from "../target/target.ts";
+import { createValidators, type Validator } from "../contract/validate.ts";
+
+export type SessionDeps = {
+  target: Target;
+  receiver?: Receiver;
+  now: () => Date;
+  sleep: (ms: number) => Promise<void>;
+};
+
+type Notes = {
+  findings: Finding[];
+  observed: Observation[];
+  notApplicable: Record<string, NotJudged>;
+  notRun: Record<string, string>;
+};
+
+export function createSession(options: RunOptions, deps: SessionDeps) {
+  const { target, receiver } = deps;
+  const selected = selectedRequirements(options);
+  const validators = new Map<string, Validator>();
+  const compile = createValidators(options.profile);
+  const opinions = options.prismUrl === undefined ? undefined : compareWithPrism(target);
+  let references = 0;
+
+  function validator(schema: string): Validator {
+    const known = validators.get(schema) ?? compile(schema);
+    validators.set(schema, known);
+    return known;
+  }
+
+  function contextOf({ findings, observed, notApplicable, notRun }: Notes): Context {
+    return {
+      target,
+      options,
+      validator,
+      ...(receiver ? { receiver } : {}),
+      judge(id, ok, expected, actual, evidence?: readonly TargetResponse[]) {
+        const exchanges = evidence?.map((answer) => answer.exchange);
+        const texts = { expected: target.redact(expected), actual: target.redact(actual) };
+        findings.push({ id, ok, ...texts, ...(exchanges ? { exchanges } : {}) });
+        return ok;
+      },
+      observe(requirement, name, value) {
+        observed.push({
+          requirement,
+          name,
+          value: JSON.parse(target.redact(JSON.stringify(value ?? null))) as unknown,
+        });
+      },
+      notApplicable: (id, text, code = "target") => void (notApplicable[id] = { code, text }),
+      couldNotRun: (id, why) => void (notRun[id] = why),
+      fresh: () => `certify-${options.runId}-${(references += 1)}`,
+      now: deps.now,
+      sleep: deps.sleep,
+    };
+  }
+
+  /** Runs a check and says what it found. Never throws. */
+  async function runCheck(check: Check): Promise<CheckReport> {
+    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
+    const createdBefore = target.ledger.created.length;
+    const start = deps.now().getTime();
+    const unmet = lacking(check, options, receiver !== undefined);
+    let thrown: unknown;
+    target.takeExchanges();
+    try {
+      if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
+      if (unmet !== undefined) {
+        for (const id of check.ids) notes.notApplicable[id] = { code: "target", text: unmet };
+      } else {
+        demandBudget(check);
+        await check.run(contextOf(notes));
+      }
+    } catch (error) {
+      thrown = error;
+    }
+    const durationMs = deps.now().getTime() - start;
+    const exchanges = target.takeExchanges();
+    const { payouts, total } = target.budget;
+    return {
+      ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
+      notApplicable: Object.fromEntries(Object.entries(notes.notApplicable).filter(([id]) => selected.has(id))),
+      observed: notes.observed.filter(({ requirement }) => selected.has(requirement)),
+      created: target.ledger.created.slice(createdBefore),
+      payouts,
+      total,
+      ...(opinions ? { secondOpinion: opinions } : {}),
+      ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
+    };
+  }
+
+  function demandBudget({ payouts = 0, amount = 0 }: Check) {
+    const { budget } = target;
+    if (budget.allows(payouts, amount)) return;
+    throw new BudgetExceeded(
+      `at worst this check makes ${payouts} payouts of ${amount} in all, and ${budget.maxPayouts - budget.payouts} ` +
+        `payouts of ${budget.maxTotal - budget.total} are left (--max-payouts, --max-total)`,
+    );
+  }
+
+  /** Turns watches into one check, to be run last. They look at every answer from now on. */
+  function watchAll(watches: readonly Watch[]): Check {
+    const met = new Map(watches.map((watch) => [watch, { answers: 0, faulty: new Map<TargetResponse, string[]>() }]));
+    target.onAnswer((answer) => {
+      for (const [watch, seen] of met) {
+        if (!watch.applies(answer)) continue;
+        seen.answers += 1;
+        const faults = watch.faults(answer, validator);
+        if (faults.length > 0) seen.faulty.set(answer, faults);
+      }
+    });
+    return {
+      name: "every answer that was met in the run",
+      ids: watches.map((watch) => watch.id),
+      effect: "none",
+      offline: true,
+      async run(context) {
+        for (const [watch, seen] of met) {
+          const effect = selected.get(watch.id)?.effect ?? "none";
+          report(context, watch, seen, permits(options.effects, effect));
+        }
+      },
+    };
+  }
+
+  return { runCheck, watchAll };
+}
+
+/** Notes where Prism and the whole document, as the suite reads it, come to different judgements of an answer. */
+function compareWithPrism(target: Target) {
+  const validator = createValidators("extended");
+  const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };
+  target.onAnswer((answer) => {
+    if (!answer.prism) return;
+    opinions.answers += 1;
+    const suite = differences(answer, validator);
+    if (suite.length > 0 !== answer.prism.length > 0) {
+      opinions.disagreements.push({ exchange: answer.exchange, suite, prism: answer.prism });
+    }
+  });
+  return opinions;
+}
+
+type Seen = { answers: number; faulty: Map<TargetResponse, string[]> };
+
+function report(context: Context, watch: Watch, seen: Seen, permitted: boolean) {
+  if (seen.answers === 0) {
+    const { effects } = context.options;
+    if (watch.rare) context.notApplicable(watch.id, watch.rare);
+    else if (!permitted) context.notApplicable(watch.id, `it needs more than --effects ${effects}`, "effects");
+    else context.couldNotRun(watch.id, "no answer of this kind was met");
+    return;
+  }
+  const sample = [...seen.faulty].slice(0, 50);
+  for (const [answer, faults] of sample) {
+    const where = `${answer.request.method} ${answer.request.path.slice(0, 80)} → ${answer.status ?? "no answer"}`;
+    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [answer]);
+  }
+  if (sample.length === 0) context.judge(watch.id, true, watch.expected, `so it was in ${seen.answers} answers`, []);
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import type { RunOptions } from "../run-options.ts";
+import type { CheckReport } from "./verdicts.ts";
+import { catalogue } from "../contract/requirements.ts";
+import { exitCodeOf, type CheckResult, type Verdict } from "../results.ts";
+import { buildReport } from "./tree.ts";
+
+const options = {
+  baseUrl: "https://pay.example",
+  profile: "core",
+  effects: "money",
+  maxPayouts: 500,
+  maxTotal: 1000,
+  seed: 1,
+} as unknown as RunOptions;
+const core = catalogue.filter(({ profile }) => profile === "core").map(({ id }) => id);
+const observed = new Set(catalogue.filter(({ level }) => level === "observe").map(({ id }) => id));
+
+const result = (verdict: Verdict): CheckResult => ({
+  name: "a check",
+  verdict,
+  expected: "e",
+  actual: "a",
+  exchanges: [],
+  durationMs: 1,
+});
+
+/** One check that judged every core requirement, with these verdicts in place of a pass. */
+function everything(over: Record<string, Verdict | undefined> = {}, more: Partial<CheckReport> = {}): CheckReport {
+  const verdicts = core.map((id) => [id, id in over ? over[id] : observed.has(id) ? "observed" : "pass"] as const);
+  const results = verdicts.flatMap(([id, verdict]) => (verdict === undefined ? [] : [[id, result(verdict)] as const]));
+  const rest = { notApplicable: {}, created: [], observed: [], payouts: 2, total: 200 };
+  return { results: Object.fromEntries(results), ...rest, ...more };
+}
+
+const build = (checks: CheckReport[], over: Partial<RunOptions> = {}, errors: string[] = [], pending: string[] = []) =>
+  buildReport({
+    options: { ...options, ...over },
+    pending,
+    checks,
+    errors,
+    startedAt: new Date(0),
+    finishedAt: new Date(1000),
+  });
+
+const outcome = (...args: Parameters<typeof build>) => {
+  const report = build(...args);
+  return [report.verdict, exitCodeOf(report)];
+};
+
+describe("the verdict of a run", () => {
+  test("everything passed", () => {
+    expect(outcome([everything()])).toEqual(["certified", 0]);
+  });
+
+  test("a warning does not stand in the way", () => {
+    expect(outcome([everything({ "create.phone-422": "warn" })])).toEqual(["certified", 0]);
+  });
+
+  test("what the target cannot be made to do is named", () => {
+    const why = { "webhook.checkout-outcome": { code: "target", text: "no sandbox" } } as const;
+    const report = build([everything({ "webhook.checkout-outcome": undefined }, { notApplicable: why })]);
+    expect([report.verdict, exitCodeOf(report)]).toEqual(["certified", 0]);
+    expect(report.summary).toContain("webhook.checkout-outcome");
+  });
+
+  test.each([
+    ["--only", { only: ["errors.shape"] }, {}, []],
+    ["--effects", { effects: "reject" } as const, { "create.accepted": undefined }, []],
+    ["a pending requirement", {}, { "create.accepted": undefined }, ["create.accepted"]],
+  ])("%s leaves something out: passed in part", (_, over, verdicts, pending) => {
+    expect(outcome([everything(verdicts)], over, [], pending)).toEqual(["passed-partially", 0]);
+  });
+
+  test("a part that the effects left out is said of a requirement that passed", () => {
+    const report = build([everything()], { effects: "reject" });
+    const accepted = report.requirements.find(({ id }) => id === "create.accepted");
+    expect(accepted).toMatchObject({ verdict: "pass", reason: { code: "effects" } });
+    expect(report.verdict).toBe("passed-partially");
+  });
+
+  test.each([
+    ["one failure", everything({ "create.accepted": "fail" }), [], 1],
+    ["a failure and a fault of the suite", everything({ "create.accepted": "fail" }, { error: "broken" }), ["gone"], 1],
+    ["a fault of the suite", everything({}, { error: "broken" }), [], 2],
+    ["an interruption", everything(), ["The run was interrupted."], 2],
+    ["a check that could not run", everything({ "create.accepted": "could-not-run" }), [], 2],
+    ["a requirement that nobody looked at", everything({ "create.accepted": undefined }), [], 2],
+  ])("%s is no pass", (_, check, errors, code) => {
+    expect(outcome([check], {}, errors)).toEqual([code === 1 ? "failed" : "error", code]);
+  });
+
+  test("nothing at all is no pass", () => {
+    expect(outcome([])).toEqual(["error", 2]);
+  });
+
+  test("of several checks the worst counts", () => {
+    const report = build([everything(), everything({ "verify.found": "fail" }), everything()]);
+    const found = report.requirements.find(({ id }) => id === "verify.found");
+    expect([found?.verdict, found?.checks.length]).toEqual(["fail", 3]);
+  });
+});

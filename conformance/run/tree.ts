@@ -1,0 +1,130 @@
+// Puts the results of all checks into the one tree that is reported.
+import { specSha256, suiteVersion } from "../contract/contract.ts";
+import { permits } from "../target/ledger.ts";
+import type { CheckReport } from "./verdicts.ts";
+import type { RunOptions } from "../run-options.ts";
+import { catalogue, inProfile } from "../contract/requirements.ts";
+import {
+  worstOf,
+  type NotJudged,
+  type Report,
+  type Requirement,
+  type RequirementResult,
+  type Verdict,
+} from "../results.ts";
+
+export type Run = {
+  options: RunOptions;
+  /** Ids without a check yet. */
+  pending: readonly string[];
+  checks: readonly CheckReport[];
+  /** Faults of the suite, and what ended the run early. */
+  errors: readonly string[];
+  startedAt: Date;
+  finishedAt: Date;
+};
+
+function notJudged(requirement: Requirement, run: Run): { verdict: Verdict; reason: NotJudged } {
+  const { options } = run;
+  const named = run.checks.map((check) => check.notApplicable[requirement.id]).find((reason) => reason);
+  if (options.only && !options.only.includes(requirement.id)) {
+    return { verdict: "not-applicable", reason: { code: "only", text: "left out by --only" } };
+  }
+  if (named) return { verdict: "not-applicable", reason: named };
+  if (run.pending.includes(requirement.id)) {
+    return {
+      verdict: "not-applicable",
+      reason: { code: "pending", text: "pending: the suite has no check for it yet" },
+    };
+  }
+  if (!permits(options.effects, requirement.effect)) {
+    const text = `it needs more than --effects ${options.effects}`;
+    return { verdict: "not-applicable", reason: { code: "effects", text } };
+  }
+  const text = run.checks.find((check) => check.stopped)?.stopped ?? "the run ended before its checks were carried out";
+  return { verdict: "could-not-run", reason: { code: "stopped", text } };
+}
+
+function resultOf(requirement: Requirement, run: Run): RequirementResult {
+  const leftOut = run.options.only?.includes(requirement.id) === false;
+  const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
+  if (checks.length === 0) return { ...requirement, ...notJudged(requirement, run), checks };
+  const verdict = worstOf(checks.map((check) => check.verdict));
+  const { effects } = run.options;
+  if (permits(effects, requirement.effect)) return { ...requirement, verdict, checks };
+  const text = `only the part was judged that --effects ${effects} allows`;
+  return { ...requirement, verdict, reason: { code: "effects", text }, checks };
+}
+
+const list = (requirements: readonly RequirementResult[]) => {
+  const ids = requirements.slice(0, 3).map((requirement) => requirement.id);
+  return ids.join(", ") + (requirements.length > 3 ? ` and ${requirements.length - 3} more` : "");
+};
+
+/** The verdict of the run, and one sentence that says why. */
+function judge(
+  requirements: readonly RequirementResult[],
+  errors: readonly string[],
+): Pick<Report, "verdict" | "summary"> {
+  const having = (verdict: Verdict) => requirements.filter((requirement) => requirement.verdict === verdict);
+  const failed = having("fail");
+  const notRun = having("could-not-run");
+  if (failed.length > 0) {
+    const also = errors[0] ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
+    return { verdict: "failed", summary: `${failed.length} failed: ${list(failed)}.${also ? ` Also: ${also}` : ""}` };
+  }
+  if (errors[0] !== undefined) return { verdict: "error", summary: errors[0] };
+  if (notRun.length > 0) return { verdict: "error", summary: `${notRun.length} could not be judged: ${list(notRun)}.` };
+  const judged = requirements.filter((requirement) => requirement.checks.length > 0);
+  if (judged.length === 0) return { verdict: "error", summary: "Nothing was judged: nothing is selected." };
+  const musts = requirements.filter((requirement) => requirement.level === "must");
+  const open = musts.filter(({ reason }) => reason && reason.code !== "target");
+  if (open.length > 0) {
+    return {
+      verdict: "passed-partially",
+      summary: `All ${judged.length} that were judged passed; ${open.length} were left out: ${list(open)}.`,
+    };
+  }
+  const named = musts.filter(({ reason }) => reason);
+  const apart = named.length > 0 ? ` ${named.length} are not applicable to this target: ${list(named)}.` : "";
+  return {
+    verdict: "certified",
+    summary: `All ${musts.length - named.length} that the profile demands passed.${apart}`,
+  };
+}
+
+/** The whole tree of a run, finished or not. */
+export function buildReport(run: Run): Report {
+  const { options, checks } = run;
+  const requirements = catalogue.filter((one) => inProfile(one, options.profile)).map((one) => resultOf(one, run));
+  const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
+  for (const { verdict } of requirements) counts[verdict] += 1;
+  const last = checks.at(-1);
+  const harness = checks.flatMap((check) => (check.error === undefined ? [] : `fault of the suite: ${check.error}`));
+  const errors = [...run.errors, ...harness];
+  return {
+    ...judge(requirements, errors),
+    profile: options.profile,
+    effects: options.effects,
+    baseUrl: options.baseUrl,
+    specSha256,
+    suiteVersion: suiteVersion(),
+    startedAt: run.startedAt.toISOString(),
+    finishedAt: run.finishedAt.toISOString(),
+    counts,
+    requirements,
+    created: checks.flatMap((check) => check.created),
+    observed: checks.flatMap((check) => check.observed),
+    pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
+    budget: {
+      payouts: last?.payouts ?? 0,
+      maxPayouts: options.maxPayouts,
+      total: last?.total ?? 0,
+      maxTotal: options.maxTotal,
+    },
+    ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
+    seed: options.seed,
+    ...(options.only ? { only: options.only } : {}),
+    errors,
+  };
+}

@@ -1,0 +1,139 @@
+// From the findings of one check to its results, requirement by requirement.
+import { BudgetExceeded } from "../target/budget.ts";
+import { Prerequisite, type Check } from "../check.ts";
+import { RunStopped } from "../target/ledger.ts";
+import type {
+  CheckResult,
+  CreatedRecord,
+  Disagreement,
+  Exchange,
+  NotJudged,
+  Observation,
+  Requirement,
+  Verdict,
+} from "../results.ts";
+
+export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
+
+/** What one check hands to the runner; it crosses a thread boundary, so it is plain data. */
+export type CheckReport = {
+  results: Record<string, CheckResult>;
+  notApplicable: Record<string, NotJudged>;
+  created: CreatedRecord[];
+  observed: Observation[];
+  payouts: number;
+  total: number;
+  /** So far in the run. */
+  secondOpinion?: { answers: number; disagreements: Disagreement[] };
+  /** A fault of the suite itself. */
+  error?: string;
+  /** Why the run ends here. */
+  stopped?: string;
+};
+
+const mostExchanges = 20;
+const mostFindings = 5;
+
+function evidence(exchanges: readonly Exchange[]) {
+  const unique = [...new Map(exchanges.map((exchange) => [exchange.id, exchange])).values()];
+  const leftOut = unique.length - mostExchanges;
+  return { exchanges: unique.slice(0, mostExchanges), ...(leftOut > 0 ? { exchangesLeftOut: leftOut } : {}) };
+}
+
+const joined = (texts: readonly string[]) => {
+  const unique = [...new Set(texts)];
+  const more = unique.length - mostFindings;
+  return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
+};
+
+/** The result of a check for one requirement that it made findings about. */
+function resultOf(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
+  const failed = findings.filter((finding) => !finding.ok);
+  const shown = failed.length > 0 ? failed : findings;
+  const verdict: Verdict = failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail";
+  return {
+    name,
+    verdict,
+    expected: joined(shown.map((finding) => finding.expected)),
+    actual: joined(shown.map((finding) => finding.actual)),
+    // What failed comes first, so that it is not what is left out.
+    ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
+    durationMs: ms,
+  };
+}
+
+/** Why a check ended early: the verdict for what it had not judged by then. */
+function verdictOf(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
+  if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
+  const actual = error instanceof Error ? error.message : String(error);
+  if (error instanceof RunStopped || error instanceof BudgetExceeded) {
+    return { verdict: "could-not-run", expected: "that the check could be carried out", actual };
+  }
+  const harness = error instanceof Error ? (error.stack ?? actual) : actual;
+  return {
+    verdict: "could-not-run",
+    expected: "that the suite does its work",
+    actual: `fault of the suite: ${actual}`,
+    harness,
+  };
+}
+
+export type CheckRun = {
+  check: Pick<Check, "name" | "ids">;
+  selected: ReadonlyMap<string, Requirement>;
+  findings: readonly Finding[];
+  observed: readonly Observation[];
+  notApplicable: Readonly<Record<string, NotJudged>>;
+  /** Why a requirement could not be looked at, by id. */
+  notRun: Readonly<Record<string, string>>;
+  exchanges: readonly Exchange[];
+  durationMs: number;
+  /** What ended the check early. */
+  thrown?: unknown;
+};
+
+/** The results of a check for each selected requirement it names. One that it did not judge never passes. */
+export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
+  const { check, exchanges, durationMs } = run;
+  const results: Record<string, CheckResult> = {};
+  const early = run.thrown === undefined ? undefined : verdictOf(run.thrown);
+  let fault = early?.harness;
+  for (const id of check.ids) {
+    const requirement = run.selected.get(id);
+    if (!requirement || run.notApplicable[id]) continue;
+    const findings = run.findings.filter((finding) => finding.id === id);
+    const observed = run.observed.filter((observation) => observation.requirement === id);
+    if (findings.length > 0) {
+      results[id] = resultOf(check.name, requirement.level, findings, exchanges, durationMs);
+    } else if (observed.length > 0) {
+      const actual = observed.map(({ name, value }) => `${name}: ${JSON.stringify(value)}`).join("; ");
+      results[id] = {
+        name: check.name,
+        verdict: "observed",
+        expected: "open",
+        actual,
+        ...evidence(exchanges),
+        durationMs,
+      };
+    } else if (run.notRun[id] !== undefined) {
+      const expected = "that the check could be carried out";
+      results[id] = {
+        name: check.name,
+        verdict: "could-not-run",
+        expected,
+        actual: run.notRun[id],
+        exchanges: [],
+        durationMs,
+      };
+    } else {
+      const why = early ?? verdictOf(new Error(`${check.name} ended without a finding about ${id}`));
+      fault ??= why.harness;
+      // Nothing can be wrong about what is only to be observed.
+      const soft = requirement.level === "must" ? "fail" : requirement.level === "should" ? "warn" : "could-not-run";
+      const verdict = why.verdict === "fail" ? soft : why.verdict;
+      const { expected, actual } = why;
+      results[id] = { name: check.name, verdict, expected, actual, ...evidence(exchanges), durationMs };
+    }
+  }
+  return { results, ...(fault === undefined ? {} : { error: fault }) };
+}

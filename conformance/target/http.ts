@@ -1,0 +1,96 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+
+export type HttpResponse = { status: number; headers: IncomingHttpHeaders; body: Buffer };
+export type HttpFailure = {
+  failure: string;
+  /** True when no connection came about, so that the request cannot have reached the target. */
+  unreachable: boolean;
+};
+
+const neverConnected = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "CERT_HAS_EXPIRED",
+]);
+
+/** Idle connections close before a server's own limit would race with the next request. */
+const idleMs = 1000;
+const largestAnswer = 4 * 1024 * 1024;
+
+export type HttpClient = {
+  /**
+   * Sends one request, exactly as given, and follows no redirect.
+   * @param path what stands in the request line; nothing in it is normalised
+   * @param timeoutMs until the whole answer must be there
+   */
+  send(request: {
+    origin: URL;
+    path: string;
+    method: string;
+    headers: Record<string, string | string[]>;
+    body?: Buffer;
+    timeoutMs: number;
+  }): Promise<HttpResponse | HttpFailure>;
+  close(): void;
+};
+
+function failureOf(error: NodeJS.ErrnoException): HttpFailure {
+  const code = error.code ?? "";
+  // A host with several addresses fails with all of their errors at once.
+  const inner = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error;
+  if (code === "ECONNRESET" || error.message === "socket hang up") {
+    return { failure: "the connection was closed without an answer", unreachable: false };
+  }
+  const unreachable = neverConnected.has(inner.code ?? code);
+  return { failure: inner.message || code, unreachable };
+}
+
+/** An HTTP/1.1 client that does nothing of its own accord: no redirects, no retries, no normalising. */
+export function createHttpClient(): HttpClient {
+  const http = new HttpAgent({ keepAlive: true, timeout: idleMs });
+  const https = new HttpsAgent({ keepAlive: true, timeout: idleMs });
+  return {
+    send: ({ origin, path, method, headers, body, timeoutMs }) =>
+      new Promise((resolve) => {
+        const secure = origin.protocol === "https:";
+        const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
+        const target = { hostname, port: origin.port, path, method, headers, agent: secure ? https : http };
+        const request = (secure ? httpsRequest : httpRequest)(target);
+        const deadline = setTimeout(
+          () => request.destroy(new Error(`no whole answer within ${timeoutMs} ms`)),
+          timeoutMs,
+        );
+        const settle = (result: HttpResponse | HttpFailure) => {
+          clearTimeout(deadline);
+          resolve(result);
+        };
+        request.on("error", (error) => settle(failureOf(error)));
+        request.on("response", (response) => {
+          const chunks: Buffer[] = [];
+          let size = 0;
+          response.on("data", (chunk: Buffer) => {
+            size += chunk.length;
+            if (size > largestAnswer) request.destroy(new Error(`the answer has more than ${largestAnswer} bytes`));
+            chunks.push(chunk);
+          });
+          response.on("error", (error) => settle(failureOf(error)));
+          response.on("end", () =>
+            settle({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
+          );
+        });
+        request.end(body);
+      }),
+    close() {
+      http.destroy();
+      https.destroy();
+    },
+  };
+}

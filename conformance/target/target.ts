@@ -1,0 +1,161 @@
+// The one way to the target: every request of a run, Dredd's included, goes through `createTarget`.
+import type { Budget } from "./budget.ts";
+import { routeOf } from "../contract/contract.ts";
+import type { HttpClient } from "./http.ts";
+import { createLedger } from "./ledger.ts";
+import { violationsIn } from "../contract/prism.ts";
+import { createRecorder } from "./recorder.ts";
+import type { Redact } from "./redact.ts";
+import type { TargetRequest, TargetResponse } from "./exchange.ts";
+import type { EffectsAllowed } from "../results.ts";
+
+export type TargetOptions = {
+  baseUrl: string;
+  effects: EffectsAllowed;
+  key: string;
+  secondKey?: string;
+  /** Sent with every request to the target (`--header`). */
+  headers: Record<string, string>;
+  /** Requests per second at most; left out for no limit. */
+  rate?: number;
+  timeoutMs: number;
+  /** Prism in front of the target. Requests that it understands go through it. */
+  prismUrl?: string;
+};
+
+export type TargetDeps = {
+  http: HttpClient;
+  budget: Budget;
+  redact: Redact;
+  now: () => Date;
+  sleep: (ms: number) => Promise<void>;
+};
+
+const longestWaitMs = 120_000;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function bodyOf(request: TargetRequest): Buffer | undefined {
+  if (request.json !== undefined) return Buffer.from(JSON.stringify(request.json));
+  return request.body === undefined ? undefined : Buffer.from(request.body);
+}
+
+/** A request that a proxy passes on as it is. */
+const isPlain = ({ method, path, headers, body, forced }: TargetRequest) =>
+  routeOf(method, path) !== undefined && headers === undefined && body === undefined && !forced;
+
+/** How long a 429 asks to wait, in milliseconds. */
+function askedWait(header: string | undefined, now: Date): number {
+  const wait = /^\d+$/.test(header ?? "") ? Number(header) * 1000 : Date.parse(header ?? "") - now.getTime();
+  return Math.max(100, Number.isFinite(wait) ? wait : 1000);
+}
+
+/** Headers of a request to the target. */
+function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer | undefined) {
+  const { key = "own" } = request;
+  const known = { own: options.key, second: options.secondKey, none: undefined };
+  const value = typeof key === "object" ? key.value : known[key];
+  return {
+    ...options.headers,
+    ...(value === undefined ? {} : { "x-api-key": value }),
+    ...(request.json === undefined ? {} : { "content-type": "application/json" }),
+    ...(body ? { "content-length": String(body.length) } : {}),
+    ...request.headers,
+  };
+}
+
+/** Lets requests go one after another, no faster than the rate. */
+function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
+  let nextSlot = 0;
+  return async () => {
+    if (!rate) return;
+    const time = now().getTime();
+    const slot = Math.max(time, nextSlot);
+    nextSlot = slot + 1000 / rate;
+    if (slot > time) await sleep(slot - time);
+  };
+}
+
+type Where = { origin: URL; path: string };
+
+export type Target = ReturnType<typeof createTarget>;
+
+export function createTarget(options: TargetOptions, deps: TargetDeps) {
+  const base = new URL(options.baseUrl);
+  const prism = options.prismUrl === undefined ? undefined : new URL(options.prismUrl);
+  const prefix = base.pathname.replace(/\/$/, "");
+  const ledger = createLedger(options.effects, deps.budget);
+  const recorder = createRecorder(deps.redact, Object.keys(options.headers), deps.now);
+  const listeners: ((answer: TargetResponse) => void)[] = [];
+  const pace = createPace(options.rate, deps);
+
+  /** Sends a request once. On another host than the target's it carries no header but its own. */
+  async function once(request: TargetRequest, { origin, path }: Where): Promise<TargetResponse> {
+    await pace();
+    const body = bodyOf(request);
+    const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
+    const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
+    // Prism stands behind the path prefix, and writes the bodies anew that it reads: only what it cannot change goes there.
+    const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
+    const { timeoutMs = options.timeoutMs, method } = request;
+    const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });
+    recorder.end(exchange, result);
+    if ("failure" in result) {
+      if (result.unreachable && origin === base) throw ledger.stop(`the target cannot be reached: ${exchange.failure}`);
+      return { request, exchange, headers: {}, text: "", json: undefined };
+    }
+    const text = result.body.toString("utf8");
+    const answer = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
+    return via.origin === prism ? { ...answer, prism: violationsIn(result.headers["sl-violations"]) } : answer;
+  }
+
+  /** Waits as long as a 429 asks for, two minutes in all at the most. */
+  async function patiently(request: TargetRequest): Promise<TargetResponse> {
+    for (let waited = 0; ;) {
+      const answer = await once(request, { origin: base, path: prefix + request.path });
+      for (const listener of listeners) listener(answer);
+      const wait = askedWait(answer.headers["retry-after"], deps.now());
+      if (answer.status !== 429 || waited + wait > longestWaitMs) return answer;
+      await deps.sleep(wait);
+      waited += wait;
+    }
+  }
+
+  return {
+    /**
+     * Sends a request to the target.
+     * @throws EffectNotAllowed, BudgetExceeded before anything is sent; RunStopped when nothing may be sent any more
+     */
+    async send(request: TargetRequest): Promise<TargetResponse> {
+      ledger.authorise(request);
+      const answer = await patiently(request);
+      ledger.account(request, answer);
+      return answer;
+    },
+    /** Opens a link that the target handed out, wherever it leads, without the key and, on another host, without `--header`. */
+    async open(link: string): Promise<TargetResponse> {
+      const url = new URL(link);
+      const path = url.pathname + url.search;
+      const request: TargetRequest = { method: "GET", path, key: "none" };
+      ledger.authorise(request);
+      return once(request, { origin: url, path });
+    },
+    /** Called with every answer to `send`, the ones with 429 too. */
+    onAnswer(listener: (answer: TargetResponse) => void) {
+      listeners.push(listener);
+    },
+    /** The exchanges since the last call. */
+    takeExchanges: recorder.take,
+    ledger,
+    /** Takes keys, secrets and phone numbers out of a text that is to be reported. */
+    redact: deps.redact,
+    budget: deps.budget,
+    options,
+  };
+}
