@@ -28,7 +28,7 @@ async function target(settings: Partial<Parameters<typeof startSoundTarget>[0]> 
   return sound;
 }
 
-type Outcome = { code: number | null; output: string; report?: Report };
+type CertifyResult = { code: number | null; output: string; report?: Report };
 
 /** Runs the command line. `onOutput` may act while it runs. */
 function certify(args: string[], env: Record<string, string> = { API_KEY: key }, onOutput?: (text: string) => void) {
@@ -42,7 +42,7 @@ function certify(args: string[], env: Record<string, string> = { API_KEY: key },
       onOutput?.(output);
     });
   }
-  const ended = new Promise<Outcome>((resolve) => {
+  const ended = new Promise<CertifyResult>((resolve) => {
     child.on("close", async (code) => {
       const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
       resolve({ code, output, ...(text === undefined ? {} : { report: JSON.parse(text) as Report }) });

@@ -9,7 +9,7 @@ import { CannotRun, probe } from "./cli/probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
 import { oneLine } from "./report/visible.ts";
 import type { Report } from "./results.ts";
-import { finish, makeFolder } from "./cli/reporting.ts";
+import { writeReports, makeFolder } from "./cli/reporting.ts";
 import { plannedChecks, run } from "./run/run.ts";
 import { isSubcommand, runSubcommand } from "./cli/subcommands.ts";
 
@@ -42,7 +42,7 @@ async function certify(args: readonly string[]): Promise<number> {
   const prism = given.throughPrism ? await startPrism(options.baseUrl) : undefined;
   const found = await run({ ...options, prismUrl: prism?.url }, process.stdout, interrupted.signal);
   prism?.stop();
-  const { report, files, refusal, exitCode } = await finish(found, given.reporting, new Date());
+  const { report, files, refusal, exitCode } = await writeReports(found, given.reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
   for (const line of secondOpinionLines(report)) console.log(line);
   console.log(`Written: ${files.join(", ")}`);

@@ -68,16 +68,16 @@ export type Watch = {
   name: string;
   /** What every answer it applies to has to fulfil. */
   expected: string;
-  applies(answer: TargetResponse): boolean;
+  applies(response: TargetResponse): boolean;
   /** What is wrong; nothing when the answer is sound. */
-  faults(answer: TargetResponse, validator: (schema: string) => Validator): string[];
+  faults(response: TargetResponse, validator: (schema: string) => Validator): string[];
   /** Says why no answer may have been met; without it a run that met none could not judge. */
   rare?: string;
 };
 
 /** An answer in a few words, for people. */
-export function summary(answer: TargetResponse): string {
-  if (answer.status === undefined) return `no answer: ${answer.exchange.failure ?? ""}`;
-  const body = answer.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
-  return `${answer.status} ${body === "" ? "without a body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
+export function describeResponse(response: TargetResponse): string {
+  if (response.status === undefined) return `no answer: ${response.exchange.failure ?? ""}`;
+  const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
+  return `${response.status} ${body === "" ? "without a body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
 }

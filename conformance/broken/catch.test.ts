@@ -4,7 +4,7 @@ import { catalogue } from "../contract/requirements.ts";
 import { observeSound, tryFault, type Usual } from "./catch.ts";
 import { fault } from "./fault.ts";
 import { faults } from "./faults.ts";
-import { data, verify } from "./ways.ts";
+import { data, verifyDisbursement } from "./ways.ts";
 
 const timeout = 120_000;
 let usual: Usual;
@@ -37,7 +37,7 @@ describe.concurrent("what is not wrong is not caught", { timeout }, () => {
   });
 
   test("a fault that another requirement is about", async () => {
-    const how = data(verify, (record) => ({ ...record, createdAt: "2026-01-01" }));
+    const how = data(verifyDisbursement, (record) => ({ ...record, createdAt: "2026-01-01" }));
     const { missed, by } = await tryFault(
       fault("other", "Wrong elsewhere.", "verify.customer verify.timestamps", how),
       usual,

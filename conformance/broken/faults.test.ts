@@ -27,7 +27,7 @@ describe("broken servers", () => {
 });
 
 /** The answers whose every field is left out by one server, and of another type with another. */
-const answers: [name: string, schema: string, within: string][] = [
+const responses: [name: string, schema: string, within: string][] = [
   ["created", "DisbursementCreated", ""],
   ["verified", "Disbursement", ""],
   ["verified", "Customer", "customer-"],
@@ -50,7 +50,7 @@ const fieldsOf = (schema: string): string[] => {
 };
 
 describe("fields", () => {
-  test.each(answers)("every field of %s (%s) is missing once, and of another type once", (name, schema, within) => {
+  test.each(responses)("every field of %s (%s) is missing once, and of another type once", (name, schema, within) => {
     const fields = fieldsOf(schema);
     expect(fields.length).toBeGreaterThan(0);
     const wanted = fields.flatMap((field) => ["missing", "type"].map((how) => `${name}-${within}${field}-${how}`));

@@ -23,9 +23,9 @@ export function createAsk(origin: URL): { ask: Ask; close(): void } {
       const length: Record<string, string> =
         body.length > 0 || method === "POST" ? { "content-length": String(body.length) } : {};
       const request = { origin, path, method, headers: { ...headers, ...length }, body };
-      const answer = await http.send({ ...request, timeoutMs: patienceMs });
-      if ("failure" in answer) return undefined;
-      return { status: answer.status, headers: passedOn(answer.headers), text: answer.body.toString("utf8") };
+      const response = await http.send({ ...request, timeoutMs: patienceMs });
+      if ("failure" in response) return undefined;
+      return { status: response.status, headers: passedOn(response.headers), text: response.body.toString("utf8") };
     },
     close: () => http.close(),
   };
@@ -40,13 +40,13 @@ function send(response: ServerResponse, reply: Reply | undefined, head: boolean)
 /** @param origin of the sound server; @param handle what is done with each request */
 export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"]>) {
   const { ask, close } = createAsk(origin);
-  async function answer(request: IncomingMessage, response: ServerResponse) {
+  async function serve(request: IncomingMessage, response: ServerResponse) {
     const { method = "", url: path = "" } = request;
     const call: Call = { method, path, headers: passedOn(request.headers), body: await buffer(request) };
     send(response, await handle(call, ask), method === "HEAD");
   }
-  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
-  server.on("checkExpectation", (request, response) => void answer(request, response));
+  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));
+  server.on("checkExpectation", (request, response) => void serve(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certify } from "../testing/command-line.ts";
+import { runCertify } from "../testing/command-line.ts";
 
 const timeout = 120_000;
 
@@ -94,7 +94,7 @@ describe.concurrent("an imposter is never certified", { timeout }, () => {
   for (const { what, listener, code: expected, says } of imposters) {
     test.each([[], ["--effects", "money"]])(`one that ${what}, %s %s`, async (...args) => {
       const { code, output, report } = await serving(listener, (url) =>
-        certify(url, key, [...args, "--timeout", "2000"]),
+        runCertify(url, key, [...args, "--timeout", "2000"]),
       );
       expect(code).toBe(expected);
       expect(["failed", "error", undefined]).toContain(report?.verdict);
@@ -125,7 +125,7 @@ describe("a mock of the document", { timeout }, () => {
   afterAll(() => void mock.kill());
 
   test.each([[], ["--effects", "reject"]])("is never certified, %s %s", async (...args) => {
-    const { code, output, report } = await certify(url, key, [...args, "--timeout", "2000"]);
+    const { code, output, report } = await runCertify(url, key, [...args, "--timeout", "2000"]);
     expect([code, report?.verdict]).toEqual([1, "failed"]);
     expect(output).toMatch(/verify\.unknown-404[^]*expected[^]*404[^]*200/);
   });

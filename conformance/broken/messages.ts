@@ -18,7 +18,7 @@ export const withHeaders = (message: Message, headers: Record<string, string>): 
   ...message,
   headers: { ...message.headers, ...headers },
 });
-export const lacking = (message: Message, name: string): Message => ({
+export const withoutHeader = (message: Message, name: string): Message => ({
   ...message,
   headers: without(message.headers, name) as Message["headers"],
 });
@@ -44,15 +44,15 @@ export const twice =
     return reply;
   };
 /** Changes what is written down of an attempt, and so what comes next. */
-export type Outcome = Parameters<Storage["recordAttempt"]>[2];
+export type AttemptOutcome = Parameters<Storage["recordAttempt"]>[2];
 export const plans = (
-  change: (outcome: Outcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => Outcome,
+  change: (outcome: AttemptOutcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => AttemptOutcome,
 ): How => ({
   storage: (inner) => ({
     recordAttempt: (id, attempt, outcome) => inner.recordAttempt(id, attempt, change(outcome, attempt)),
   }),
 });
-export const wait = (outcome: Outcome, at: number, factor: number): Outcome =>
+export const wait = (outcome: AttemptOutcome, at: number, factor: number): AttemptOutcome =>
   outcome.nextAttemptAt === undefined
     ? outcome
     : { ...outcome, nextAttemptAt: Math.round(at + (outcome.nextAttemptAt - at) * factor) };

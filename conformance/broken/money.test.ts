@@ -1,6 +1,6 @@
 // What a run does to the money of a real server: everything is counted where it is kept, and where it comes in.
 import { afterEach, expect, test } from "vitest";
-import { certify } from "../testing/command-line.ts";
+import { runCertify } from "../testing/command-line.ts";
 import type { Call } from "./fault.ts";
 import { startBroken, type Running } from "./server.ts";
 
@@ -35,7 +35,7 @@ async function recording() {
 
 test("--effects none creates nothing, and sends nothing that could", { timeout }, async () => {
   const { seen, made } = await recording();
-  const { code, report } = await certify(server.url, server.key, ["--profile", "extended", "--effects", "none"]);
+  const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "none"]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(seen.length).toBeGreaterThan(20);
   expect(seen.filter(({ method, body }) => method !== "GET" || body.length > 0)).toEqual([]);
@@ -44,7 +44,7 @@ test("--effects none creates nothing, and sends nothing that could", { timeout }
 
 test("--effects reject creates nothing on a sound server", { timeout }, async () => {
   const { seen, made } = await recording();
-  const { code, report } = await certify(server.url, server.key, ["--profile", "extended", "--effects", "reject"]);
+  const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "reject"]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(seen.some(({ method }) => method === "POST")).toBe(true);
   expect(made).toEqual({ disbursements: 0, checkouts: 0 });
@@ -56,7 +56,7 @@ test.each([
   ["--max-total", "250", 2],
 ])("%s %s pays %i times, and says that checks could not run", { timeout }, async (flag, value, times) => {
   const { made } = await recording();
-  const { code, report } = await certify(server.url, server.key, ["--effects", "money", flag, value]);
+  const { code, report } = await runCertify(server.url, server.key, ["--effects", "money", flag, value]);
   expect([code, report?.verdict]).toEqual([2, "error"]);
   expect(made.disbursements).toBe(times);
   expect(report?.created.filter(({ kind }) => kind === "disbursement")).toHaveLength(times);

@@ -2,9 +2,9 @@
 import type { Reply } from "./fault.ts";
 import type { How } from "./fault.ts";
 import {
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   dataOf,
   described,
   errors,
@@ -15,7 +15,7 @@ import {
   isOf,
   otherReferences,
   refusal,
-  verify,
+  verifyDisbursement,
   withBody,
   withHeader,
   without,
@@ -50,7 +50,7 @@ export const soundServers: readonly SoundServer[] = [
   {
     id: "other-checkout-body",
     differs: "A checkout is answered with 201 and a body of another shape.",
-    how: answers(checkout, (reply) => {
+    how: responses(createCheckout, (reply) => {
       if (!isAccepted(reply)) return reply;
       const { url, reference } = dataOf(reply);
       return { ...withBody(reply, { session: reference, links: [{ rel: "pay", href: url }] }), status: 201 };
@@ -65,17 +65,17 @@ export const soundServers: readonly SoundServer[] = [
   {
     id: "everything-invalid-400",
     differs: "Everything invalid is a 400, even a media type or size.",
-    how: answers("every", (reply) => ([413, 415, 422].includes(reply.status) ? withStatus(reply, 400) : reply)),
+    how: responses("every", (reply) => ([413, 415, 422].includes(reply.status) ? withStatus(reply, 400) : reply)),
   },
   {
     id: "everything-invalid-422",
     differs: "Everything invalid is a 422.",
-    how: answers(described, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
+    how: responses(described, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
   },
   {
     id: "no-location",
     differs: "A 409 has no Location.",
-    how: answers("every", (reply) => withHeader(reply, "location")),
+    how: responses("every", (reply) => withHeader(reply, "location")),
   },
   {
     id: "no-sandbox",
@@ -107,11 +107,11 @@ export const soundServers: readonly SoundServer[] = [
       },
     },
   },
-  { id: "extra-fields", differs: "Every body has fields that nobody names.", how: answers("every", withMore) },
+  { id: "extra-fields", differs: "Every body has fields that nobody names.", how: responses("every", withMore) },
   {
     id: "null-for-nothing",
     differs: "A webhookURL that was not given is null.",
-    how: answers(verify, (reply) =>
+    how: responses(verifyDisbursement, (reply) =>
       isAccepted(reply) ? withBody(reply, { statusCode: 200, data: { webhookURL: null, ...dataOf(reply) } }) : reply,
     ),
   },
@@ -166,7 +166,7 @@ export const soundServers: readonly SoundServer[] = [
     differs: "A field that nobody knows is refused.",
     how: {
       handle: async (call, ask) =>
-        isOf(call, create) && "certifyExtra" in (fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
+        isOf(call, createDisbursement) && "certifyExtra" in (fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
     },
   },
   {
@@ -177,6 +177,6 @@ export const soundServers: readonly SoundServer[] = [
   {
     id: "closes-connections",
     differs: "It closes each connection after its answer.",
-    how: answers("every", (reply) => withHeader(reply, "connection", "close")),
+    how: responses("every", (reply) => withHeader(reply, "connection", "close")),
   },
 ];

@@ -4,12 +4,12 @@ import type { Call, Hooks, How, Reply } from "./fault.ts";
 
 export type Fields = Record<string, unknown>;
 
-export const create = "createDisbursement";
-export const verify = "verifyDisbursement";
-export const checkout = "createCheckout";
-export const look = "verifyCheckout";
+export const createDisbursement = "createDisbursement";
+export const verifyDisbursement = "verifyDisbursement";
+export const createCheckout = "createCheckout";
+export const verifyCheckout = "verifyCheckout";
 /** The operations that the interface describes. */
-export const described = [create, verify, checkout];
+export const described = [createDisbursement, verifyDisbursement, createCheckout];
 
 type Operations = string | readonly string[];
 
@@ -65,7 +65,7 @@ export const html = (status: number): Reply => ({
 });
 
 /** Changes answers of these operations; undefined closes the connection. */
-export const answers = (operations: Operations, change: (reply: Reply, call: Call) => Reply | undefined): Hooks => ({
+export const responses = (operations: Operations, change: (reply: Reply, call: Call) => Reply | undefined): Hooks => ({
   async handle(call, ask) {
     const reply = await ask(call);
     return reply && isOf(call, operations) ? change(reply, call) : reply;
@@ -74,13 +74,15 @@ export const answers = (operations: Operations, change: (reply: Reply, call: Cal
 
 /** Changes the `data` of answers of success. */
 export const data = (operations: Operations, change: (data: Fields, call: Call) => unknown): Hooks =>
-  answers(operations, (reply, call) =>
+  responses(operations, (reply, call) =>
     isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), data: change(dataOf(reply), call) }) : reply,
   );
 
 /** Changes the body of errors. */
 export const errors = (operations: Operations, change: (body: Fields, reply: Reply) => unknown): Hooks =>
-  answers(operations, (reply) => (isError(reply) ? withBody(reply, change(fieldsOf(reply.text) ?? {}, reply)) : reply));
+  responses(operations, (reply) =>
+    isError(reply) ? withBody(reply, change(fieldsOf(reply.text) ?? {}, reply)) : reply,
+  );
 
 /** Changes requests that hold a JSON object before they are looked at; the same object leaves the request as it is. */
 export const requests = (operations: Operations, change: (fields: Fields, call: Call) => Fields): Hooks => ({
@@ -119,9 +121,9 @@ export const otherReferences =
     const given = new Map<string, string>();
     return {
       async handle(call, ask) {
-        const inner = isOf(call, verify) ? given.get(lastPart(call)) : undefined;
+        const inner = isOf(call, verifyDisbursement) ? given.get(lastPart(call)) : undefined;
         const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
-        if (!reply || !isAccepted(reply) || !isOf(call, [create, verify])) return reply;
+        if (!reply || !isAccepted(reply) || !isOf(call, [createDisbursement, verifyDisbursement])) return reply;
         const reference = inner === undefined ? make(given.size) : lastPart(call);
         if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
         return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { SignJWT, UnsecuredJWT } from "jose";
 import { expect, test } from "vitest";
-import { hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 import type { Report } from "../results.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
@@ -11,7 +11,7 @@ import { verifyCertificate } from "./verify.ts";
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const other = generateKeyPairSync("ed25519");
 const now = new Date("2026-11-20T12:00:00Z");
-const full = madeUp([
+const full = sampleReport([
   requirement("create.echo", "pass"),
   requirement("phone.422", "warn", { level: "should" }),
   requirement("split", "observed"),
@@ -53,44 +53,44 @@ test("a certificate states target, profile, effects, times, what was not judged 
 });
 
 const leftOut = (code: "effects" | "only" | "pending" | "stopped") =>
-  madeUp([requirement("a", "not-applicable", { reason: { code, text: "Not now." } })]);
+  sampleReport([requirement("a", "not-applicable", { reason: { code, text: "Not now." } })]);
 
 test.each<[string, Report, RegExp]>([
-  ["failed", madeUp([requirement("create.echo", "fail")]), /verdict is failed.*create.echo: fail/],
-  ["passed in part", madeUp([], { verdict: "passed-partially" }), /verdict is passed-partially/],
+  ["failed", sampleReport([requirement("create.echo", "fail")]), /verdict is failed.*create.echo: fail/],
+  ["passed in part", sampleReport([], { verdict: "passed-partially" }), /verdict is passed-partially/],
   [
     "was not completed",
-    madeUp([], { verdict: "error", errors: ["unreachable"] }),
+    sampleReport([], { verdict: "error", errors: ["unreachable"] }),
     /verdict is error.*could not do all/,
   ],
-  ["selected a part", madeUp([], { only: ["create.echo"] }), /--only/],
-  ["has requirements without a check", madeUp([], { pending: ["later"] }), /no check yet for later/],
-  ["could not run something", madeUp([requirement("a", "could-not-run")]), /a: could-not-run/],
+  ["selected a part", sampleReport([], { only: ["create.echo"] }), /--only/],
+  ["has requirements without a check", sampleReport([], { pending: ["later"] }), /no check yet for later/],
+  ["could not run something", sampleReport([requirement("a", "could-not-run")]), /a: could-not-run/],
   [
     "calls itself certified with a failure in it",
-    madeUp([requirement("a", "fail")], { verdict: "certified" }),
+    sampleReport([requirement("a", "fail")], { verdict: "certified" }),
     /a: fail/,
   ],
-  ["has a must with a warning", madeUp([requirement("a", "warn")]), /a: warn/],
+  ["has a must with a warning", sampleReport([requirement("a", "warn")]), /a: warn/],
   ["left out what the effects forbid", leftOut("effects"), /a was left out/],
   ["left out what was not selected", leftOut("only"), /a was left out/],
   [
     "judged something in part",
-    madeUp([requirement("a", "pass", { reason: { code: "effects", text: "Not now." } })]),
+    sampleReport([requirement("a", "pass", { reason: { code: "effects", text: "Not now." } })]),
     /a was left out of the run, or judged in part/,
   ],
   [
     "gives no reason for what it left out",
-    madeUp([requirement("a", "not-applicable", { reason: undefined })]),
+    sampleReport([requirement("a", "not-applicable", { reason: undefined })]),
     /no reason/,
   ],
   ["ended early", leftOut("stopped"), /a was left out/],
   [
     "tolerates a known failure",
-    madeUp([requirement("a", "warn", { knownFailure: { reason: "r", expires: "2026-12-31" } })]),
+    sampleReport([requirement("a", "warn", { knownFailure: { reason: "r", expires: "2026-12-31" } })]),
     /a fails, which is only tolerated/,
   ],
-  ["has a stale list of known failures", madeUp([], { baselineProblems: ["a"] }), /list of known failures/],
+  ["has a stale list of known failures", sampleReport([], { baselineProblems: ["a"] }), /list of known failures/],
 ])("a run that %s gets no certificate", async (_what, report, reason) => {
   await expect(signed(report)).rejects.toThrow(NotCertified);
   await expect(signed(report)).rejects.toThrow(reason);
@@ -160,7 +160,8 @@ test.each([
   expect(verification).toEqual({ valid: false, reason: expect.stringMatching(reason) });
 });
 
-const report = (...results: Parameters<typeof requirement>[]) => madeUp(results.map((each) => requirement(...each)));
+const report = (...results: Parameters<typeof requirement>[]) =>
+  sampleReport(results.map((each) => requirement(...each)));
 
 test("the hash of the results follows verdicts and checks, not times, wording or order", () => {
   const hash = resultsSha256(report(["a", "pass"], ["b", "warn"]));

@@ -1,7 +1,15 @@
 // D7a, D15: addresses that merchants give.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { checkout, disbursement, paid, payInvalid, startInvalidCheckout, usualAmount, verified } from "./requests.ts";
+import {
+  checkoutBody,
+  disbursementBody,
+  paid,
+  payInvalid,
+  startInvalidCheckout,
+  usualAmount,
+  verified,
+} from "./requests.ts";
 
 const badAddresses = [
   "ftp://merchant.example/hooks",
@@ -20,8 +28,8 @@ const goodAddresses = [
 ];
 
 const both = async (context: Context, over: Record<string, unknown>): Promise<[string, TargetResponse][]> => [
-  ["a disbursement", await payInvalid(context, disbursement(context, over))],
-  ["a checkout", await startInvalidCheckout(context, checkout(over))],
+  ["a disbursement", await payInvalid(context, disbursementBody(context, over))],
+  ["a checkout", await startInvalidCheckout(context, checkoutBody(over))],
 ];
 
 export const addressChecks: Check[] = [
@@ -31,12 +39,16 @@ export const addressChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const address of badAddresses) {
-        const answers = await both(context, { webhookURL: address });
-        answers.push(["a redirect", await startInvalidCheckout(context, checkout({ redirectURL: address }))]);
-        for (const [what, answer] of answers) {
-          context.judge("addresses.refused", answer.status === 422, `422 to ${what} with ${address}`, summary(answer), [
-            answer,
-          ]);
+        const responses = await both(context, { webhookURL: address });
+        responses.push(["a redirect", await startInvalidCheckout(context, checkoutBody({ redirectURL: address }))]);
+        for (const [what, response] of responses) {
+          context.judge(
+            "addresses.refused",
+            response.status === 422,
+            `422 to ${what} with ${address}`,
+            describeResponse(response),
+            [response],
+          );
         }
       }
     },
@@ -47,13 +59,13 @@ export const addressChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       const address = `https://merchant.example/${"a".repeat(2049 - 25)}`;
-      for (const [what, answer] of await both(context, { webhookURL: address })) {
+      for (const [what, response] of await both(context, { webhookURL: address })) {
         context.judge(
           "limits.address-length",
-          answer.status === 422,
+          response.status === 422,
           `422 to ${what} with an address of ${address.length} characters`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -68,14 +80,14 @@ export const addressChecks: Check[] = [
       const longest = `http://127.0.0.1:1/${"a".repeat(2048 - 19)}`;
       for (const webhookURL of [...goodAddresses, longest]) {
         const { reference } = await paid(context, { webhookURL });
-        const { data, answer } = await verified(context, reference);
+        const { data, response } = await verified(context, reference);
         const shown = (data.webhookURL ?? "nothing").slice(0, 100);
-        context.judge("addresses.kept", data.webhookURL === webhookURL, webhookURL.slice(0, 100), shown, [answer]);
+        context.judge("addresses.kept", data.webhookURL === webhookURL, webhookURL.slice(0, 100), shown, [response]);
       }
       const { reference } = await paid(context);
-      const { data, answer } = await verified(context, reference);
+      const { data, response } = await verified(context, reference);
       const actual = "webhookURL" in data ? JSON.stringify(data.webhookURL) : "no such field";
-      context.judge("addresses.left-out", !("webhookURL" in data), "no field webhookURL", actual, [answer]);
+      context.judge("addresses.left-out", !("webhookURL" in data), "no field webhookURL", actual, [response]);
     },
   },
 ];

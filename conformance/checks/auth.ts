@@ -1,14 +1,14 @@
 // §5: who may call.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { checkout, disbursement, paid, pay, startCheckout, verify } from "./requests.ts";
+import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement } from "./requests.ts";
 
 /** A key of the usual look that nobody has. */
 const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
 
-async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verify>) {
-  const answer = await send();
-  context.judge(id, answer.status === 401, `401 ${what}`, summary(answer), [answer]);
+async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verifyDisbursement>) {
+  const response = await send();
+  context.judge(id, response.status === 401, `401 ${what}`, describeResponse(response), [response]);
 }
 
 /** The same two checks on each endpoint: no key, and one that does not exist. */
@@ -18,20 +18,20 @@ const endpoints = [
     ids: ["auth.create-needs-key", "auth.create-refuses-wrong-key"],
     effect: "must-be-rejected",
     send: (context: Context, key: TargetRequest["key"]) =>
-      pay(context, disbursement(context), { effect: "must-be-rejected", key }),
+      pay(context, disbursementBody(context), { effect: "must-be-rejected", key }),
   },
   {
     name: "verify",
     ids: ["auth.verify-needs-key", "auth.verify-refuses-wrong-key"],
     effect: "none",
-    send: (context: Context, key: TargetRequest["key"]) => verify(context, context.fresh(), { key }),
+    send: (context: Context, key: TargetRequest["key"]) => verifyDisbursement(context, context.fresh(), { key }),
   },
   {
     name: "checkout",
     ids: ["auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"],
     effect: "must-be-rejected",
     send: (context: Context, key: TargetRequest["key"]) =>
-      startCheckout(context, checkout(), { effect: "must-be-rejected", key }),
+      startCheckout(context, checkoutBody(), { effect: "must-be-rejected", key }),
   },
 ] as const;
 
@@ -76,7 +76,7 @@ export const authChecks: Check[] = [
         const value = alter(key);
         if (value === key) continue;
         await refused(context, "auth.whole-key-compared", `to ${name}`, () =>
-          verify(context, context.fresh(), { key: { value } }),
+          verifyDisbursement(context, context.fresh(), { key: { value } }),
         );
       }
     },
@@ -89,7 +89,7 @@ export const authChecks: Check[] = [
       for (const [name, place] of elsewhere) {
         const { headers } = place(context.options.key);
         await refused(context, "auth.key-only-in-header", `to the key in ${name}`, () =>
-          verify(context, context.fresh(), { key: "none", headers }),
+          verifyDisbursement(context, context.fresh(), { key: "none", headers }),
         );
       }
     },
@@ -104,7 +104,7 @@ export const authChecks: Check[] = [
       const { reference } = await paid(context);
       for (const { name, key } of keys) {
         await refused(context, "auth.record-hidden-without-key", name, () =>
-          verify(context, reference, { key: key(context) }),
+          verifyDisbursement(context, reference, { key: key(context) }),
         );
       }
     },

@@ -1,10 +1,10 @@
 // D6 to D8: the answer to a checkout, its own reference, its record.
-import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import {
-  checkout,
+  checkoutBody,
   dataOf,
-  disbursement,
+  disbursementBody,
   pay,
   someAddress,
   startCheckout,
@@ -12,18 +12,22 @@ import {
   usualAmount,
 } from "./requests.ts";
 
-export const look = (context: Context, reference: string, more: Partial<TargetRequest> = {}): Promise<TargetResponse> =>
+export const verifyCheckout = (
+  context: Context,
+  reference: string,
+  more: Partial<TargetRequest> = {},
+): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/checkouts/${encodeURIComponent(reference)}`, ...more });
 
 /** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not answer as D6 says. */
 export async function started(context: Context, over: Record<string, unknown> = {}) {
-  const body = checkout(over);
-  const answer = await startCheckout(context, body);
-  const data = dataOf(answer);
-  if (answer.status !== 200 || typeof data["reference"] !== "string") {
-    throw new Prerequisite("a checkout to build on: 200 with data.reference (D6)", summary(answer));
+  const body = checkoutBody(over);
+  const response = await startCheckout(context, body);
+  const data = dataOf(response);
+  if (response.status !== 200 || typeof data["reference"] !== "string") {
+    throw new Prerequisite("a checkout to build on: 200 with data.reference (D6)", describeResponse(response));
   }
-  return { body, answer, data, reference: data["reference"] };
+  return { body, response, data, reference: data["reference"] };
 }
 
 /** How many requests are sent before the first is answered. */
@@ -45,23 +49,33 @@ export const checkoutRecordChecks: Check[] = [
     effect: "moves-money",
     async run(context) {
       const own = context.fresh();
-      const answer = await startCheckout(context, checkout({ amount: 123_456, reference: own }));
-      const faults = context.validator("CheckoutCreatedEnvelope")(answer.json);
-      const ok = answer.status === 200 && faults.length === 0;
+      const response = await startCheckout(context, checkoutBody({ amount: 123_456, reference: own }));
+      const faults = context.validator("CheckoutCreatedEnvelope")(response.json);
+      const ok = response.status === 200 && faults.length === 0;
       context.judge(
         "checkout-body.shape",
         ok,
         "200 with url, reference, merchantsReference, amount, fee and status",
-        faults.join(", ") || summary(answer),
+        faults.join(", ") || describeResponse(response),
       );
-      const data = dataOf(answer);
+      const data = dataOf(response);
       const echoed = data["amount"] === 123_456 && data["merchantsReference"] === own;
-      context.judge("checkout-body.echo", echoed, "amount and merchantsReference as given", summary(answer), [answer]);
+      context.judge(
+        "checkout-body.echo",
+        echoed,
+        "amount and merchantsReference as given",
+        describeResponse(response),
+        [response],
+      );
       const bare = await started(context);
       const equal = bare.data["merchantsReference"] === bare.reference;
-      context.judge("checkout-body.echo", equal, "both references equal when none was given", summary(bare.answer), [
-        bare.answer,
-      ]);
+      context.judge(
+        "checkout-body.echo",
+        equal,
+        "both references equal when none was given",
+        describeResponse(bare.response),
+        [bare.response],
+      );
     },
   },
   {
@@ -73,7 +87,7 @@ export const checkoutRecordChecks: Check[] = [
       const again = await startCheckout(context, { ...body, amount: 99 });
       const { location } = again.headers;
       const ok = again.status === 409 && (location ?? "").endsWith(`/v1/checkouts/${reference}`);
-      const actual = `${summary(again)}, Location: ${location ?? "missing"}`;
+      const actual = `${describeResponse(again)}, Location: ${location ?? "missing"}`;
       context.judge("checkout-request.reference-unique", ok, `409 with Location: /v1/checkouts/${reference}`, actual);
     },
   },
@@ -82,12 +96,12 @@ export const checkoutRecordChecks: Check[] = [
     ids: ["checkout-request.reference-unique"],
     effect: "moves-money",
     async run(context) {
-      const body = checkout({ reference: context.fresh() });
-      const answers = await Promise.all(Array.from({ length: atOnce }, () => startCheckout(context, body)));
-      const seen = answers.map(({ status }) => status ?? "no answer").toSorted();
+      const body = checkoutBody({ reference: context.fresh() });
+      const responses = await Promise.all(Array.from({ length: atOnce }, () => startCheckout(context, body)));
+      const seen = responses.map(({ status }) => status ?? "no answer").toSorted();
       const ok = seen[0] === 200 && seen.slice(1).every((status) => status === 409);
       const expected = `1 × 200 and ${atOnce - 1} × 409`;
-      context.judge("checkout-request.reference-unique", ok, expected, seen.join(", "), answers);
+      context.judge("checkout-request.reference-unique", ok, expected, seen.join(", "), responses);
     },
   },
   {
@@ -98,12 +112,12 @@ export const checkoutRecordChecks: Check[] = [
     amount: usualAmount,
     async run(context) {
       const { body } = await started(context, { reference: context.fresh() });
-      const answer = await pay(context, disbursement(context, { reference: body["reference"] }));
+      const response = await pay(context, disbursementBody(context, { reference: body["reference"] }));
       context.judge(
         "checkout-request.reference-apart",
-        answer.status === 200,
+        response.status === 200,
         "200 to a disbursement with a checkout's reference",
-        summary(answer),
+        describeResponse(response),
       );
     },
   },
@@ -113,10 +127,14 @@ export const checkoutRecordChecks: Check[] = [
     effect: "moves-money",
     async run(context) {
       for (const locale of ["en", "fr"]) {
-        const answer = await startCheckout(context, checkout({ locale }));
-        context.judge("checkout-request.locale", answer.status === 200, `200 to locale ${locale}`, summary(answer), [
-          answer,
-        ]);
+        const response = await startCheckout(context, checkoutBody({ locale }));
+        context.judge(
+          "checkout-request.locale",
+          response.status === 200,
+          `200 to locale ${locale}`,
+          describeResponse(response),
+          [response],
+        );
       }
       for (const [locale, expected] of [
         ["de", 422],
@@ -124,14 +142,14 @@ export const checkoutRecordChecks: Check[] = [
         ["", 422],
         [1, 400],
       ] as const) {
-        const answer = await startInvalidCheckout(context, checkout({ locale }));
-        const ok = answer.status === expected;
+        const response = await startInvalidCheckout(context, checkoutBody({ locale }));
+        const ok = response.status === expected;
         context.judge(
           "checkout-request.locale",
           ok,
           `${expected} to locale ${JSON.stringify(locale)}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -142,13 +160,13 @@ export const checkoutRecordChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const [what, amount, expected] of badAmounts) {
-        const answer = await startInvalidCheckout(context, checkout({ amount }));
+        const response = await startInvalidCheckout(context, checkoutBody({ amount }));
         context.judge(
           "checkout-request.amount",
-          answer.status === expected,
+          response.status === expected,
           `${expected} to an amount of ${what}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -159,13 +177,13 @@ export const checkoutRecordChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const over of [{ country: "ci" }, { country: "CIV" }, { currency: "xof" }, { currency: "XO" }]) {
-        const answer = await startInvalidCheckout(context, checkout(over));
+        const response = await startInvalidCheckout(context, checkoutBody(over));
         context.judge(
           "checkout-request.patterns",
-          answer.status === 422,
+          response.status === 422,
           `422 to ${JSON.stringify(over)}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -184,15 +202,16 @@ export const checkoutRecordChecks: Check[] = [
         reference: context.fresh(),
         amount: 4321,
       });
-      const answer = await look(context, reference);
-      const faults = answer.status === 200 ? context.validator("CheckoutEnvelope")(answer.json) : [summary(answer)];
+      const response = await verifyCheckout(context, reference);
+      const faults =
+        response.status === 200 ? context.validator("CheckoutEnvelope")(response.json) : [describeResponse(response)];
       context.judge(
         "checkout-record.shape",
         faults.length === 0,
         "200 with the record of a checkout",
         faults.join(", ") || "so it is",
       );
-      const record = dataOf(answer);
+      const record = dataOf(response);
       const { url: _, ...answered } = data;
       const { reference: merchantsReference, ...asked } = body;
       const expected = { ...asked, ...answered, merchantsReference };
@@ -213,13 +232,13 @@ export const checkoutRecordChecks: Check[] = [
     effect: "none",
     async run(context) {
       for (const reference of [context.fresh(), "CHK0000000000000000000000"]) {
-        const answer = await look(context, reference);
+        const response = await verifyCheckout(context, reference);
         context.judge(
           "checkout-record.unknown-404",
-          answer.status === 404,
+          response.status === 404,
           "404 to an unknown checkout",
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -230,9 +249,11 @@ export const checkoutRecordChecks: Check[] = [
     effect: "none",
     async run(context) {
       for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
-        const answer = await look(context, context.fresh(), { key });
+        const response = await verifyCheckout(context, context.fresh(), { key });
         const what = key === "none" ? "without a key" : "with a wrong key";
-        context.judge("checkout-record.needs-key", answer.status === 401, `401 ${what}`, summary(answer), [answer]);
+        context.judge("checkout-record.needs-key", response.status === 401, `401 ${what}`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },

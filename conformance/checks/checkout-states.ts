@@ -1,8 +1,8 @@
 // D9: what becomes of a checkout.
-import { summary, type Check } from "../check.ts";
-import { look, started } from "./checkout-record.ts";
+import { describeResponse, type Check } from "../check.ts";
+import { verifyCheckout, started } from "./checkout-record.ts";
 import { dataOf } from "./requests.ts";
-import { advance, finish } from "./sandbox-controls.ts";
+import { advance, finishCheckout } from "./sandbox-controls.ts";
 
 const outcomes = ["success", "failed", "cancelled"];
 
@@ -21,21 +21,25 @@ export const checkoutStateChecks: Check[] = [
           "pending at first",
           String(data["status"]),
         );
-        const ended = await finish(context, reference, outcome);
+        const ended = await finishCheckout(context, reference, outcome);
         const done = ended.status === 200 && dataOf(ended)["status"] === outcome;
-        context.judge("sandbox.finish", done, `200 with status ${outcome}`, summary(ended), [ended]);
-        const record = await look(context, reference);
-        context.judge("checkout-states.outcomes", dataOf(record)["status"] === outcome, outcome, summary(record), [
-          record,
-        ]);
-        const again = await finish(context, reference, outcomes.find((other) => other !== outcome) ?? "");
-        const later = await look(context, reference);
+        context.judge("sandbox.finish", done, `200 with status ${outcome}`, describeResponse(ended), [ended]);
+        const record = await verifyCheckout(context, reference);
+        context.judge(
+          "checkout-states.outcomes",
+          dataOf(record)["status"] === outcome,
+          outcome,
+          describeResponse(record),
+          [record],
+        );
+        const again = await finishCheckout(context, reference, outcomes.find((other) => other !== outcome) ?? "");
+        const later = await verifyCheckout(context, reference);
         const stays = again.status === 409 && dataOf(later)["status"] === outcome;
         context.judge(
           "checkout-states.final",
           stays,
           `409 to a second end, and ${outcome} still`,
-          `${summary(again)}; then ${summary(later)}`,
+          `${describeResponse(again)}; then ${describeResponse(later)}`,
           [again, later],
         );
       }
@@ -54,9 +58,9 @@ export const checkoutStateChecks: Check[] = [
       ];
       for (const { seconds, expected, when } of steps) {
         await advance(context, seconds);
-        const answer = await look(context, reference);
-        const ok = dataOf(answer)["status"] === expected;
-        context.judge("checkout-states.expiry", ok, `${expected} ${when}`, summary(answer), [answer]);
+        const response = await verifyCheckout(context, reference);
+        const ok = dataOf(response)["status"] === expected;
+        context.judge("checkout-states.expiry", ok, `${expected} ${when}`, describeResponse(response), [response]);
       }
     },
   },

@@ -1,7 +1,7 @@
 // §2.4, §4.3: checkouts. The interface leaves the answer's shape open; a link and a reference have to be somewhere in it.
-import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { checkout, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Every text in a JSON value, with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -13,12 +13,12 @@ function texts(value: unknown, name = ""): [name: string, text: string][] {
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
 /** The link to the payment page: an address in the answer that was not in the request. */
-export const linkOf = (answer: TargetResponse, sent: readonly string[] = []) =>
-  texts(answer.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
+export const linkOf = (response: TargetResponse, sent: readonly string[] = []) =>
+  texts(response.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
 
 /** Texts that may be the reference: fields named so, or any text without spaces that is no link and was not sent. */
-function referencesOf(answer: TargetResponse): string[] {
-  const all = texts(answer.json).filter(([, text]) => !isLink(text) && text !== "");
+function referencesOf(response: TargetResponse): string[] {
+  const all = texts(response.json).filter(([, text]) => !isLink(text) && text !== "");
   const named = all.filter(([name]) => /ref|^id$|_id$|Id$|checkout|token|session/i.test(name));
   return (named.length > 0 ? named : all).map(([, text]) => text);
 }
@@ -27,9 +27,9 @@ const isCreated = ({ status = 0 }: TargetResponse) => status >= 200 && status < 
 
 /** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not accept it. */
 async function started(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse> {
-  const answer = await startCheckout(context, checkout(over));
-  if (!isCreated(answer)) throw new Prerequisite("a checkout to build on: a 2xx (§4.3)", summary(answer));
-  return answer;
+  const response = await startCheckout(context, checkoutBody(over));
+  if (!isCreated(response)) throw new Prerequisite("a checkout to build on: a 2xx (§4.3)", describeResponse(response));
+  return response;
 }
 
 const bad: [string, string, unknown][] = [
@@ -62,14 +62,19 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.accepted", "checkout.link", "checkout.link-opens"],
     effect: "moves-money",
     async run(context) {
-      const answer = await startCheckout(context, checkout());
-      context.judge("checkout.accepted", isCreated(answer), "a 2xx", summary(answer));
-      const link = linkOf(answer);
-      context.judge("checkout.link", link !== undefined, "an http or https address in the answer", summary(answer));
-      if (link === undefined) throw new Prerequisite("a link to open", summary(answer));
+      const response = await startCheckout(context, checkoutBody());
+      context.judge("checkout.accepted", isCreated(response), "a 2xx", describeResponse(response));
+      const link = linkOf(response);
+      context.judge(
+        "checkout.link",
+        link !== undefined,
+        "an http or https address in the answer",
+        describeResponse(response),
+      );
+      if (link === undefined) throw new Prerequisite("a link to open", describeResponse(response));
       const page = await follow(context, link);
       const { status = 0 } = page;
-      context.judge("checkout.link-opens", status >= 200 && status < 300, `a 2xx at ${link}`, summary(page));
+      context.judge("checkout.link-opens", status >= 200 && status < 300, `a 2xx at ${link}`, describeResponse(page));
     },
   },
   {
@@ -84,7 +89,7 @@ export const checkoutChecks: Check[] = [
         "checkout.reference",
         own.length > 0,
         "a reference, different from that of another checkout",
-        summary(first),
+        describeResponse(first),
       );
     },
   },
@@ -96,9 +101,15 @@ export const checkoutChecks: Check[] = [
       const webhookURL = someAddress(context);
       const redirectURL = "https://merchant.example/orders/1?step=done";
       for (const over of [{}, { webhookURL }, { redirectURL }, { webhookURL, redirectURL }]) {
-        const answer = await startCheckout(context, checkout(over));
+        const response = await startCheckout(context, checkoutBody(over));
         const what = Object.keys(over).join(" and ") || "neither address";
-        context.judge("checkout.optional-fields", isCreated(answer), `a 2xx with ${what}`, summary(answer), [answer]);
+        context.judge(
+          "checkout.optional-fields",
+          isCreated(response),
+          `a 2xx with ${what}`,
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },
@@ -107,8 +118,13 @@ export const checkoutChecks: Check[] = [
     ids: [`checkout.${field}-required`],
     effect: "must-be-rejected",
     async run(context) {
-      const answer = await startInvalidCheckout(context, checkout({ [field]: undefined }));
-      context.judge(`checkout.${field}-required`, is4xx(answer), `a 4xx without ${field}`, summary(answer));
+      const response = await startInvalidCheckout(context, checkoutBody({ [field]: undefined }));
+      context.judge(
+        `checkout.${field}-required`,
+        is4xx(response),
+        `a 4xx without ${field}`,
+        describeResponse(response),
+      );
     },
   })),
   {
@@ -121,8 +137,10 @@ export const checkoutChecks: Check[] = [
           "content-type": "application/json",
           ...(body === undefined ? { "content-length": "0" } : {}),
         };
-        const answer = await startInvalidCheckout(context, undefined, { body, headers });
-        context.judge("checkout.malformed-refused", is4xx(answer), `a 4xx to ${what}`, summary(answer), [answer]);
+        const response = await startInvalidCheckout(context, undefined, { body, headers });
+        context.judge("checkout.malformed-refused", is4xx(response), `a 4xx to ${what}`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },
@@ -133,10 +151,10 @@ export const checkoutChecks: Check[] = [
     async run(context) {
       const statuses: Record<string, unknown> = {};
       for (const [id, field, value] of bad) {
-        const answer = await startInvalidCheckout(context, checkout({ [field]: value }));
+        const response = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
         const what = `${field} ${JSON.stringify(value)}`;
-        context.judge(id, is4xx(answer), `a 4xx to ${what}`, summary(answer), [answer]);
-        statuses[what] = answer.status ?? "no answer";
+        context.judge(id, is4xx(response), `a 4xx to ${what}`, describeResponse(response), [response]);
+        statuses[what] = response.status ?? "no answer";
       }
       context.observe("checkout.error-statuses", "status by fault", statuses);
     },
@@ -146,9 +164,9 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.response-body"],
     effect: "moves-money",
     async run(context) {
-      const answer = await started(context);
-      context.observe("checkout.response-body", "status", answer.status);
-      context.observe("checkout.response-body", "fields", shapeOf(answer.json));
+      const response = await started(context);
+      context.observe("checkout.response-body", "status", response.status);
+      context.observe("checkout.response-body", "fields", shapeOf(response.json));
     },
   },
 ];
@@ -157,10 +175,10 @@ export const checkoutChecks: Check[] = [
 async function follow(context: Context, link: string): Promise<TargetResponse> {
   let url = link;
   for (let hops = 0; ; hops += 1) {
-    const answer = await context.target.open(url);
-    const { location } = answer.headers;
-    const { status = 0 } = answer;
-    if (location === undefined || status < 300 || status > 399 || hops === 5) return answer;
+    const response = await context.target.openLink(url);
+    const { location } = response.headers;
+    const { status = 0 } = response;
+    if (location === undefined || status < 300 || status > 399 || hops === 5) return response;
     url = new URL(location, url).href;
   }
 }

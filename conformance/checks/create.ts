@@ -1,6 +1,6 @@
 // §2.1, §2.2, §4.1: what create accepts, and how it answers.
-import { summary, type Check } from "../check.ts";
-import { dataOf, disbursement, paid, pay, someAddress, usualAmount, verify } from "./requests.ts";
+import { describeResponse, type Check } from "../check.ts";
+import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
 /** The last is the first whole number that single precision cannot hold, and still within a usual budget. */
 const amounts = [1, 7, 99, 1_234_567, 16_777_217];
@@ -30,10 +30,10 @@ export const createChecks: Check[] = [
     payouts: 1,
     amount: usualAmount,
     async run(context) {
-      const body = disbursement(context);
-      const answer = await pay(context, body);
-      context.judge("create.accepted", answer.status === 200, "200", summary(answer));
-      const { status, reference } = dataOf(answer);
+      const body = disbursementBody(context);
+      const response = await pay(context, body);
+      context.judge("create.accepted", response.status === 200, "200", describeResponse(response));
+      const { status, reference } = dataOf(response);
       const known = ["pending", "success", "failed"].includes(status as string);
       context.judge(
         "create.status-known",
@@ -41,13 +41,13 @@ export const createChecks: Check[] = [
         "pending, success or failed as status",
         JSON.stringify(status) ?? "no status",
       );
-      const found = await verify(context, String(reference));
+      const found = await verifyDisbursement(context, String(reference));
       const same = found.status === 200 && dataOf(found)["merchantsReference"] === body["reference"];
       context.judge(
         "create.service-reference-verifies",
         same,
         "200 and the record that was just created",
-        summary(found),
+        describeResponse(found),
       );
     },
   },
@@ -70,18 +70,18 @@ export const createChecks: Check[] = [
     amount: amounts.reduce((sum, amount) => sum + amount, 0),
     async run(context) {
       for (const amount of amounts) {
-        const answer = await pay(context, disbursement(context, { amount }));
+        const response = await pay(context, disbursementBody(context, { amount }));
         if (amount === 1) {
           context.judge(
             "create.amount-minimum-accepted",
-            answer.status === 200,
+            response.status === 200,
             "200 to an amount of 1",
-            summary(answer),
-            [answer],
+            describeResponse(response),
+            [response],
           );
         }
-        const ok = answer.status === 200 && dataOf(answer)["amount"] === amount;
-        context.judge("create.amount-echoed", ok, `200 with amount ${amount}`, summary(answer), [answer]);
+        const ok = response.status === 200 && dataOf(response)["amount"] === amount;
+        context.judge("create.amount-echoed", ok, `200 with amount ${amount}`, describeResponse(response), [response]);
       }
     },
   },
@@ -94,14 +94,14 @@ export const createChecks: Check[] = [
     async run(context) {
       for (const text of references) {
         const reference = `${text} ${context.fresh()}${text.startsWith(" ") ? "  " : ""}`;
-        const answer = await pay(context, disbursement(context, { reference }));
-        const ok = answer.status === 200 && dataOf(answer)["merchantsReference"] === reference;
+        const response = await pay(context, disbursementBody(context, { reference }));
+        const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
         context.judge(
           "create.reference-echoed",
           ok,
           `200 with merchantsReference ${JSON.stringify(reference)}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -134,13 +134,13 @@ export const createChecks: Check[] = [
     async run(context) {
       for (const length of [10, 15]) {
         const phoneNumber = sized(context.options.recipient, length);
-        const answer = await pay(context, disbursement(context, { phoneNumber }));
+        const response = await pay(context, disbursementBody(context, { phoneNumber }));
         context.judge(
           "create.phone-lengths-accepted",
-          answer.status === 200,
+          response.status === 200,
           `200 to ${length} digits`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -153,9 +153,11 @@ export const createChecks: Check[] = [
     amount: 2 * usualAmount,
     async run(context) {
       for (const webhookURL of [undefined, someAddress(context)]) {
-        const answer = await pay(context, disbursement(context, { webhookURL }));
+        const response = await pay(context, disbursementBody(context, { webhookURL }));
         const what = webhookURL === undefined ? "without webhookURL" : "with a webhookURL";
-        context.judge("create.webhook-optional", answer.status === 200, `200 ${what}`, summary(answer), [answer]);
+        context.judge("create.webhook-optional", response.status === 200, `200 ${what}`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },
@@ -167,13 +169,13 @@ export const createChecks: Check[] = [
     amount: pairs.length * usualAmount,
     async run(context) {
       for (const [country, currency] of pairs) {
-        const answer = await pay(context, disbursement(context, { country, currency }));
+        const response = await pay(context, disbursementBody(context, { country, currency }));
         context.judge(
           "create.pairs-accepted",
-          answer.status === 200,
+          response.status === 200,
           `200 to ${country}/${currency}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -185,8 +187,8 @@ export const createChecks: Check[] = [
     payouts: 1,
     amount: usualAmount,
     async run(context) {
-      const answer = await pay(context, disbursement(context, { certifyExtra: "x" }));
-      context.observe("create.extra-field", "status of the answer", answer.status ?? "none");
+      const response = await pay(context, disbursementBody(context, { certifyExtra: "x" }));
+      context.observe("create.extra-field", "status of the answer", response.status ?? "none");
     },
   },
 ];

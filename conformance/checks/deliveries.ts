@@ -1,17 +1,17 @@
 // D18: how deliveries and events are listed and repeated.
-import { summary, type Check, type Context } from "../check.ts";
-import type { Reply } from "../target/receiver.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Responder } from "../target/receiver.ts";
 import { arrived, first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
 import { advance, forcing, listed } from "./sandbox-controls.ts";
 
-export const answering =
-  (status: number, headers: Record<string, string> = {}): Reply =>
+export const respondWith =
+  (status: number, headers: Record<string, string> = {}): Responder =>
   (response) =>
     void response.writeHead(status, headers).end();
 
 /** A payout whose first delivery was answered as told. */
-export async function delivered(context: Context, reply: Reply) {
+export async function delivered(context: Context, reply: Responder) {
   const box = mailbox(context, reply);
   const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url });
   const notification = await first(context, box);
@@ -23,9 +23,9 @@ const list = (context: Context, what: string, query: string) =>
 
 /** The one delivery of a record. */
 export async function deliveryOf(context: Context, reference: string) {
-  const answer = await list(context, "deliveries", `reference=${reference}`);
-  const [delivery = {}] = listed(answer, "deliveries");
-  return { answer, delivery };
+  const response = await list(context, "deliveries", `reference=${reference}`);
+  const [delivery = {}] = listed(response, "deliveries");
+  return { response, delivery };
 }
 
 export const deliveryChecks: Check[] = [
@@ -37,14 +37,18 @@ export const deliveryChecks: Check[] = [
     amount: 2 * usualAmount,
     needs: ["receiver", "sandbox"],
     async run(context) {
-      const older = await delivered(context, answering(204));
-      const newer = await delivered(context, answering(204));
+      const older = await delivered(context, respondWith(204));
+      const newer = await delivered(context, respondWith(204));
       const own = await list(context, "events", `reference=${older.reference}`);
       const [event = {}, ...more] = listed(own, "events");
       const right = more.length === 0 && event["reference"] === older.reference && event["id"] === older.id;
-      context.judge("sandbox.events", right, "the one event of a record, with the id of its delivery", summary(own), [
-        own,
-      ]);
+      context.judge(
+        "sandbox.events",
+        right,
+        "the one event of a record, with the id of its delivery",
+        describeResponse(own),
+        [own],
+      );
       const page = await list(context, "events", "limit=1");
       const next = dataOf(page)["next"];
       const latest = listed(page, "events").map((each) => each["reference"]);
@@ -52,7 +56,7 @@ export const deliveryChecks: Check[] = [
         "sandbox.events",
         latest.length === 1 && latest[0] === newer.reference,
         "the newest event alone",
-        summary(page),
+        describeResponse(page),
         [page],
       );
       const following = await list(context, "events", `limit=1&before=${encodeURIComponent(String(next))}`);
@@ -61,7 +65,7 @@ export const deliveryChecks: Check[] = [
         "sandbox.events",
         second["reference"] === older.reference,
         "the event before it on the next page",
-        summary(following),
+        describeResponse(following),
         [following],
       );
     },
@@ -74,26 +78,30 @@ export const deliveryChecks: Check[] = [
     amount: 2 * usualAmount,
     needs: ["receiver", "sandbox"],
     async run(context) {
-      const good = await delivered(context, answering(204));
-      const bad = await delivered(context, answering(410));
+      const good = await delivered(context, respondWith(204));
+      const bad = await delivered(context, respondWith(410));
       // The attempt is written down after its answer came.
       await advance(context, 1);
       for (const [{ reference }, status] of [
         [good, "delivered"],
         [bad, "ended"],
       ] as const) {
-        const { answer, delivery } = await deliveryOf(context, reference);
+        const { response, delivery } = await deliveryOf(context, reference);
         const attempts = (delivery["attempts"] ?? []) as unknown[];
         const ok = delivery["status"] === status && attempts.length === 1;
-        context.judge("sandbox.deliveries", ok, `a delivery that is ${status}, with its attempt`, summary(answer), [
-          answer,
-        ]);
+        context.judge(
+          "sandbox.deliveries",
+          ok,
+          `a delivery that is ${status}, with its attempt`,
+          describeResponse(response),
+          [response],
+        );
         const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
         context.judge(
           "sandbox.deliveries",
           listed(other, "deliveries").length === 0,
           "none of it among those that are pending",
-          summary(other),
+          describeResponse(other),
           [other],
         );
       }
@@ -107,17 +115,17 @@ export const deliveryChecks: Check[] = [
     amount: usualAmount,
     needs: ["receiver", "sandbox"],
     async run(context) {
-      const { box, id } = await delivered(context, answering(204));
+      const { box, id } = await delivered(context, respondWith(204));
       await advance(context, 1);
       const path = `/sandbox/deliveries/${id}/replay`;
-      const answer = await context.target.send({ method: "POST", path, effect: "moves-money" });
+      const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
       const received = await arrived(context, box, 2);
       const same = received.length === 2 && received.every((notification) => idOf(notification) === id);
       context.judge(
         "sandbox.replay",
-        answer.status === 200 && same,
+        response.status === 200 && same,
         "200, and a second delivery under the same id",
-        `${summary(answer)}; ${received.length} arrived`,
+        `${describeResponse(response)}; ${received.length} arrived`,
       );
     },
   },

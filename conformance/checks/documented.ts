@@ -4,7 +4,7 @@ import type { Context } from "../check.ts";
 import type { Profile } from "../results.ts";
 import type { Effect } from "../results.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { checkout, dataOf, disbursement, paid, startCheckout, usualAmount } from "./requests.ts";
+import { checkoutBody, dataOf, disbursementBody, paid, startCheckout, usualAmount } from "./requests.ts";
 
 /** What a request is made of; `json` becomes the body. */
 type Made = {
@@ -46,7 +46,7 @@ const core = { profile: "core" } as const;
 const extended = { profile: "extended" } as const;
 
 const startedReference = async (context: Context) => {
-  const data = dataOf(await startCheckout(context, checkout()));
+  const data = dataOf(await startCheckout(context, checkoutBody()));
   return String(data["reference"]);
 };
 
@@ -57,7 +57,7 @@ const forDisbursements: Documented[] = [
     id: "create.accepted",
     ...core,
     ...paying,
-    make: (c) => ({ json: disbursement(c) }),
+    make: (c) => ({ json: disbursementBody(c) }),
   },
   {
     ...disbursements,
@@ -65,7 +65,7 @@ const forDisbursements: Documented[] = [
     id: "create.amount-required",
     ...core,
     ...rejected,
-    make: (c) => ({ json: disbursement(c, { amount: undefined }) }),
+    make: (c) => ({ json: disbursementBody(c, { amount: undefined }) }),
   },
   {
     ...disbursements,
@@ -73,7 +73,7 @@ const forDisbursements: Documented[] = [
     id: "auth.create-needs-key",
     ...core,
     ...rejected,
-    make: (c) => ({ json: disbursement(c), ...wrong }),
+    make: (c) => ({ json: disbursementBody(c), ...wrong }),
   },
   {
     ...disbursements,
@@ -90,7 +90,7 @@ const forDisbursements: Documented[] = [
     id: "limits.body-size",
     ...extended,
     ...rejected,
-    make: (c) => tooLarge(disbursement(c)),
+    make: (c) => tooLarge(disbursementBody(c)),
   },
   {
     ...disbursements,
@@ -98,7 +98,7 @@ const forDisbursements: Documented[] = [
     id: "refusal.media-type-415",
     ...extended,
     ...rejected,
-    make: (c) => ({ json: disbursement(c), type: "text/plain" }),
+    make: (c) => ({ json: disbursementBody(c), type: "text/plain" }),
   },
   {
     ...disbursements,
@@ -106,7 +106,7 @@ const forDisbursements: Documented[] = [
     id: "create.phone-pattern",
     ...core,
     ...rejected,
-    make: (c) => ({ json: disbursement(c, { phoneNumber: "12" }) }),
+    make: (c) => ({ json: disbursementBody(c, { phoneNumber: "12" }) }),
   },
   {
     ...disbursements,
@@ -115,7 +115,7 @@ const forDisbursements: Documented[] = [
     ...extended,
     ...paying,
     sandbox: true,
-    make: (c) => ({ json: disbursement(c, { phoneNumber: "2250000000500" }), forced: true }),
+    make: (c) => ({ json: disbursementBody(c, { phoneNumber: "2250000000500" }), forced: true }),
   },
   {
     ...disbursements,
@@ -124,7 +124,7 @@ const forDisbursements: Documented[] = [
     ...extended,
     ...paying,
     sandbox: true,
-    make: (c) => ({ json: disbursement(c, { phoneNumber: "2250000000503" }), forced: true }),
+    make: (c) => ({ json: disbursementBody(c, { phoneNumber: "2250000000503" }), forced: true }),
   },
   {
     ...aDisbursement,
@@ -153,14 +153,14 @@ const forDisbursements: Documented[] = [
 ];
 
 const forCheckouts: Documented[] = [
-  { ...checkouts, status: 200, id: "checkout.accepted", ...core, ...creating, make: () => ({ json: checkout() }) },
+  { ...checkouts, status: 200, id: "checkout.accepted", ...core, ...creating, make: () => ({ json: checkoutBody() }) },
   {
     ...checkouts,
     status: 400,
     id: "checkout.amount-required",
     ...core,
     ...rejected,
-    make: () => ({ json: checkout({ amount: undefined }) }),
+    make: () => ({ json: checkoutBody({ amount: undefined }) }),
   },
   {
     ...checkouts,
@@ -168,7 +168,7 @@ const forCheckouts: Documented[] = [
     id: "auth.checkout-needs-key",
     ...core,
     ...rejected,
-    make: () => ({ json: checkout(), ...wrong }),
+    make: () => ({ json: checkoutBody(), ...wrong }),
   },
   {
     ...checkouts,
@@ -177,19 +177,19 @@ const forCheckouts: Documented[] = [
     ...extended,
     ...creating,
     async make(c) {
-      const json = checkout({ reference: c.fresh() });
+      const json = checkoutBody({ reference: c.fresh() });
       await startCheckout(c, json);
       return { json };
     },
   },
-  { ...checkouts, status: 413, id: "limits.body-size", ...extended, ...rejected, make: () => tooLarge(checkout()) },
+  { ...checkouts, status: 413, id: "limits.body-size", ...extended, ...rejected, make: () => tooLarge(checkoutBody()) },
   {
     ...checkouts,
     status: 415,
     id: "refusal.media-type-415",
     ...extended,
     ...rejected,
-    make: () => ({ json: checkout(), type: "text/plain" }),
+    make: () => ({ json: checkoutBody(), type: "text/plain" }),
   },
   {
     ...checkouts,
@@ -197,7 +197,7 @@ const forCheckouts: Documented[] = [
     id: "checkout-request.amount",
     ...extended,
     ...rejected,
-    make: () => ({ json: checkout({ amount: 0 }) }),
+    make: () => ({ json: checkoutBody({ amount: 0 }) }),
   },
   {
     ...aCheckout,

@@ -1,6 +1,6 @@
 // Dredd's judgement of the answers that the contract documents, under the requirements they belong to.
-import { answerSchema, routeOf } from "../contract/contract.ts";
-import { summary, type Check, type Context } from "../check.ts";
+import { responseSchema, routeOf } from "../contract/contract.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import { runDredd, type Prepared } from "../contract/dredd.ts";
 import { createForwarder } from "../target/forwarder.ts";
 import type { Effect } from "../results.ts";
@@ -17,7 +17,7 @@ function alike({ method, template, status }: Documented): ((actual: number) => b
 
 function schemaOf({ method, template, status }: Documented, { options }: Context) {
   const route = routeOf(method, template);
-  const name = route && answerSchema(route, status)?.$ref?.split("/").at(-1);
+  const name = route && responseSchema(route, status)?.$ref?.split("/").at(-1);
   // Errors of checkouts are open in the interface (§4.3).
   const open = options.profile === "core" && template.startsWith("/v1/checkouts");
   return name === undefined || open ? undefined : inlined(options.profile, name);
@@ -46,18 +46,18 @@ async function judge(rows: readonly Documented[], context: Context) {
   try {
     const results = await runDredd(
       forwarder,
-      (...answer) => find(...answer) !== undefined,
-      (...answer) => prepare(find(...answer) as Documented, context),
+      (...response) => find(...response) !== undefined,
+      (...response) => prepare(find(...response) as Documented, context),
     );
-    for (const { method, template, status, ok, message, answer } of results) {
+    for (const { method, template, status, ok, message, response } of results) {
       const row = find(method, template, status) as Documented;
-      const actual = answer ? `${message} (${summary(answer)})` : message;
+      const actual = response ? `${message} (${describeResponse(response)})` : message;
       context.judge(
         row.id,
         ok,
         `${method} ${template} answers ${status} as documented`,
         actual,
-        answer ? [answer] : [],
+        response ? [response] : [],
       );
     }
   } finally {

@@ -1,6 +1,6 @@
 // §2.1, §7: a reference is used once.
-import { summary, type Check } from "../check.ts";
-import { dataOf, disbursement, paid, pay, usualAmount, verify } from "./requests.ts";
+import { describeResponse, type Check } from "../check.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verifyDisbursement } from "./requests.ts";
 
 const atOnce = 20;
 
@@ -13,20 +13,24 @@ export const duplicateChecks: Check[] = [
     amount: atOnce * (usualAmount + atOnce),
     async run(context) {
       const bodies = Array.from({ length: atOnce }, (_, index) =>
-        disbursement(context, { amount: usualAmount + index }),
+        disbursementBody(context, { amount: usualAmount + index }),
       );
-      const answers = await Promise.all(bodies.map((body) => pay(context, body)));
-      for (const [index, answer] of answers.entries()) {
+      const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+      for (const [index, response] of responses.entries()) {
         const { reference: sent, amount } = bodies[index] ?? {};
-        const made = dataOf(answer);
-        const own = answer.status === 200 && made["merchantsReference"] === sent;
-        context.judge("create.reference-echoed", own, `200 with ${String(sent)}`, summary(answer), [answer]);
-        const same = answer.status === 200 && made["amount"] === amount;
-        context.judge("create.amount-echoed", same, `200 with amount ${String(amount)}`, summary(answer), [answer]);
-        const found = await verify(context, String(made["reference"]));
+        const made = dataOf(response);
+        const own = response.status === 200 && made["merchantsReference"] === sent;
+        context.judge("create.reference-echoed", own, `200 with ${String(sent)}`, describeResponse(response), [
+          response,
+        ]);
+        const same = response.status === 200 && made["amount"] === amount;
+        context.judge("create.amount-echoed", same, `200 with amount ${String(amount)}`, describeResponse(response), [
+          response,
+        ]);
+        const found = await verifyDisbursement(context, String(made["reference"]));
         const right = found.status === 200 && dataOf(found)["merchantsReference"] === sent;
         const expected = `the record of ${String(sent)}`;
-        context.judge("create.service-reference-verifies", right, expected, summary(found), [answer, found]);
+        context.judge("create.service-reference-verifies", right, expected, describeResponse(found), [response, found]);
       }
     },
   },
@@ -44,13 +48,13 @@ export const duplicateChecks: Check[] = [
         ["another country", { ...body, country: "KE", currency: "KES" }],
       ];
       for (const [name, repeat] of repeats) {
-        const answer = await pay(context, repeat);
+        const response = await pay(context, repeat);
         context.judge(
           "create.duplicate-refused",
-          answer.status === 409,
+          response.status === 409,
           `409 to the same reference with ${name}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -63,14 +67,14 @@ export const duplicateChecks: Check[] = [
     amount: 2 * atOnce * usualAmount,
     async run(context) {
       for (let round = 1; round <= 2; round += 1) {
-        const body = disbursement(context);
-        const answers = await Promise.all(Array.from({ length: atOnce }, () => pay(context, body)));
-        const counts = Object.entries(Object.groupBy(answers, ({ status }) => String(status ?? "no answer")));
+        const body = disbursementBody(context);
+        const responses = await Promise.all(Array.from({ length: atOnce }, () => pay(context, body)));
+        const counts = Object.entries(Object.groupBy(responses, ({ status }) => String(status ?? "no answer")));
         const seen = counts.map(([status, group]) => `${group?.length} × ${status}`).join(", ");
-        const accepted = answers.filter(({ status }) => status === 200).length;
-        const refused = answers.filter(({ status }) => status === 409).length;
+        const accepted = responses.filter(({ status }) => status === 200).length;
+        const refused = responses.filter(({ status }) => status === 409).length;
         const ok = accepted === 1 && refused === atOnce - 1;
-        context.judge("create.duplicate-race", ok, `1 × 200 and ${atOnce - 1} × 409`, seen, answers);
+        context.judge("create.duplicate-race", ok, `1 × 200 and ${atOnce - 1} × 409`, seen, responses);
       }
     },
   },

@@ -1,10 +1,10 @@
 // D11: which event is told, and what it carries.
-import { summary, type Check } from "../check.ts";
+import { describeResponse, type Check } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { look, started } from "./checkout-record.ts";
+import { verifyCheckout, started } from "./checkout-record.ts";
 import { arrived, first, idOf, mailbox, telling } from "./notifications.ts";
-import { dataOf, paid, usualAmount, verified, verify } from "./requests.ts";
-import { advance, finish, forcing, settled } from "./sandbox-controls.ts";
+import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./requests.ts";
+import { advance, finishCheckout, forcing, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
 const needs = ["receiver", "sandbox"] as const;
@@ -87,7 +87,7 @@ export const eventChecks: Check[] = [
       ]) {
         const box = mailbox(context);
         const { reference } = await started(context, { webhookURL: box.url });
-        await (outcome === "expiry" ? advance(context, 1860) : finish(context, reference, outcome));
+        await (outcome === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, outcome));
         const notification = await first(context, box);
         const { event: name, data } = eventOf(notification.json);
         context.judge("events.checkout", name === event, `${event} after ${outcome}`, telling(notification));
@@ -98,7 +98,7 @@ export const eventChecks: Check[] = [
           `a body of the form of ${schema}`,
           faults.join(", ") || "so it is",
         );
-        const record = dataOf(await look(context, reference));
+        const record = dataOf(await verifyCheckout(context, reference));
         const equal = same(data, record);
         context.judge(
           "events.data-is-the-record",
@@ -118,17 +118,19 @@ export const eventChecks: Check[] = [
       const looked = Promise.withResolvers<TargetResponse>();
       const box = mailbox(context, (response) => {
         const { data } = eventOf(box.received[0]?.json);
-        void verify(context, String(data?.["reference"]))
+        void verifyDisbursement(context, String(data?.["reference"]))
           .then(looked.resolve, looked.reject)
           .finally(() => response.writeHead(204).end());
       });
       const { reference } = await paid(context, { phoneNumber: forcing("473"), webhookURL: box.url });
       await settled(context, reference);
       const { data } = eventOf((await first(context, box)).json);
-      const answer = await looked.promise;
-      const equal = same(data, dataOf(answer));
+      const response = await looked.promise;
+      const equal = same(data, dataOf(response));
       const expected = "data as verify returns it while the event is being delivered";
-      context.judge("events.data-is-the-record", equal, expected, equal ? "so it is" : summary(answer), [answer]);
+      context.judge("events.data-is-the-record", equal, expected, equal ? "so it is" : describeResponse(response), [
+        response,
+      ]);
     },
   },
   {

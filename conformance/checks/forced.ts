@@ -1,6 +1,6 @@
 // D17: outcomes that a sandbox is asked for by the last three digits of the phone number.
-import { summary, type Check, type Context } from "../check.ts";
-import { dataOf, disbursement, paid, pay, usualAmount, verified } from "./requests.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
 import { advance, forcing, settled } from "./sandbox-controls.ts";
 
 /** How long a held answer is waited for: less than it is held, more than any answer takes. */
@@ -18,10 +18,10 @@ const atOnce = (suffix: string, status: string) => async (context: Context, id: 
 
 /** Sends until the target accepts, four times at most. */
 async function statuses(context: Context, body: unknown) {
-  const answers = [];
-  do answers.push(await pay(context, body, { forced: true }));
-  while (answers.at(-1)?.status === 503 && answers.length < 4);
-  return answers;
+  const responses = [];
+  do responses.push(await pay(context, body, { forced: true }));
+  while (responses.at(-1)?.status === 503 && responses.length < 4);
+  return responses;
 }
 
 const forced: Forced[] = [
@@ -54,11 +54,13 @@ const forced: Forced[] = [
     name: "500 records nothing",
     payouts: 2,
     async run(context, id) {
-      const body = disbursement(context, { phoneNumber: forcing("500") });
+      const body = disbursementBody(context, { phoneNumber: forcing("500") });
       const broken = await pay(context, body, { forced: true });
-      context.judge(id, broken.status === 500, "500", summary(broken), [broken]);
-      const answer = await pay(context, { ...body, phoneNumber: forcing("001") });
-      context.judge(id, answer.status === 200, "200 to the same reference afterwards", summary(answer), [answer]);
+      context.judge(id, broken.status === 500, "500", describeResponse(broken), [broken]);
+      const response = await pay(context, { ...body, phoneNumber: forcing("001") });
+      context.judge(id, response.status === 200, "200 to the same reference afterwards", describeResponse(response), [
+        response,
+      ]);
     },
   },
   {
@@ -66,16 +68,16 @@ const forced: Forced[] = [
     name: "503 twice, then accepted",
     payouts: 4,
     async run(context, id) {
-      const answers = await statuses(context, disbursement(context, { phoneNumber: forcing("503") }));
-      const seen = answers.map((answer) => answer.status).join(", ");
-      context.judge(id, seen === "503, 503, 200", "503, 503, 200", seen, answers);
-      const waits = answers.slice(0, -1).map((answer) => answer.headers["retry-after"]);
+      const responses = await statuses(context, disbursementBody(context, { phoneNumber: forcing("503") }));
+      const seen = responses.map((response) => response.status).join(", ");
+      context.judge(id, seen === "503, 503, 200", "503, 503, 200", seen, responses);
+      const waits = responses.slice(0, -1).map((response) => response.headers["retry-after"]);
       context.judge(
         id,
         waits.every((wait) => wait === "1"),
         "Retry-After: 1 on each 503",
         waits.join(", "),
-        answers,
+        responses,
       );
     },
   },
@@ -84,11 +86,13 @@ const forced: Forced[] = [
     name: "504 is recorded, and its answer lost",
     payouts: 2,
     async run(context, id) {
-      const body = disbursement(context, { phoneNumber: forcing("504") });
+      const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });
-      context.judge(id, lost.status === undefined, "a connection closed without an answer", summary(lost), [lost]);
+      context.judge(id, lost.status === undefined, "a connection closed without an answer", describeResponse(lost), [
+        lost,
+      ]);
       const again = await pay(context, body);
-      context.judge(id, again.status === 409, "409 to the same request afterwards", summary(again), [again]);
+      context.judge(id, again.status === 409, "409 to the same request afterwards", describeResponse(again), [again]);
     },
   },
   {
@@ -96,11 +100,13 @@ const forced: Forced[] = [
     name: "408 is recorded, and its answer held back",
     payouts: 2,
     async run(context, id) {
-      const body = disbursement(context, { phoneNumber: forcing("408") });
+      const body = disbursementBody(context, { phoneNumber: forcing("408") });
       const late = await pay(context, body, { forced: true, timeoutMs: holdMs });
-      context.judge(id, late.status === undefined, `no answer for ${holdMs} ms`, summary(late), [late]);
+      context.judge(id, late.status === undefined, `no answer for ${holdMs} ms`, describeResponse(late), [late]);
       const again = await pay(context, body);
-      context.judge(id, again.status === 409, "409 to the same request in the meantime", summary(again), [again]);
+      context.judge(id, again.status === 409, "409 to the same request in the meantime", describeResponse(again), [
+        again,
+      ]);
     },
   },
   {
@@ -110,17 +116,21 @@ const forced: Forced[] = [
     async run(context, id) {
       const { body } = await paid(context);
       for (const suffix of ["500", "503", "504"]) {
-        const answer = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
+        const response = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
         context.judge(
           id,
-          answer.status === 409,
+          response.status === 409,
           `409 to a used reference, number ending in ${suffix}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
-        context.judge(id, dataOf(answer)["reference"] === undefined, "no second disbursement", summary(answer), [
-          answer,
-        ]);
+        context.judge(
+          id,
+          dataOf(response)["reference"] === undefined,
+          "no second disbursement",
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },

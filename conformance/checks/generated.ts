@@ -1,19 +1,19 @@
 // Requests made from the contract: tables of mutations, and random ones from the seed of the run.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
 import { anyValueFor, sample, soundDisbursements } from "../generate/arbitraries.ts";
 import { mutations } from "../generate/mutations.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
 import {
-  checkout,
+  checkoutBody,
   dataOf,
-  disbursement,
+  disbursementBody,
   isRefusal,
   pay,
   payInvalid,
   startInvalidCheckout,
-  verify,
+  verifyDisbursement,
 } from "./requests.ts";
 
 const randomInvalid = 100;
@@ -59,12 +59,12 @@ async function judgeAll(
   send: (body: unknown) => Promise<TargetResponse>,
 ) {
   for (const { what, body, faults } of requests) {
-    const answer = await send(body);
+    const response = await send(body);
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";
-    const ok = exact ? answer.status === status : isRefusal(answer);
+    const ok = exact ? response.status === status : isRefusal(response);
     const expected = `${exact ? status : "400 or 422"} to ${what} (${faults[0]})`;
-    context.judge(id, ok, expected, summary(answer), [answer]);
+    context.judge(id, ok, expected, describeResponse(response), [response]);
   }
 }
 
@@ -80,7 +80,7 @@ export const generatedChecks: Check[] = [
       judgeAll(
         context,
         "create.generated-invalid-refused",
-        invalidRequests(context, "DisbursementRequest", () => disbursement(context)),
+        invalidRequests(context, "DisbursementRequest", () => disbursementBody(context)),
         (body) => payInvalid(context, body),
       ),
   },
@@ -92,7 +92,7 @@ export const generatedChecks: Check[] = [
       judgeAll(
         context,
         "checkout-request.generated-refused",
-        invalidRequests(context, "CheckoutRequest", () => checkout({ reference: context.fresh() })),
+        invalidRequests(context, "CheckoutRequest", () => checkoutBody({ reference: context.fresh() })),
         (body) => startInvalidCheckout(context, body),
       ),
   },
@@ -107,12 +107,13 @@ export const generatedChecks: Check[] = [
       const { recipient, seed } = context.options;
       for (const { text, ...fields } of sample(soundDisbursements(recipient, largestAmount), randomValid, seed)) {
         const body = { ...fields, reference: freshText(context, text) };
-        const answer = await pay(context, body);
-        const { merchantsReference, amount, reference } = dataOf(answer);
-        const echoed = answer.status === 200 && merchantsReference === body.reference && amount === body.amount;
+        const response = await pay(context, body);
+        const { merchantsReference, amount, reference } = dataOf(response);
+        const echoed = response.status === 200 && merchantsReference === body.reference && amount === body.amount;
         const expected = `200 with the reference and amount of ${JSON.stringify({ ...body, phoneNumber: undefined })}`;
-        if (!context.judge("create.generated-valid-accepted", echoed, expected, summary(answer), [answer])) continue;
-        const record = await verify(context, String(reference));
+        if (!context.judge("create.generated-valid-accepted", echoed, expected, describeResponse(response), [response]))
+          continue;
+        const record = await verifyDisbursement(context, String(reference));
         const { country, currency, customer } = dataOf(record) as {
           country?: unknown;
           currency?: unknown;
@@ -124,8 +125,8 @@ export const generatedChecks: Check[] = [
           "create.generated-valid-accepted",
           kept,
           "a record with the same country, currency and number",
-          summary(record),
-          [answer, record],
+          describeResponse(record),
+          [response, record],
         );
       }
     },

@@ -1,7 +1,7 @@
 // §2.1, §7, §8: what create refuses, field by field.
-import { summary, type Check } from "../check.ts";
+import { describeResponse, type Check } from "../check.ts";
 import { rules } from "./invalid-values.ts";
-import { disbursement, isRefusal, payInvalid } from "./requests.ts";
+import { disbursementBody, isRefusal, payInvalid } from "./requests.ts";
 
 const titles = { required: "without", type: "with the wrong type of", value: "with a bad" };
 
@@ -12,8 +12,10 @@ export const invalidChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const [what, value] of cases) {
-        const answer = await payInvalid(context, disbursement(context, { [field]: value }));
-        context.judge(id, isRefusal(answer), `400 or 422 when ${field} is ${what}`, summary(answer), [answer]);
+        const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
+        context.judge(id, isRefusal(response), `400 or 422 when ${field} is ${what}`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   })),
@@ -23,9 +25,9 @@ export const invalidChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const phoneNumber of ["225703810", "+2257038102473"]) {
-        const answer = await payInvalid(context, disbursement(context, { phoneNumber }));
+        const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
         const expected = "422 to a phone number of the wrong format";
-        context.judge("create.phone-422", answer.status === 422, expected, summary(answer), [answer]);
+        context.judge("create.phone-422", response.status === 422, expected, describeResponse(response), [response]);
       }
     },
   },
@@ -37,8 +39,8 @@ export const invalidChecks: Check[] = [
       const split: Record<string, number | string> = {};
       for (const { id, field, cases } of rules) {
         for (const [what, value] of cases.slice(0, 1)) {
-          const answer = await payInvalid(context, disbursement(context, { [field]: value }));
-          split[`${id.replace("create.", "")}: ${what}`] = answer.status ?? "no answer";
+          const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
+          split[`${id.replace("create.", "")}: ${what}`] = response.status ?? "no answer";
         }
       }
       context.observe("create.split-400-422", "status by fault", split);

@@ -1,6 +1,6 @@
 // §1, §4, §7: bodies that are not what they should be.
-import { summary, type Check } from "../check.ts";
-import { dataOf, disbursement, is4xx, isRefusal, pay, payInvalid } from "./requests.ts";
+import { describeResponse, type Check } from "../check.ts";
+import { dataOf, disbursementBody, is4xx, isRefusal, pay, payInvalid } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -45,9 +45,11 @@ export const jsonChecks: Check[] = [
     ids: ["json.malformed-refused"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [name, body] of malformed(disbursement(context))) {
-        const answer = await payInvalid(context, undefined, { body, headers: json });
-        context.judge("json.malformed-refused", is4xx(answer), `a 4xx to ${name}`, summary(answer), [answer]);
+      for (const [name, body] of malformed(disbursementBody(context))) {
+        const response = await payInvalid(context, undefined, { body, headers: json });
+        context.judge("json.malformed-refused", is4xx(response), `a 4xx to ${name}`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },
@@ -56,9 +58,15 @@ export const jsonChecks: Check[] = [
     ids: ["json.object-required"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [name, body] of notObjects(disbursement(context))) {
-        const answer = await payInvalid(context, body);
-        context.judge("json.object-required", isRefusal(answer), `400 or 422 to ${name}`, summary(answer), [answer]);
+      for (const [name, body] of notObjects(disbursementBody(context))) {
+        const response = await payInvalid(context, body);
+        context.judge(
+          "json.object-required",
+          isRefusal(response),
+          `400 or 422 to ${name}`,
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },
@@ -68,8 +76,10 @@ export const jsonChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const headers of [json, {}]) {
-        const answer = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
-        context.judge("json.body-required", is4xx(answer), "a 4xx to no body at all", summary(answer), [answer]);
+        const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
+        context.judge("json.body-required", is4xx(response), "a 4xx to no body at all", describeResponse(response), [
+          response,
+        ]);
       }
     },
   },
@@ -82,11 +92,17 @@ export const jsonChecks: Check[] = [
     async run(context) {
       for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
         const reference = `${context.fresh()}-é`;
-        const answer = await pay(context, disbursement(context, { reference }), { headers: { "content-type": type } });
-        const ok = answer.status === 200 && dataOf(answer)["merchantsReference"] === reference;
-        context.judge("json.charset-accepted", ok, `200 to Content-Type ${type}, text understood`, summary(answer), [
-          answer,
-        ]);
+        const response = await pay(context, disbursementBody(context, { reference }), {
+          headers: { "content-type": type },
+        });
+        const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
+        context.judge(
+          "json.charset-accepted",
+          ok,
+          `200 to Content-Type ${type}, text understood`,
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },

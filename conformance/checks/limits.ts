@@ -1,9 +1,9 @@
 // D14, D15: fees, and how long, large and odd a value may be.
-import { summary, type Check } from "../check.ts";
+import { describeResponse, type Check } from "../check.ts";
 import {
-  checkout,
+  checkoutBody,
   dataOf,
-  disbursement,
+  disbursementBody,
   paid,
   pay,
   payInvalid,
@@ -64,20 +64,26 @@ const referenceChecks: Check[] = [
       const start = context.fresh();
       const accepted = [start.padEnd(64, "x"), start + "💸".repeat(64 - start.length)];
       for (const reference of accepted) {
-        const answer = await pay(context, disbursement(context, { reference }));
-        context.judge("limits.reference-length", answer.status === 200, "200 to 64 code points", summary(answer), [
-          answer,
-        ]);
+        const response = await pay(context, disbursementBody(context, { reference }));
+        context.judge(
+          "limits.reference-length",
+          response.status === 200,
+          "200 to 64 code points",
+          describeResponse(response),
+          [response],
+        );
       }
       // A single character was perhaps used before: the 409 then shows that it is one.
       const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
-      const shortest = await pay(context, disbursement(context, { reference: single }));
+      const shortest = await pay(context, disbursementBody(context, { reference: single }));
       const fits = shortest.status === 200 || shortest.status === 409;
-      context.judge("limits.reference-length", fits, "200 to one character", summary(shortest), [shortest]);
+      context.judge("limits.reference-length", fits, "200 to one character", describeResponse(shortest), [shortest]);
       for (const reference of ["", start.padEnd(65, "x"), start + "💸".repeat(65 - start.length)]) {
-        const answer = await payInvalid(context, disbursement(context, { reference }));
+        const response = await payInvalid(context, disbursementBody(context, { reference }));
         const expected = `422 to ${[...reference].length} code points`;
-        context.judge("limits.reference-length", answer.status === 422, expected, summary(answer), [answer]);
+        context.judge("limits.reference-length", response.status === 422, expected, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },
@@ -89,13 +95,13 @@ const referenceChecks: Check[] = [
       for (const character of controls) {
         const reference = `${context.fresh()}${character}x`;
         const code = `U+${character.codePointAt(0)?.toString(16).padStart(4, "0")}`;
-        const answer = await payInvalid(context, disbursement(context, { reference }));
+        const response = await payInvalid(context, disbursementBody(context, { reference }));
         context.judge(
           "limits.reference-characters",
-          answer.status === 422,
+          response.status === 422,
           `422 to a reference with ${code}`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -109,14 +115,14 @@ const referenceChecks: Check[] = [
     async run(context) {
       for (const [what, pair] of lookalikes) {
         for (const reference of pair(context.fresh())) {
-          const answer = await pay(context, disbursement(context, { reference }));
-          const ok = answer.status === 200 && dataOf(answer)["merchantsReference"] === reference;
+          const response = await pay(context, disbursementBody(context, { reference }));
+          const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
           context.judge(
             "limits.reference-as-sent",
             ok,
             `200 to both of two that differ ${what}, kept as sent`,
-            summary(answer),
-            [answer],
+            describeResponse(response),
+            [response],
           );
         }
       }
@@ -131,13 +137,19 @@ const amountChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const amount of overMaximum) {
-        const body = withAmount(disbursement(context), amount);
-        const answers = [
+        const body = withAmount(disbursementBody(context), amount);
+        const responses = [
           await payInvalid(context, undefined, { body, headers: json }),
-          await startInvalidCheckout(context, undefined, { body: withAmount(checkout(), amount), headers: json }),
+          await startInvalidCheckout(context, undefined, { body: withAmount(checkoutBody(), amount), headers: json }),
         ];
-        for (const answer of answers) {
-          context.judge("limits.amount-maximum", answer.status === 422, `422 to ${amount}`, summary(answer), [answer]);
+        for (const response of responses) {
+          context.judge(
+            "limits.amount-maximum",
+            response.status === 422,
+            `422 to ${amount}`,
+            describeResponse(response),
+            [response],
+          );
         }
       }
     },
@@ -147,9 +159,9 @@ const amountChecks: Check[] = [
     ids: ["limits.amount-maximum-kept"],
     effect: "moves-money",
     async run(context) {
-      const answer = await startCheckout(context, checkout({ amount: Number.MAX_SAFE_INTEGER }));
-      const ok = answer.status === 200 && /"amount"\s*:\s*9007199254740991\b/.test(answer.text);
-      context.judge("limits.amount-maximum-kept", ok, "200 with amount 9007199254740991", summary(answer));
+      const response = await startCheckout(context, checkoutBody({ amount: Number.MAX_SAFE_INTEGER }));
+      const ok = response.status === 200 && /"amount"\s*:\s*9007199254740991\b/.test(response.text);
+      context.judge("limits.amount-maximum-kept", ok, "200 with amount 9007199254740991", describeResponse(response));
     },
   },
   {
@@ -160,21 +172,23 @@ const amountChecks: Check[] = [
     amount: 13_000,
     async run(context) {
       for (const [amount, fee] of fees.disbursement) {
-        const { data, reference, answer } = await paid(context, { amount });
+        const { data, reference, response } = await paid(context, { amount });
         const { data: record } = await verified(context, reference);
         const sound = Number.isInteger(data.fee) && data.fee >= 0 && data.fee === record.fee;
         const kept = data.amount === amount && record.amount === amount;
         const actual = `fee ${data.fee}, then ${record.fee}; amount ${data.amount}, then ${record.amount}`;
-        context.judge("fee.on-top", sound && kept, `one whole fee, and amount ${amount} throughout`, actual, [answer]);
+        context.judge("fee.on-top", sound && kept, `one whole fee, and amount ${amount} throughout`, actual, [
+          response,
+        ]);
         context.judge("fee.default-rates", data.fee === fee, `a fee of ${fee} on ${amount}`, `a fee of ${data.fee}`, [
-          answer,
+          response,
         ]);
       }
       for (const [amount, fee] of fees.checkout) {
-        const answer = await startCheckout(context, checkout({ amount }));
-        const actual = dataOf(answer)["fee"];
+        const response = await startCheckout(context, checkoutBody({ amount }));
+        const actual = dataOf(response)["fee"];
         const expected = `a fee of ${fee} on a checkout of ${amount}`;
-        context.judge("fee.default-rates", actual === fee, expected, `a fee of ${JSON.stringify(actual)}`, [answer]);
+        context.judge("fee.default-rates", actual === fee, expected, `a fee of ${JSON.stringify(actual)}`, [response]);
       }
     },
   },
@@ -187,11 +201,17 @@ const sizeChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const bytes of [16 * 1024 + 1, 200_000]) {
-        const answer = await payInvalid(context, undefined, {
-          body: padded(disbursement(context), bytes),
+        const response = await payInvalid(context, undefined, {
+          body: padded(disbursementBody(context), bytes),
           headers: json,
         });
-        context.judge("limits.body-size", answer.status === 413, `413 to ${bytes} bytes`, summary(answer), [answer]);
+        context.judge(
+          "limits.body-size",
+          response.status === 413,
+          `413 to ${bytes} bytes`,
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },
@@ -202,8 +222,13 @@ const sizeChecks: Check[] = [
     payouts: 1,
     amount: usualAmount,
     async run(context) {
-      const answer = await pay(context, undefined, { body: padded(disbursement(context), 16 * 1024), headers: json });
-      context.judge("limits.body-size", answer.status === 200, "200 to 16384 bytes", summary(answer), [answer]);
+      const response = await pay(context, undefined, {
+        body: padded(disbursementBody(context), 16 * 1024),
+        headers: json,
+      });
+      context.judge("limits.body-size", response.status === 200, "200 to 16384 bytes", describeResponse(response), [
+        response,
+      ]);
     },
   },
 ];

@@ -1,43 +1,56 @@
 // §4.1, §4.2: sequences of requests against a model, and looks at a disbursement while it settles.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import { mostPayouts, OutOfStep, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf, disbursement, isRefusal, paid, pay, payInvalid, usualAmount, verify } from "./requests.ts";
+import {
+  dataOf,
+  disbursementBody,
+  isRefusal,
+  paid,
+  pay,
+  payInvalid,
+  usualAmount,
+  verifyDisbursement,
+} from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
 const sequences = 4;
 const largest = 501;
 
-function demand(ok: boolean, expected: string, answer: TargetResponse) {
-  if (!ok) throw new OutOfStep(`${expected} was due, ${summary(answer)} came`);
+function demand(ok: boolean, expected: string, response: TargetResponse) {
+  if (!ok) throw new OutOfStep(`${expected} was due, ${describeResponse(response)} came`);
 }
 
 function actionsOn(context: Context): Actions {
   return {
     async create(amount) {
-      const body = disbursement(context, { amount });
-      const answer = await pay(context, body);
-      const { reference, merchantsReference } = dataOf(answer);
-      demand(answer.status === 200 && merchantsReference === body["reference"], "200 with the reference sent", answer);
+      const body = disbursementBody(context, { amount });
+      const response = await pay(context, body);
+      const { reference, merchantsReference } = dataOf(response);
+      demand(
+        response.status === 200 && merchantsReference === body["reference"],
+        "200 with the reference sent",
+        response,
+      );
       return { reference: String(reference), merchantsReference: String(merchantsReference), amount };
     },
     async createRefused(amount) {
-      const answer = await payInvalid(context, disbursement(context, { amount }));
-      demand(isRefusal(answer), "400 or 422", answer);
+      const response = await payInvalid(context, disbursementBody(context, { amount }));
+      demand(isRefusal(response), "400 or 422", response);
     },
     async repeat({ merchantsReference }, amount) {
-      const answer = await pay(context, disbursement(context, { reference: merchantsReference, amount }));
-      demand(answer.status === 409, "409", answer);
+      const response = await pay(context, disbursementBody(context, { reference: merchantsReference, amount }));
+      demand(response.status === 409, "409", response);
     },
     async verify(expected: Paid) {
-      const answer = await verify(context, expected.reference);
-      const { reference, merchantsReference, amount } = dataOf(answer);
+      const response = await verifyDisbursement(context, expected.reference);
+      const { reference, merchantsReference, amount } = dataOf(response);
       const same = JSON.stringify({ merchantsReference, reference, amount }) === JSON.stringify(inOrder(expected));
-      demand(answer.status === 200 && same, "200 with the record as created", answer);
+      demand(response.status === 200 && same, "200 with the record as created", response);
     },
     async verifyUnknown() {
-      const answer = await verify(context, context.fresh());
-      demand(answer.status === 404, "404", answer);
+      const response = await verifyDisbursement(context, context.fresh());
+      demand(response.status === 404, "404", response);
     },
   };
 }
@@ -48,7 +61,7 @@ const inOrder = ({ merchantsReference, reference, amount }: Paid) => ({ merchant
 async function watchStatus(context: Context, reference: string, rounds: number): Promise<unknown[][]> {
   const seen: unknown[][] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const looks = await Promise.all(Array.from({ length: 5 }, () => verify(context, reference)));
+    const looks = await Promise.all(Array.from({ length: 5 }, () => verifyDisbursement(context, reference)));
     seen.push(looks.map((look) => dataOf(look)["status"]));
     if (round === 2 && context.options.environment === "sandbox") await advance(context, 60);
     await context.sleep(20);

@@ -1,7 +1,7 @@
 // Webhooks as checks need them: mailboxes, waiting, and what a notification says.
 import { createHmac } from "node:crypto";
-import { Prerequisite, summary, type Context } from "../check.ts";
-import type { Notification, Receiver, Reply } from "../target/receiver.ts";
+import { Prerequisite, describeResponse, type Context } from "../check.ts";
+import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { dataOf } from "./requests.ts";
 
 /** How long a notification may take that is due at once; where none has ever come, the later ones are not waited for so long. */
@@ -10,12 +10,12 @@ const littlePatienceMs = 500;
 const pollMs = 50;
 const silent = new WeakSet<Receiver>();
 
-export type Box = ReturnType<Receiver["open"]>;
+export type Box = ReturnType<Receiver["openMailbox"]>;
 
 /** A mailbox of the run's receiver; the checks that call this need one. */
-export function mailbox({ receiver }: Context, reply?: Reply): Box {
+export function mailbox({ receiver }: Context, reply?: Responder): Box {
   if (!receiver) throw new Error("a check that opens a mailbox has to need a receiver");
-  return receiver.open(reply);
+  return receiver.openMailbox(reply);
 }
 
 /** Waits until so many notifications are there, or patience ends. @returns those that are there */
@@ -37,9 +37,9 @@ type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
 /** Why nothing may have come: what a sandbox noted of the delivery (D18), else where to look. */
 async function whyNone(context: Context, { url }: Box): Promise<string> {
   if (context.options.environment !== "sandbox") return unreachable;
-  const answer = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });
-  const { deliveries } = dataOf(answer);
-  if (answer.status !== 200 || !Array.isArray(deliveries)) return unreachable;
+  const response = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });
+  const { deliveries } = dataOf(response);
+  if (response.status !== 200 || !Array.isArray(deliveries)) return unreachable;
   const delivery = (deliveries as (Delivery | null)[]).find((each) => each?.url === url);
   if (!delivery) return "GET /sandbox/deliveries lists no delivery to this address";
   const error = Array.isArray(delivery.attempts) ? delivery.attempts.at(-1)?.error : undefined;
@@ -64,10 +64,10 @@ export async function first(context: Context, box: Box): Promise<Notification> {
 export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
   const { webhookSecret } = context.options;
   if (key === "own" && webhookSecret !== undefined) return webhookSecret;
-  const answer = await context.target.send({ method: "GET", path: "/sandbox/webhook-secret", key });
-  const { secret } = dataOf(answer);
-  if (answer.status !== 200 || typeof secret !== "string")
-    throw new Prerequisite("the webhook secret (D12)", summary(answer));
+  const response = await context.target.send({ method: "GET", path: "/sandbox/webhook-secret", key });
+  const { secret } = dataOf(response);
+  if (response.status !== 200 || typeof secret !== "string")
+    throw new Prerequisite("the webhook secret (D12)", describeResponse(response));
   return secret;
 }
 

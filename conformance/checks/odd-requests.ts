@@ -1,7 +1,7 @@
 // Requests that are unusual in method, path or headers: never a way around the key, never a 5xx.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { checkout, disbursement, payInvalid } from "./requests.ts";
+import { checkoutBody, disbursementBody, payInvalid } from "./requests.ts";
 
 type Odd = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
 
@@ -17,7 +17,7 @@ const get = (path: string, headers: Record<string, string> = {}): Odd => [
 function waysAround(context: Context): Odd[] {
   const post = (path: string, headers: Record<string, string> = {}): Odd => [
     `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim(),
-    { method: "POST", path, headers, json: path.includes("checkouts") ? checkout() : disbursement(context) },
+    { method: "POST", path, headers, json: path.includes("checkouts") ? checkoutBody() : disbursementBody(context) },
   ];
   const reference = context.fresh();
   return [
@@ -81,10 +81,12 @@ export const oddChecks: Check[] = [
     effect,
     async run(context) {
       for (const [what, request] of waysAround(context)) {
-        const answer = await context.target.send({ key: "none", effect, ...request });
-        const { status } = answer;
+        const response = await context.target.send({ key: "none", effect, ...request });
+        const { status } = response;
         const ok = status === undefined || status >= 300;
-        context.judge("auth.no-way-around", ok, `no success to ${what} without a key`, summary(answer), [answer]);
+        context.judge("auth.no-way-around", ok, `no success to ${what} without a key`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },
@@ -95,10 +97,14 @@ export const oddChecks: Check[] = [
     async run(context) {
       for (const path of paths) {
         for (const method of methods) {
-          const answer = await context.target.send({ method, path, effect });
-          context.judge("errors.no-5xx", sound(answer.status), `no 5xx to ${method} ${path}`, summary(answer), [
-            answer,
-          ]);
+          const response = await context.target.send({ method, path, effect });
+          context.judge(
+            "errors.no-5xx",
+            sound(response.status),
+            `no 5xx to ${method} ${path}`,
+            describeResponse(response),
+            [response],
+          );
         }
       }
     },
@@ -109,10 +115,14 @@ export const oddChecks: Check[] = [
     effect,
     async run(context) {
       for (const [what, body, headers] of bodies) {
-        const answer = await payInvalid(context, undefined, { body, headers });
-        context.judge("errors.no-5xx", sound(answer.status), `an answer and no 5xx to ${what}`, summary(answer), [
-          answer,
-        ]);
+        const response = await payInvalid(context, undefined, { body, headers });
+        context.judge(
+          "errors.no-5xx",
+          sound(response.status),
+          `an answer and no 5xx to ${what}`,
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },

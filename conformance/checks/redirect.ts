@@ -1,24 +1,24 @@
 // D10: the customer's way back to the merchant.
-import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { linkOf } from "./checkout.ts";
-import { finish } from "./sandbox-controls.ts";
+import { finishCheckout } from "./sandbox-controls.ts";
 
 const merchant = "https://merchant.example";
 const mostHops = 5;
 
-type Way = { answer: TargetResponse; address?: URL };
+type Way = { response: TargetResponse; address?: URL };
 
 /** Follows redirects until one leads to the merchant. */
 async function follow(context: Context, link: string): Promise<Way> {
   let url = link;
   for (let hop = 0; ; hop += 1) {
-    const answer = await context.target.open(url);
-    const { location } = answer.headers;
-    if (location === undefined || hop === mostHops) return { answer };
+    const response = await context.target.openLink(url);
+    const { location } = response.headers;
+    if (location === undefined || hop === mostHops) return { response };
     const next = new URL(location, url);
-    if (next.origin === merchant) return { answer, address: next };
+    if (next.origin === merchant) return { response, address: next };
     url = next.href;
   }
 }
@@ -27,7 +27,9 @@ async function follow(context: Context, link: string): Promise<Way> {
 async function wayBack(context: Context, link: string): Promise<Way> {
   const page = await follow(context, link);
   if (page.address) return page;
-  const links = [...page.answer.text.matchAll(/<a\s[^>]*href="([^"]+)"/gi)].map(([, href = ""]) => new URL(href, link));
+  const links = [...page.response.text.matchAll(/<a\s[^>]*href="([^"]+)"/gi)].map(
+    ([, href = ""]) => new URL(href, link),
+  );
   for (const { origin, href } of links) {
     const way = origin === new URL(link).origin ? await follow(context, href) : undefined;
     if (way?.address) return way;
@@ -46,18 +48,18 @@ export const redirectChecks: Check[] = [
         const own = context.fresh();
         const redirectURL = `${merchant}/orders/1?step=done&status=forged&a=1&a=2`;
         const made = await started(context, { redirectURL, reference: own });
-        const link = linkOf(made.answer, [redirectURL]);
-        if (link === undefined) throw new Prerequisite("a link to the payment page", summary(made.answer));
-        await finish(context, made.reference, outcome);
-        const { answer, address } = await wayBack(context, link);
+        const link = linkOf(made.response, [redirectURL]);
+        if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(made.response));
+        await finishCheckout(context, made.reference, outcome);
+        const { response, address } = await wayBack(context, link);
         const query = address?.searchParams;
         const given = [query?.getAll("reference"), query?.getAll("merchantsReference"), query?.getAll("status")];
         const set = JSON.stringify(given) === JSON.stringify([[made.reference], [own], [outcome]]);
         const kept =
           query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
         const expected = `303 to the redirectURL, its query kept, with reference, merchantsReference and status ${outcome}, once each`;
-        const actual = `${answer.status ?? "no answer"}, Location: ${address?.href ?? "none that leads to the merchant"}`;
-        context.judge("redirect.parameters", answer.status === 303 && set && kept, expected, actual, [answer]);
+        const actual = `${response.status ?? "no answer"}, Location: ${address?.href ?? "none that leads to the merchant"}`;
+        context.judge("redirect.parameters", response.status === 303 && set && kept, expected, actual, [response]);
       }
     },
   },

@@ -1,7 +1,7 @@
 // D19, D16: what the service makes itself (references, ids, customers), and what its page shows.
-import { Prerequisite, summary, type Check } from "../check.ts";
+import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { linkOf } from "./checkout.ts";
-import { checkout, dataOf, paid, startCheckout, usualAmount, verified } from "./requests.ts";
+import { checkoutBody, dataOf, paid, startCheckout, usualAmount, verified } from "./requests.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -25,7 +25,7 @@ export const referenceChecks: Check[] = [
     async run(context) {
       const made = [
         ["DSB", (await paid(context)).reference],
-        ["CHK", String(dataOf(await startCheckout(context, checkout()))["reference"])],
+        ["CHK", String(dataOf(await startCheckout(context, checkoutBody()))["reference"])],
       ] as const;
       for (const [prefix, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
@@ -59,10 +59,10 @@ export const referenceChecks: Check[] = [
       const { reference } = await paid(context);
       const { data } = await verified(context, reference);
       context.judge("references.record-ids", uuid7.test(data.id), "a UUID of version 7", data.id);
-      const made = String(dataOf(await startCheckout(context, checkout()))["reference"]);
-      const answer = await context.target.send({ method: "GET", path: `/v1/checkouts/${made}` });
-      const id = String(dataOf(answer)["id"]);
-      context.judge("references.record-ids", uuid7.test(id), "a UUID of version 7", id, [answer]);
+      const made = String(dataOf(await startCheckout(context, checkoutBody()))["reference"]);
+      const response = await context.target.send({ method: "GET", path: `/v1/checkouts/${made}` });
+      const id = String(dataOf(response)["id"]);
+      context.judge("references.record-ids", uuid7.test(id), "a UUID of version 7", id, [response]);
     },
   },
   {
@@ -103,10 +103,10 @@ export const referenceChecks: Check[] = [
         ["CI", "XOF"],
         ["KE", "KES"],
       ]) {
-        const made = await startCheckout(context, checkout({ amount: 123_456, country, currency }));
+        const made = await startCheckout(context, checkoutBody({ amount: 123_456, country, currency }));
         const link = linkOf(made);
-        if (link === undefined) throw new Prerequisite("a link to the payment page", summary(made));
-        const page = await context.target.open(link);
+        if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(made));
+        const page = await context.target.openLink(link);
         const shown = /1[\s.,'’\u00a0\u202f]?234[.,]56(?!\d)/.test(page.text);
         context.judge(
           "money.page-divides",

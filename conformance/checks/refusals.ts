@@ -1,24 +1,24 @@
 // D1, D2: which status a refusal has, which comes first, and what it says.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { rules, type Kind } from "./invalid-values.ts";
 import { malformed, notObjects } from "./json.ts";
-import { checkout, disbursement, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
+import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 const large = "x".repeat(17_000);
 
-const status = (context: Context, id: string, expected: number, what: string, answer: TargetResponse) =>
-  context.judge(id, answer.status === expected, `${expected} to ${what}`, summary(answer), [answer]);
+const status = (context: Context, id: string, expected: number, what: string, response: TargetResponse) =>
+  context.judge(id, response.status === expected, `${expected} to ${what}`, describeResponse(response), [response]);
 
 /** Every case of a kind, on the fields of a disbursement and on those that a checkout shares. */
 async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
   for (const { field, cases } of rules.filter((rule) => rule.kind === kind)) {
     for (const [what, value] of cases) {
-      const answer = await payInvalid(context, disbursement(context, { [field]: value }));
-      status(context, id, expected, `a disbursement with ${field} ${what}`, answer);
+      const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
+      status(context, id, expected, `a disbursement with ${field} ${what}`, response);
       if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;
-      const other = await startInvalidCheckout(context, checkout({ [field]: value }));
+      const other = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
       status(context, id, expected, `a checkout with ${field} ${what}`, other);
     }
   }
@@ -101,13 +101,13 @@ export const refusalChecks: Check[] = [
     ids: ["refusal.malformed-400"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [what, body] of bodiesOf(disbursement(context))) {
-        const answer = await payInvalid(context, undefined, { body, headers: json });
-        status(context, "refusal.malformed-400", 400, what, answer);
+      for (const [what, body] of bodiesOf(disbursementBody(context))) {
+        const response = await payInvalid(context, undefined, { body, headers: json });
+        status(context, "refusal.malformed-400", 400, what, response);
       }
-      for (const [what, body] of bodiesOf(checkout())) {
-        const answer = await startInvalidCheckout(context, undefined, { body, headers: json });
-        status(context, "refusal.malformed-400", 400, `${what} (checkout)`, answer);
+      for (const [what, body] of bodiesOf(checkoutBody())) {
+        const response = await startInvalidCheckout(context, undefined, { body, headers: json });
+        status(context, "refusal.malformed-400", 400, `${what} (checkout)`, response);
       }
       const headers = { ...json, "content-length": "0" };
       status(context, "refusal.malformed-400", 400, "no body", await payInvalid(context, undefined, { headers }));
@@ -124,8 +124,8 @@ export const refusalChecks: Check[] = [
         { country: 1, phoneNumber: "+1" },
       ];
       for (const over of faults) {
-        const answer = await payInvalid(context, disbursement(context, over));
-        status(context, "refusal.mixed-400", 400, Object.keys(over).join(" and ") + ", wrong in both ways", answer);
+        const response = await payInvalid(context, disbursementBody(context, over));
+        status(context, "refusal.mixed-400", 400, Object.keys(over).join(" and ") + ", wrong in both ways", response);
       }
     },
   },
@@ -135,9 +135,12 @@ export const refusalChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const [what, headers] of types) {
-        const answer = await payInvalid(context, undefined, { body: JSON.stringify(disbursement(context)), headers });
-        status(context, "refusal.media-type-415", 415, what, answer);
-        const other = await startInvalidCheckout(context, undefined, { body: JSON.stringify(checkout()), headers });
+        const response = await payInvalid(context, undefined, {
+          body: JSON.stringify(disbursementBody(context)),
+          headers,
+        });
+        status(context, "refusal.media-type-415", 415, what, response);
+        const other = await startInvalidCheckout(context, undefined, { body: JSON.stringify(checkoutBody()), headers });
         status(context, "refusal.media-type-415", 415, `${what} (checkout)`, other);
       }
     },
@@ -149,8 +152,14 @@ export const refusalChecks: Check[] = [
     async run(context) {
       for (const path of paths) {
         for (const key of ["own", "none"] as const) {
-          const answer = await context.target.send({ method: "GET", path, key });
-          status(context, "refusal.unknown-path-404", 404, `${path} with ${key === "own" ? "the" : "no"} key`, answer);
+          const response = await context.target.send({ method: "GET", path, key });
+          status(
+            context,
+            "refusal.unknown-path-404",
+            404,
+            `${path} with ${key === "own" ? "the" : "no"} key`,
+            response,
+          );
         }
       }
     },
@@ -161,14 +170,14 @@ export const refusalChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const [method, path, allowed] of methods) {
-        const answer = await context.target.send({ method, path, effect: "must-be-rejected" });
-        const listed = String(answer.headers["allow"] ?? "")
+        const response = await context.target.send({ method, path, effect: "must-be-rejected" });
+        const listed = String(response.headers["allow"] ?? "")
           .toUpperCase()
           .split(/\s*,\s*/);
-        const ok = answer.status === 405 && listed.includes(allowed) && !listed.includes(method);
-        const actual = `${summary(answer)}, Allow: ${answer.headers["allow"] ?? "missing"}`;
+        const ok = response.status === 405 && listed.includes(allowed) && !listed.includes(method);
+        const actual = `${describeResponse(response)}, Allow: ${response.headers["allow"] ?? "missing"}`;
         const expected = `405 to ${method} ${path}, with Allow: ${allowed}`;
-        context.judge("refusal.wrong-method-405", ok, expected, actual, [answer]);
+        context.judge("refusal.wrong-method-405", ok, expected, actual, [response]);
       }
     },
   },
@@ -180,7 +189,7 @@ export const refusalChecks: Check[] = [
     amount: 3 * usualAmount,
     async run(context) {
       for (const { what, expected, over, more } of twoFaults) {
-        const body = more.body === undefined ? { json: disbursement(context, over) } : {};
+        const body = more.body === undefined ? { json: disbursementBody(context, over) } : {};
         const request = { method: "POST", path: "/v1/disbursements", effect: "must-be-rejected", ...body } as const;
         status(context, "refusal.order", expected, what, await context.target.send({ ...request, ...more }));
       }
@@ -197,11 +206,11 @@ export const refusalChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const { expected, over, fields } of severalFaults) {
-        const answer = await payInvalid(context, disbursement(context, over));
-        const { message } = (answer.json ?? {}) as { message?: unknown };
-        const ok = answer.status === expected && fields.every((field) => String(message).includes(field));
+        const response = await payInvalid(context, disbursementBody(context, over));
+        const { message } = (response.json ?? {}) as { message?: unknown };
+        const ok = response.status === expected && fields.every((field) => String(message).includes(field));
         const wanted = `${expected} whose message names ${fields.join(" and ")}`;
-        context.judge("error-body.names-fields", ok, wanted, summary(answer), [answer]);
+        context.judge("error-body.names-fields", ok, wanted, describeResponse(response), [response]);
       }
     },
   },

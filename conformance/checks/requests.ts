@@ -1,6 +1,6 @@
 // The requests that checks send, so that a check says only what is special about it.
 import type { components } from "../../generated/openapi.ts";
-import { Prerequisite, summary, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 
 type Schemas = components["schemas"];
@@ -11,7 +11,7 @@ export type Disbursement = Schemas["Disbursement"];
 export const usualAmount = 100;
 
 /** A valid disbursement with a fresh reference; `over` replaces fields, and removes those that are undefined. */
-export function disbursement(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
+export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     reference: context.fresh(),
     amount: usualAmount,
@@ -23,13 +23,15 @@ export function disbursement(context: Context, over: Record<string, unknown> = {
 }
 
 /** A valid checkout; `over` as above. */
-export function checkout(over: Record<string, unknown> = {}): Record<string, unknown> {
+export function checkoutBody(over: Record<string, unknown> = {}): Record<string, unknown> {
   return { amount: 2500, currency: "XOF", country: "CI", ...over };
 }
 
 /** An address to be notified at: the suite's own where it listens, otherwise one that is reserved for examples. */
 export const someAddress = ({ receiver }: Context): string =>
-  receiver ? `${receiver.open().url}?order=1&from=certify` : "https://merchant.example/hooks?order=1&from=certify";
+  receiver
+    ? `${receiver.openMailbox().url}?order=1&from=certify`
+    : "https://merchant.example/hooks?order=1&from=certify";
 
 type More = Omit<TargetRequest, "method" | "path">;
 
@@ -50,35 +52,38 @@ export const startInvalidCheckout = (context: Context, body: unknown, more: More
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
 /** Looks a disbursement up. */
-export const verify = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
+export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
 
 /** What an envelope holds, as far as it is an object. */
-export function dataOf(answer: TargetResponse): Record<string, unknown> {
-  const data = (answer.json as { data?: unknown } | undefined)?.data;
+export function dataOf(response: TargetResponse): Record<string, unknown> {
+  const data = (response.json as { data?: unknown } | undefined)?.data;
   return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
 }
 
 /** Creates a disbursement that a check builds on. Throws `Prerequisite` when the target does not accept it. */
 export async function paid(context: Context, over: Record<string, unknown> = {}, more: More = {}) {
-  const body = disbursement(context, over);
-  const answer = await pay(context, body, more);
-  const { reference } = dataOf(answer);
-  if (answer.status !== 200 || typeof reference !== "string") {
-    throw new Prerequisite("a disbursement to build on: 200 with a service reference (§4.1)", summary(answer));
+  const body = disbursementBody(context, over);
+  const response = await pay(context, body, more);
+  const { reference } = dataOf(response);
+  if (response.status !== 200 || typeof reference !== "string") {
+    throw new Prerequisite(
+      "a disbursement to build on: 200 with a service reference (§4.1)",
+      describeResponse(response),
+    );
   }
-  return { body, answer, reference, data: dataOf(answer) as unknown as Created };
+  return { body, response, reference, data: dataOf(response) as unknown as Created };
 }
 
 /** Looks up what exists. Throws `Prerequisite` when the target does not show it. */
 export async function verified(
   context: Context,
   reference: string,
-): Promise<{ answer: TargetResponse; data: Disbursement }> {
-  const answer = await verify(context, reference);
-  if (answer.status !== 200)
-    throw new Prerequisite("the record of a disbursement that was created: 200", summary(answer));
-  return { answer, data: dataOf(answer) as unknown as Disbursement };
+): Promise<{ response: TargetResponse; data: Disbursement }> {
+  const response = await verifyDisbursement(context, reference);
+  if (response.status !== 200)
+    throw new Prerequisite("the record of a disbursement that was created: 200", describeResponse(response));
+  return { response, data: dataOf(response) as unknown as Disbursement };
 }
 
 export const is4xx = ({ status }: TargetResponse) => status !== undefined && status >= 400 && status < 500;

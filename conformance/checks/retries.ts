@@ -1,6 +1,6 @@
 // D13: what happens to a delivery that fails.
 import type { Check, Context } from "../check.ts";
-import { answering, delivered, deliveryOf } from "./deliveries.ts";
+import { respondWith, delivered, deliveryOf } from "./deliveries.ts";
 import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -64,20 +64,20 @@ export const retryChecks: Check[] = [
     ids: ["retries.schedule"],
     ...one,
     async run(context) {
-      const { box, reference } = await delivered(context, answering(500));
+      const { box, reference } = await delivered(context, respondWith(500));
       await advance(context, 10 * 86_400);
-      const { answer, delivery } = await deliveryOf(context, reference);
+      const { response, delivery } = await deliveryOf(context, reference);
       const attempts = (delivery["attempts"] ?? []) as { at?: unknown }[];
       const ended = attempts.length === 10 && box.received.length === 10 && delivery["status"] === "exhausted";
       const actual = `${attempts.length} listed, ${box.received.length} arrived, ${String(delivery["status"])}`;
-      context.judge("retries.schedule", ended, "ten attempts, then exhausted", actual, [answer]);
+      context.judge("retries.schedule", ended, "ten attempts, then exhausted", actual, [response]);
       const wrong = misplaced(attempts);
       context.judge(
         "retries.schedule",
         wrong.length === 0,
         "each attempt within a fifth of its time",
         wrong.join(", ") || "so it is",
-        [answer],
+        [response],
       );
     },
   },
@@ -87,7 +87,7 @@ export const retryChecks: Check[] = [
     ...one,
     async run(context) {
       const elsewhere = mailbox(context);
-      const { box } = await delivered(context, answering(302, { location: elsewhere.url }));
+      const { box } = await delivered(context, respondWith(302, { location: elsewhere.url }));
       await advance(context, 30);
       const ok = elsewhere.received.length === 0 && box.received.length === 2;
       const actual = `${elsewhere.received.length} arrived where it leads, ${box.received.length} at the address`;
@@ -99,16 +99,16 @@ export const retryChecks: Check[] = [
     ids: ["retries.gone-ends"],
     ...one,
     async run(context) {
-      const { box, reference } = await delivered(context, answering(410));
+      const { box, reference } = await delivered(context, respondWith(410));
       await advance(context, 2 * 86_400);
-      const { delivery, answer } = await deliveryOf(context, reference);
+      const { delivery, response } = await deliveryOf(context, reference);
       const ok = box.received.length === 1 && delivery["status"] === "ended";
       context.judge(
         "retries.gone-ends",
         ok,
         "one attempt, then ended",
         `${box.received.length} attempts, ${String(delivery["status"])}`,
-        [answer],
+        [response],
       );
     },
   },
@@ -122,13 +122,13 @@ export const retryChecks: Check[] = [
     async run(context) {
       const id = "retries.retry-after";
       for (const status of [429, 503]) {
-        const { box } = await delivered(context, answering(status, { "retry-after": "600" }));
+        const { box } = await delivered(context, respondWith(status, { "retry-after": "600" }));
         await judgeSteps(context, id, box, [
           [400, 1],
           [400, 2],
         ]);
       }
-      const { box } = await delivered(context, answering(503, { "retry-after": "86400" }));
+      const { box } = await delivered(context, respondWith(503, { "retry-after": "86400" }));
       await judgeSteps(context, id, box, [
         [2700, 1],
         [1800, 2],
@@ -147,7 +147,7 @@ export const retryChecks: Check[] = [
       const slow = mailbox(context, (response) => void held.promise.then(() => response.writeHead(204).end()));
       const quick = mailbox(context);
       const before = context.now().getTime();
-      const { answer } = await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
+      const { response } = await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
       await first(context, slow);
       await paid(context, { phoneNumber: forcing("001"), webhookURL: quick.url });
       const received = await arrived(context, quick);
@@ -155,9 +155,9 @@ export const retryChecks: Check[] = [
       held.resolve();
       context.judge(
         "retries.slow-receiver",
-        answer.exchange.durationMs < 2000,
+        response.exchange.durationMs < 2000,
         "an answer while the receiver is still busy",
-        `${answer.exchange.durationMs} ms`,
+        `${response.exchange.durationMs} ms`,
       );
       context.judge(
         "retries.slow-receiver",

@@ -1,5 +1,5 @@
 // What the sandbox can be made to do (D17, D18), for the checks that need it.
-import { Prerequisite, summary, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { dataOf, paid, verified, type Disbursement } from "./requests.ts";
@@ -15,14 +15,14 @@ const control = (context: Context, path: string, json?: unknown): Promise<Target
 
 /** Moves the merchant's sandbox time forward. Throws `Prerequisite` when the target does not. */
 export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
-  const answer = await control(context, "clock/advance", { seconds });
-  if (answer.status !== 200)
-    throw new Prerequisite(`200 to moving the sandbox time by ${seconds} s (D18)`, summary(answer));
-  return answer;
+  const response = await control(context, "clock/advance", { seconds });
+  if (response.status !== 200)
+    throw new Prerequisite(`200 to moving the sandbox time by ${seconds} s (D18)`, describeResponse(response));
+  return response;
 }
 
 /** Ends a checkout without a browser. */
-export const finish = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
+export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
 
 /** How long a disbursement may take to settle; where one took longer, later ones are not waited for so long. */
@@ -54,7 +54,7 @@ export async function paidAndSettled(context: Context, phoneNumber: string, over
 }
 
 /** What a list under /sandbox holds. */
-export const listed = (answer: TargetResponse, name: string): Record<string, unknown>[] => {
-  const list = dataOf(answer)[name];
+export const listed = (response: TargetResponse, name: string): Record<string, unknown>[] => {
+  const list = dataOf(response)[name];
   return Array.isArray(list) ? (list as Record<string, unknown>[]) : [];
 };

@@ -1,5 +1,5 @@
 // D18: the sandbox's own operations.
-import { summary, type Check } from "../check.ts";
+import { describeResponse, type Check } from "../check.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 
@@ -36,14 +36,14 @@ export const sandboxChecks: Check[] = [
       for (const [method, path] of operations) {
         for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
           const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
-          const answer = await context.target.send({ method, path, key, json, effect: "must-be-rejected" });
+          const response = await context.target.send({ method, path, key, json, effect: "must-be-rejected" });
           const what = key === "none" ? "without a key" : "with a wrong key";
           context.judge(
             "sandbox.needs-key",
-            answer.status === 401,
+            response.status === 401,
             `401 to ${method} ${path} ${what}`,
-            summary(answer),
-            [answer],
+            describeResponse(response),
+            [response],
           );
         }
       }
@@ -57,13 +57,13 @@ export const sandboxChecks: Check[] = [
     async run(context) {
       for (const [what, seconds, expected] of badSteps) {
         const request = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
-        const answer = await context.target.send({ ...request, json: { seconds } });
+        const response = await context.target.send({ ...request, json: { seconds } });
         context.judge(
           "sandbox.clock-bounds",
-          answer.status === expected,
+          response.status === expected,
           `${expected} to ${what} seconds`,
-          summary(answer),
-          [answer],
+          describeResponse(response),
+          [response],
         );
       }
     },
@@ -86,7 +86,7 @@ export const sandboxChecks: Check[] = [
         "sandbox.clock",
         ok,
         "a clock that is an hour further",
-        `${summary(before)}, then ${summary(moved)}`,
+        `${describeResponse(before)}, then ${describeResponse(moved)}`,
       );
       const { data } = await verified(context, reference);
       context.judge(
@@ -111,8 +111,8 @@ export const sandboxChecks: Check[] = [
     needs: ["sandbox", "second-key"],
     async run(context) {
       const read = async () => {
-        const answer = await context.target.send({ method: "GET", path: "/sandbox/clock", key: "second" });
-        return Date.parse(String(dataOf(answer)["now"]));
+        const response = await context.target.send({ method: "GET", path: "/sandbox/clock", key: "second" });
+        return Date.parse(String(dataOf(response)["now"]));
       };
       const before = await read();
       await advance(context, 7200);

@@ -1,5 +1,5 @@
 // D12: how deliveries are signed.
-import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
@@ -104,7 +104,7 @@ export const signatureChecks: Check[] = [
       const old = await secretOf(context, "second");
       const second = { method: "POST", effect: "moves-money", key: "second" } as const;
       const rotated = await context.target.send({ ...second, path: "/sandbox/webhook-secret/rotate" });
-      if (rotated.status !== 200) throw new Prerequisite("200 to a rotation", summary(rotated));
+      if (rotated.status !== 200) throw new Prerequisite("200 to a rotation", describeResponse(rotated));
       const renewed = await secretOf(context, "second");
       context.judge(
         "signature.rotation",

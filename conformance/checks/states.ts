@@ -1,8 +1,18 @@
 // D3, D4, D5: what becomes of a disbursement, whose reference is whose, and how a lost answer is recovered.
-import { Prerequisite, summary, type Check, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
-import { dataOf, disbursement, paid, pay, payInvalid, someAddress, usualAmount, verified, verify } from "./requests.ts";
+import {
+  dataOf,
+  disbursementBody,
+  paid,
+  pay,
+  payInvalid,
+  someAddress,
+  usualAmount,
+  verified,
+  verifyDisbursement,
+} from "./requests.ts";
 import { advance, forcing, listed, paidAndSettled, settled } from "./sandbox-controls.ts";
 
 const one = { payouts: 1, amount: usualAmount };
@@ -16,7 +26,7 @@ async function followLocation(context: Context, refused: TargetResponse, id: str
   const { location } = refused.headers;
   const expected = "409 with Location: /v1/disbursements/{service reference}";
   const path = /\/v1\/disbursements\/[^/?#]+$/.exec(location ?? "")?.[0];
-  const actual = `${summary(refused)}, Location: ${location ?? "missing"}`;
+  const actual = `${describeResponse(refused)}, Location: ${location ?? "missing"}`;
   if (!context.judge(id, refused.status === 409 && path !== undefined, expected, actual, [refused])) return undefined;
   return context.target.send({ method: "GET", path: path as string });
 }
@@ -29,7 +39,7 @@ export const stateChecks: Check[] = [
     ...one,
     async run(context) {
       const { reference } = await paid(context);
-      const { answer: first } = await verified(context, reference);
+      const { response: first } = await verified(context, reference);
       const { data: final, seen } = await settled(context, reference);
       const ended = final.status === "success" || final.status === "failed";
       const known = seen.every((status) => ["pending", "success", "failed"].includes(status));
@@ -76,7 +86,7 @@ export const stateChecks: Check[] = [
         "uniqueness.failed-counts",
         again.status === 409,
         "409 to the reference of a failed disbursement",
-        summary(again),
+        describeResponse(again),
       );
       const { data: later } = await verified(context, reference);
       context.judge(
@@ -95,13 +105,13 @@ export const stateChecks: Check[] = [
     amount: 2 * usualAmount,
     async run(context) {
       for (const over of [{ amount: "100" }, { phoneNumber: "12" }]) {
-        const body = disbursement(context);
+        const body = disbursementBody(context);
         const refused = await payInvalid(context, { ...body, ...over });
-        const answer = await pay(context, body);
+        const response = await pay(context, body);
         const expected = `200 to a reference that was refused with ${refused.status} before`;
-        context.judge("uniqueness.refused-leaves-none", answer.status === 200, expected, summary(answer), [
+        context.judge("uniqueness.refused-leaves-none", response.status === 200, expected, describeResponse(response), [
           refused,
-          answer,
+          response,
         ]);
       }
     },
@@ -120,18 +130,18 @@ export const stateChecks: Check[] = [
         "uniqueness.per-merchant",
         other.status === 200,
         "200 to another merchant's use of the reference",
-        summary(other),
+        describeResponse(other),
       );
       const looks = [
-        await verify(context, reference, { key: "second" }),
-        await verify(context, String(dataOf(other)["reference"])),
+        await verifyDisbursement(context, reference, { key: "second" }),
+        await verifyDisbursement(context, String(dataOf(other)["reference"])),
       ];
       for (const look of looks) {
         context.judge(
           "uniqueness.merchants-apart",
           look.status === 404,
           "404 for another merchant's disbursement",
-          summary(look),
+          describeResponse(look),
           [look],
         );
       }
@@ -155,15 +165,17 @@ export const stateChecks: Check[] = [
         { method: "POST", path: `/sandbox/deliveries/${id}/replay` },
       ];
       for (const request of refused) {
-        const answer = await context.target.send({ ...request, ...second });
+        const response = await context.target.send({ ...request, ...second });
         const expected = `404 to ${request.method} ${request.path} by another merchant`;
-        context.judge("uniqueness.merchants-apart", answer.status === 404, expected, summary(answer), [answer]);
+        context.judge("uniqueness.merchants-apart", response.status === 404, expected, describeResponse(response), [
+          response,
+        ]);
       }
       for (const list of ["events", "deliveries"]) {
-        const answer = await context.target.send({ method: "GET", path: `/sandbox/${list}`, key: "second" });
-        const apart = answer.status === 200 && !answer.text.includes(reference);
+        const response = await context.target.send({ method: "GET", path: `/sandbox/${list}`, key: "second" });
+        const apart = response.status === 200 && !response.text.includes(reference);
         const expected = `another merchant's ${list} without those of the first`;
-        context.judge("uniqueness.merchants-apart", apart, expected, summary(answer), [answer]);
+        context.judge("uniqueness.merchants-apart", apart, expected, describeResponse(response), [response]);
       }
     },
   },
@@ -177,7 +189,8 @@ export const stateChecks: Check[] = [
       const { body, reference } = await paid(context);
       const found = await followLocation(context, await pay(context, body), "recovery.location");
       const same = found?.status === 200 && dataOf(found)["reference"] === reference;
-      if (found) context.judge("recovery.location", same, "the disbursement that exists", summary(found), [found]);
+      if (found)
+        context.judge("recovery.location", same, "the disbursement that exists", describeResponse(found), [found]);
     },
   },
   {
@@ -188,15 +201,17 @@ export const stateChecks: Check[] = [
     amount: 2 * usualAmount,
     needs: ["sandbox"],
     async run(context) {
-      const body = disbursement(context, { phoneNumber: forcing("504") });
+      const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });
       if (lost.status !== undefined)
-        throw new Prerequisite("a connection closed without an answer (D17, 504)", summary(lost));
+        throw new Prerequisite("a connection closed without an answer (D17, 504)", describeResponse(lost));
       const found = await followLocation(context, await pay(context, body), "recovery.lost-answer");
       if (!found) return;
       const { merchantsReference, amount } = dataOf(found);
       const same = found.status === 200 && merchantsReference === body["reference"] && amount === body["amount"];
-      context.judge("recovery.lost-answer", same, "the disbursement whose answer was lost", summary(found), [found]);
+      context.judge("recovery.lost-answer", same, "the disbursement whose answer was lost", describeResponse(found), [
+        found,
+      ]);
     },
   },
 ];

@@ -1,6 +1,6 @@
 // §2.3, §4.2: looking a disbursement up.
-import { summary, type Check } from "../check.ts";
-import { dataOf, paid, someAddress, usualAmount, verified, verify } from "./requests.ts";
+import { describeResponse, type Check } from "../check.ts";
+import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./sandbox-controls.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -35,9 +35,9 @@ export const verifyChecks: Check[] = [
     amount: 12_345,
     async run(context) {
       const { body, data: made, reference } = await paid(context, { amount: 12_345, country: "KE", currency: "KES" });
-      const answer = await verify(context, reference);
-      context.judge("verify.found", answer.status === 200, "200", summary(answer));
-      const record = dataOf(answer);
+      const response = await verifyDisbursement(context, reference);
+      context.judge("verify.found", response.status === 200, "200", describeResponse(response));
+      const record = dataOf(response);
       const known = ["pending", "success", "failed"].includes(record["status"] as string);
       context.judge(
         "verify.status-known",
@@ -106,10 +106,14 @@ export const verifyChecks: Check[] = [
     effect: "none",
     async run(context) {
       for (const reference of [context.fresh(), `DSB${context.options.runId.toUpperCase()}`]) {
-        const answer = await verify(context, reference);
-        context.judge("verify.unknown-404", answer.status === 404, "404 to an unknown reference", summary(answer), [
-          answer,
-        ]);
+        const response = await verifyDisbursement(context, reference);
+        context.judge(
+          "verify.unknown-404",
+          response.status === 404,
+          "404 to an unknown reference",
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },
@@ -119,10 +123,16 @@ export const verifyChecks: Check[] = [
     effect: "none",
     async run(context) {
       for (const reference of odd) {
-        const answer = await context.target.send({ method: "GET", path: `/v1/disbursements/${reference}` });
-        const { status = 0 } = answer;
+        const response = await context.target.send({ method: "GET", path: `/v1/disbursements/${reference}` });
+        const { status = 0 } = response;
         const ok = status >= 400 && status < 500;
-        context.judge("verify.odd-references-404", ok, `a 4xx to ${reference.slice(0, 40)}`, summary(answer), [answer]);
+        context.judge(
+          "verify.odd-references-404",
+          ok,
+          `a 4xx to ${reference.slice(0, 40)}`,
+          describeResponse(response),
+          [response],
+        );
       }
     },
   },
@@ -134,8 +144,8 @@ export const verifyChecks: Check[] = [
     amount: usualAmount,
     async run(context) {
       const { body } = await paid(context);
-      const answer = await verify(context, String(body["reference"]));
-      context.observe("verify.by-merchants-reference", "status of the answer", answer.status ?? "none");
+      const response = await verifyDisbursement(context, String(body["reference"]));
+      context.observe("verify.by-merchants-reference", "status of the answer", response.status ?? "none");
     },
   },
   {

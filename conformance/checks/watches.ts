@@ -1,6 +1,6 @@
 // What every answer of a run is looked at for, whatever check it belongs to.
-import { summary, type Watch } from "../check.ts";
-import { differences, operationOf, routeOfAnswer } from "../contract/documented.ts";
+import { describeResponse, type Watch } from "../check.ts";
+import { differences, operationOf, routeOfResponse } from "../contract/documented.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 
@@ -11,25 +11,25 @@ const documented = new Set([400, 401, 404, 409, 422, 500]);
 
 const isError = ({ status = 0 }: TargetResponse) => status >= 400;
 const isSuccess = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
-const isDescribedError = (answer: TargetResponse) =>
-  described.includes(operationOf(answer)) && documented.has(answer.status ?? 0);
+const isDescribedError = (response: TargetResponse) =>
+  described.includes(operationOf(response)) && documented.has(response.status ?? 0);
 
-const isJson = (answer: TargetResponse) =>
-  /^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(answer.headers["content-type"] ?? "");
+const isJson = (response: TargetResponse) =>
+  /^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(response.headers["content-type"] ?? "");
 
-function jsonFaults(answer: TargetResponse): string[] {
+function jsonFaults(response: TargetResponse): string[] {
   const faults: string[] = [];
-  if (!isJson(answer)) faults.push(`Content-Type is ${answer.headers["content-type"] ?? "missing"}`);
-  if (answer.json === undefined) faults.push(`the body is no JSON: ${summary(answer).slice(0, 80)}`);
+  if (!isJson(response)) faults.push(`Content-Type is ${response.headers["content-type"] ?? "missing"}`);
+  if (response.json === undefined) faults.push(`the body is no JSON: ${describeResponse(response).slice(0, 80)}`);
   return faults;
 }
 
-const shapeFaults = (answer: TargetResponse, validator: (schema: string) => Validator) =>
-  answer.json === undefined ? ["the body is no JSON"] : validator(errorSchema)(answer.json);
+const shapeFaults = (response: TargetResponse, validator: (schema: string) => Validator) =>
+  response.json === undefined ? ["the body is no JSON"] : validator(errorSchema)(response.json);
 
-function mirrorFaults(answer: TargetResponse): string[] {
-  const { statusCode } = (answer.json ?? {}) as { statusCode?: unknown };
-  return statusCode === answer.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
+function mirrorFaults(response: TargetResponse): string[] {
+  const { statusCode } = (response.json ?? {}) as { statusCode?: unknown };
+  return statusCode === response.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
 }
 
 /** Judges the body of a successful answer of one operation. */
@@ -37,7 +37,7 @@ const successOf = (id: string, operationId: string, what: string): Watch => ({
   id,
   name: what,
   expected: `a body of the form that is promised for ${operationId}`,
-  applies: (answer) => answer.status === 200 && operationOf(answer) === operationId,
+  applies: (response) => response.status === 200 && operationOf(response) === operationId,
   faults: differences,
 });
 
@@ -46,8 +46,9 @@ const coreWatches: Watch[] = [
     id: "json.answers",
     name: "JSON",
     expected: "a JSON body with Content-Type application/json",
-    applies: (answer) =>
-      isDescribedError(answer) || (isSuccess(answer) && [...described, "createCheckout"].includes(operationOf(answer))),
+    applies: (response) =>
+      isDescribedError(response) ||
+      (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response))),
     faults: jsonFaults,
   },
   {
@@ -70,14 +71,15 @@ const coreWatches: Watch[] = [
     expected: "an answer, and no 5xx",
     applies: ({ request }) => request.effect !== "moves-money" && !request.forced,
     // 501 is how a server says that it knows no such method.
-    faults: (answer) => ((answer.status ?? 500) >= 500 && answer.status !== 501 ? [summary(answer).slice(0, 120)] : []),
+    faults: (response) =>
+      (response.status ?? 500) >= 500 && response.status !== 501 ? [describeResponse(response).slice(0, 120)] : [],
   },
   {
     id: "errors.checkout-shape",
     name: "errors of checkouts",
     expected: "statusCode (integer, the HTTP status), error (text) and, when there, message (text)",
-    applies: (answer) => isError(answer) && operationOf(answer) === "createCheckout",
-    faults: (answer, validator) => [...shapeFaults(answer, validator), ...mirrorFaults(answer)],
+    applies: (response) => isError(response) && operationOf(response) === "createCheckout",
+    faults: (response, validator) => [...shapeFaults(response, validator), ...mirrorFaults(response)],
   },
   successOf("create.result-shape", "createDisbursement", "results of create"),
   successOf("verify.record-shape", "verifyDisbursement", "records"),
@@ -92,9 +94,9 @@ const extendedWatches: Watch[] = [
     id: "error-body.message",
     name: "message of errors",
     expected: "a message that is not empty",
-    applies: (answer) => ofApi(answer) && isError(answer) && answer.request.method !== "HEAD",
-    faults(answer) {
-      const { message } = (answer.json ?? {}) as { message?: unknown };
+    applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
+    faults(response) {
+      const { message } = (response.json ?? {}) as { message?: unknown };
       return typeof message === "string" && message.trim() !== ""
         ? []
         : [`message is ${JSON.stringify(message) ?? "missing"}`];
@@ -104,35 +106,39 @@ const extendedWatches: Watch[] = [
     id: "error-body.everywhere",
     name: "errors of every kind",
     expected: "JSON with statusCode (the HTTP status), error and message",
-    applies: (answer) => ofApi(answer) && isError(answer) && answer.request.method !== "HEAD",
-    faults: (answer, validator) => [...jsonFaults(answer), ...shapeFaults(answer, validator), ...mirrorFaults(answer)],
+    applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
+    faults: (response, validator) => [
+      ...jsonFaults(response),
+      ...shapeFaults(response, validator),
+      ...mirrorFaults(response),
+    ],
   },
   {
     id: "answers.exact",
     name: "the OpenAPI document",
     expected: "a status that is documented for the operation, and a body of its schema",
-    applies: (answer) => answer.status !== undefined && routeOfAnswer(answer) !== undefined,
+    applies: (response) => response.status !== undefined && routeOfResponse(response) !== undefined,
     faults: differences,
   },
   {
     id: "answers.envelope-200",
     name: "envelopes",
     expected: "statusCode 200 beside data",
-    applies: (answer) => answer.status === 200 && routeOfAnswer(answer) !== undefined,
+    applies: (response) => response.status === 200 && routeOfResponse(response) !== undefined,
     faults: mirrorFaults,
   },
   {
     id: "answers.request-id",
     name: "request ids",
     expected: "a header x-request-id",
-    applies: (answer) => answer.status !== undefined && ofApi(answer),
-    faults: (answer) => (answer.headers["x-request-id"] ? [] : ["x-request-id is missing"]),
+    applies: (response) => response.status !== undefined && ofApi(response),
+    faults: (response) => (response.headers["x-request-id"] ? [] : ["x-request-id is missing"]),
   },
   {
     id: "limits.retry-after",
     name: "429",
     expected: "a Retry-After of whole seconds",
-    applies: (answer) => answer.status === 429,
+    applies: (response) => response.status === 429,
     faults: ({ headers }) =>
       /^\d+$/.test(headers["retry-after"] ?? "") ? [] : [`Retry-After is ${headers["retry-after"]}`],
     rare: "no 429 was met: the target did not limit the rate of this run",

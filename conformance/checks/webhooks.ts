@@ -1,11 +1,20 @@
 // §6: notifications. What they look like is open in the interface; that they come, and tell the truth, is not.
-import { summary, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
-import { look } from "./checkout-record.ts";
+import { verifyCheckout } from "./checkout-record.ts";
 import { arrived, first, mailbox, tally, type Box } from "./notifications.ts";
-import { checkout, dataOf, disbursement, paid, pay, payInvalid, startCheckout, usualAmount } from "./requests.ts";
-import { advance, finish, settled } from "./sandbox-controls.ts";
+import {
+  checkoutBody,
+  dataOf,
+  disbursementBody,
+  paid,
+  pay,
+  payInvalid,
+  startCheckout,
+  usualAmount,
+} from "./requests.ts";
+import { advance, finishCheckout, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
 /** What a single notification is judged by. */
@@ -75,7 +84,7 @@ async function apart(context: Context): Promise<string[]> {
     await paid(context, { webhookURL: boxes[1].url }),
   ] as const;
   const silent = await paid(context);
-  await payInvalid(context, disbursement(context, { amount: -1, webhookURL: refused.url }));
+  await payInvalid(context, disbursementBody(context, { amount: -1, webhookURL: refused.url }));
   await pay(context, { ...made[0].body, webhookURL: refused.url });
   for (const { reference } of [...made, silent]) await settled(context, reference);
   for (const box of boxes) await arrived(context, box);
@@ -113,24 +122,24 @@ export const webhookChecks: Check[] = [
       const seen: Record<string, unknown[]> = {};
       for (const outcome of ["success", "failed", "cancelled"]) {
         const box = mailbox(context);
-        const answer = await startCheckout(context, checkout({ webhookURL: box.url }));
-        const { reference, status } = dataOf(answer);
+        const response = await startCheckout(context, checkoutBody({ webhookURL: box.url }));
+        const { reference, status } = dataOf(response);
         // Only a checkout that is answered as D6 says can be named to the sandbox.
         if (typeof reference !== "string") {
           for (const id of ["webhook.checkout-outcome", "checkout.states"])
             context.notApplicable(id, "a test cannot end the target's checkouts");
           return;
         }
-        const ended = await finish(context, reference, outcome);
+        const ended = await finishCheckout(context, reference, outcome);
         const received = await arrived(context, box);
         const told = ended.status === 200 && received.length > 0;
         context.judge(
           "webhook.checkout-outcome",
           told,
           `a notification when a checkout ends as ${outcome}`,
-          `${summary(ended)}; ${await tally(context, box)}`,
+          `${describeResponse(ended)}; ${await tally(context, box)}`,
         );
-        seen[outcome] = [status, dataOf(await look(context, reference))["status"]];
+        seen[outcome] = [status, dataOf(await verifyCheckout(context, reference))["status"]];
       }
       context.observe("checkout.states", "statuses by outcome", seen);
     },

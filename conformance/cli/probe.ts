@@ -11,7 +11,7 @@ export class CannotRun extends Error {}
 
 const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
-async function ask(options: CertifyOptions, runId: string) {
+async function askTarget(options: CertifyOptions, runId: string) {
   const { target, close } = openTarget({ ...options, effects: "none" });
   try {
     const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
@@ -79,7 +79,7 @@ function demandService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
  */
 export async function probe(options: CertifyOptions): Promise<RunOptions> {
   const runId = randomBytes(6).toString("hex");
-  const { health, unknown, second, secret } = await ask(options, runId);
+  const { health, unknown, second, secret } = await askTarget(options, runId);
   demandService(options, unknown);
   if (second && isRefused(second)) {
     throw new CannotRun(

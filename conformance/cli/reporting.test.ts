@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readPublicKey, writeKeyPair } from "../certificate/keys.ts";
 import { verifyCertificate } from "../certificate/verify.ts";
-import { madeUp, requirement } from "../testing/made-up.ts";
-import { finish, makeFolder, readReporting } from "./reporting.ts";
+import { sampleReport, requirement } from "../testing/sample-report.ts";
+import { writeReports, makeFolder, readReporting } from "./reporting.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const ids = ["create.echo"];
@@ -22,7 +22,11 @@ const signing = () => readReporting({ folder: at("report"), keyFile: at("key"), 
 test("every file of the report is written, and the certificate verifies against report.json as it lies there", async () => {
   const reporting = signing();
   makeFolder(reporting);
-  const { files, exitCode, refusal } = await finish(madeUp([requirement("create.echo", "pass")]), reporting, now);
+  const { files, exitCode, refusal } = await writeReports(
+    sampleReport([requirement("create.echo", "pass")]),
+    reporting,
+    now,
+  );
   expect({ exitCode, refusal }).toEqual({ exitCode: 0, refusal: undefined });
   expect(files).toEqual(
     ["report.html", "report.json", "junit.xml", "badge.svg", "certificate.jws"].map((name) => join(at("report"), name)),
@@ -34,14 +38,14 @@ test("every file of the report is written, and the certificate verifies against 
 });
 
 test.each([
-  ["passed in part", madeUp([], { verdict: "passed-partially" }), 1],
-  ["failed", madeUp([requirement("create.echo", "fail")]), 1],
-  ["was not completed", madeUp([], { verdict: "error" }), 2],
+  ["passed in part", sampleReport([], { verdict: "passed-partially" }), 1],
+  ["failed", sampleReport([requirement("create.echo", "fail")]), 1],
+  ["was not completed", sampleReport([], { verdict: "error" }), 2],
 ] as const)("a run that %s leaves no certificate, not even an earlier one", async (_what, report, exitCode) => {
   const reporting = signing();
   makeFolder(reporting);
   writeFileSync(join(at("report"), "certificate.jws"), "of an earlier run");
-  const finished = await finish(report, reporting, now);
+  const finished = await writeReports(report, reporting, now);
   expect(finished).toMatchObject({ exitCode, refusal: expect.stringMatching(/^No certificate: the verdict is/) });
   expect(readdirSync(at("report")).toSorted()).toEqual(["badge.svg", "junit.xml", "report.html", "report.json"]);
 });
@@ -50,7 +54,7 @@ test("a known failure is tolerated, in report.json too", async () => {
   writeFileSync(at("known.yaml"), "- {id: create.echo, reason: Repaired in 4.2, expires: 2026-12-31}");
   const reporting = readReporting({ folder: at("report"), baselineFile: at("known.yaml"), validDays: 90, ids }, []);
   makeFolder(reporting);
-  const { exitCode } = await finish(madeUp([requirement("create.echo", "fail")]), reporting, now);
+  const { exitCode } = await writeReports(sampleReport([requirement("create.echo", "fail")]), reporting, now);
   expect(exitCode).toBe(0);
   const written = JSON.parse(readFileSync(join(at("report"), "report.json"), "utf8"));
   expect(written).toMatchObject({

@@ -60,7 +60,7 @@ export function makeFolder({ folder }: Reporting): void {
 
 const isSystemError = (error: unknown) => error instanceof Error && "syscall" in error;
 
-export type Finished = {
+export type WrittenReports = {
   /** As found, known failures tolerated. */
   report: Report;
   /** Paths of the files written, report.html first. */
@@ -72,7 +72,11 @@ export type Finished = {
 };
 
 /** Tolerates known failures, and writes report.html, report.json, junit.xml, badge.svg and, where earned, certificate.jws. */
-export async function finish(found: Report, { folder, baseline, signing }: Reporting, now: Date): Promise<Finished> {
+export async function writeReports(
+  found: Report,
+  { folder, baseline, signing }: Reporting,
+  now: Date,
+): Promise<WrittenReports> {
   const { report } = applyBaseline(found, baseline, now);
   const json = `${JSON.stringify(report, null, 2)}\n`;
   const contents: Record<string, string> = {

@@ -5,7 +5,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readPrivateKey } from "../certificate/keys.ts";
 import { signCertificate } from "../certificate/sign.ts";
-import { hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 import { isSubcommand, runSubcommand } from "./subcommands.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 /** Writes key, report and certificate as a run with --sign does. */
 async function certified() {
   await runSubcommand("keygen", [at("key")], now);
-  const report = madeUp([requirement("create.echo", "pass"), requirement("webhook.failed", "not-applicable")]);
+  const report = sampleReport([requirement("create.echo", "pass"), requirement("webhook.failed", "not-applicable")]);
   const json = JSON.stringify(report);
   writeFileSync(at("report.json"), json);
   const options = { key: readPrivateKey(at("key")), now, validDays: 90 };
@@ -91,10 +91,10 @@ test("a certificate with commands to the terminal in it is refused without execu
 });
 
 test.each([
-  ["same", madeUp([requirement("a", "pass")]), 0, /No differences/],
-  ["different", madeUp([requirement("a", "fail")]), 1, /1 difference;/],
+  ["same", sampleReport([requirement("a", "pass")]), 0, /No differences/],
+  ["different", sampleReport([requirement("a", "fail")]), 1, /1 difference;/],
 ] as const)("diff of two reports that are %s", async (_what, other, exitCode, text) => {
-  writeFileSync(at("a.json"), JSON.stringify(madeUp([requirement("a", "pass")])));
+  writeFileSync(at("a.json"), JSON.stringify(sampleReport([requirement("a", "pass")])));
   writeFileSync(at("b.json"), JSON.stringify(other));
   expect(await runSubcommand("diff", [at("a.json"), at("b.json")], now)).toEqual({
     exitCode,
@@ -108,11 +108,11 @@ test.each([
   ["another kind of file", "{}", /is no report of certify: it must have required property 'verdict'/],
   [
     "a report with a verdict that does not exist",
-    JSON.stringify(madeUp([requirement("a", "ok" as never)])),
+    JSON.stringify(sampleReport([requirement("a", "ok" as never)])),
     /\/requirements\/0/,
   ],
 ])("diff of a file that is %s is bad input", async (_what, content, message) => {
-  writeFileSync(at("a.json"), JSON.stringify(madeUp([])));
+  writeFileSync(at("a.json"), JSON.stringify(sampleReport([])));
   if (content !== undefined) writeFileSync(at("b.json"), content);
   const result = await runSubcommand("diff", [at("a.json"), at("b.json")], now);
   expect(result).toMatchObject({ exitCode: 2, text: expect.stringMatching(message) });

@@ -65,7 +65,7 @@ export function routeOf(method: string, path: string): Route | undefined {
 }
 
 /** The schema that the document gives for the body of an answer, if it documents one. */
-export function answerSchema(route: Route, status: number): Schema | undefined {
+export function responseSchema(route: Route, status: number): Schema | undefined {
   const response = route.operation.responses[String(status)];
   const name = response?.$ref?.split("/").at(-1);
   const content = name ? openapi.components.responses[name]?.content : response?.content;

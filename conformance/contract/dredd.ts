@@ -19,13 +19,13 @@ export type Prepared = {
   alike?: (status: number) => boolean;
 };
 
-export type Judged = {
+export type DreddResult = {
   method: string;
   template: string;
   status: number;
   ok: boolean;
   message: string;
-  answer?: TargetResponse;
+  response?: TargetResponse;
 };
 
 /** Whether a documented answer is to be judged. */
@@ -70,14 +70,14 @@ function change(transaction: Transaction, prepared: Prepared) {
 }
 
 /** Judges the documented answers that are wanted. Dredd's requests go through `forwarder`. */
-export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Prepare): Promise<Judged[]> {
-  const judged: Judged[] = [];
+export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Prepare): Promise<DreddResult[]> {
+  const judged: DreddResult[] = [];
   const emitter = new EventEmitter();
   let current: { method: string; template: string; status: number; prepared: Prepared } | undefined;
   const record = (ok: boolean, message: string) => {
     if (!current) return;
     const { prepared: _, ...documented } = current;
-    judged.push({ ...documented, ok, message, answer: forwarder.answers.pop() });
+    judged.push({ ...documented, ok, message, response: forwarder.responses.pop() });
   };
   emitter.on("test pass", () => record(true, "as documented"));
   emitter.on("test fail", (test: { message: string }) => record(false, test.message.trim()));

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { createRequire } from "node:module";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certify } from "../testing/command-line.ts";
+import { runCertify } from "../testing/command-line.ts";
 import { violationsIn } from "./prism.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
 
@@ -50,7 +50,7 @@ afterAll(() => void mock.kill());
 test("against a mock, every requirement that needs state fails by its name", { timeout: 60_000 }, async () => {
   // The mock leaves requests unanswered whose body is no JSON.
   const args = ["--effects", "money", "--timeout", "1000"];
-  const { code, report } = await certify(url, "mock-key-0123456789", args);
+  const { code, report } = await runCertify(url, "mock-key-0123456789", args);
   const failed = report?.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
   expect([code, report?.verdict]).toEqual([1, "failed"]);
   expect(failed).toEqual(expect.arrayContaining(stateful));
@@ -62,7 +62,7 @@ describe("Prism as a second opinion", () => {
     const key = "key-of-the-tests";
     const target = await startSoundTarget({ key, prefix: "/api" });
     const args = ["--only", "verify.found", "--effects", "money", "--through-prism"];
-    const { code, report } = await certify(target.url, key, args);
+    const { code, report } = await runCertify(target.url, key, args);
     await target.stop();
     expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
     // Two requests: one that creates, one that verifies. Both find webhookURL null where the document wants it left out.

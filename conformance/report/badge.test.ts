@@ -1,7 +1,7 @@
 import { XmlDocument } from "libxml2-wasm";
 import { expect, test } from "vitest";
 import { renderBadge } from "./badge.ts";
-import { madeUp } from "../testing/made-up.ts";
+import { sampleReport } from "../testing/sample-report.ts";
 
 /** How a text of `colour` stands out from white, as WCAG 2 defines it. */
 function contrastWithWhite(colour: string): number {
@@ -17,7 +17,7 @@ test.each([
   ["failed", "core", "conformance: core: failed"],
   ["error", "core", "conformance: core: not completed"],
 ] as const)("a run that is %s (%s) says %j, to a screen reader too", (verdict, profile, title) => {
-  using document = XmlDocument.fromString(renderBadge(madeUp([], { verdict, profile })));
+  using document = XmlDocument.fromString(renderBadge(sampleReport([], { verdict, profile })));
   const svg = { s: "http://www.w3.org/2000/svg" };
   expect(document.get("/s:svg/@aria-label", svg)?.content).toBe(title);
   expect(document.get("/s:svg/s:title", svg)?.content).toBe(title);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { exitCodeOf } from "../results.ts";
 import { applyBaseline, BaselineError, readBaseline } from "./baseline.ts";
 import type { KnownFailure } from "./baseline.ts";
-import { check, hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { check, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
 const ids = ["create.echo", "verify.fields"];
 const now = new Date("2026-11-20T12:00:00Z");
@@ -74,7 +74,7 @@ const failing = requirement("create.echo", "fail", {
 const others = [requirement("verify.fields", "pass")];
 
 test("a known failure is a warning with its reason, and the run passes in part", () => {
-  const { report, problems } = applyBaseline(madeUp([failing, ...others]), [entry()], now);
+  const { report, problems } = applyBaseline(sampleReport([failing, ...others]), [entry()], now);
   expect(problems).toEqual([]);
   expect(report.requirements[0]).toMatchObject({
     verdict: "warn",
@@ -88,7 +88,7 @@ test.each([
   ["counts to the end of its last day", "2026-11-20", "2026-11-20T23:59:59.999Z", 0],
   ["has expired the moment after", "2026-11-20", "2026-11-21T00:00:00.000Z", 1],
 ])("an entry %s", (_name, expires, at, exit) => {
-  const { report } = applyBaseline(madeUp([failing]), [entry({ expires })], new Date(at));
+  const { report } = applyBaseline(sampleReport([failing]), [entry({ expires })], new Date(at));
   expect(exitCodeOf(report)).toBe(exit);
 });
 
@@ -99,7 +99,7 @@ test.each([
   ["is a warning now", [requirement("create.echo", "warn")], entry(), /it fails no longer/],
   ["names a check that passes", [failing], entry({ checks: ["amount", "reference"] }), /"reference" fails no longer/],
 ])("an entry that %s fails the run", (_name, requirements, known, message) => {
-  const { report, problems } = applyBaseline(madeUp([...requirements, ...others]), [known], now);
+  const { report, problems } = applyBaseline(sampleReport([...requirements, ...others]), [known], now);
   expect(problems).toEqual([expect.stringMatching(message)]);
   expect(report).toMatchObject({ verdict: "failed", baselineProblems: problems });
   expect(exitCodeOf(report)).toBe(1);
@@ -109,25 +109,29 @@ test.each([
   ["left out of the run", []],
   ["not applicable", [requirement("create.echo", "not-applicable")]],
 ])("an entry whose requirement was %s is no problem", (_name, requirements) => {
-  const before = madeUp([...requirements, ...others]);
+  const before = sampleReport([...requirements, ...others]);
   expect(applyBaseline(before, [entry()], now)).toEqual({ report: before, problems: [] });
 });
 
 test("a failing check that the entry does not name still fails", () => {
-  const { report } = applyBaseline(madeUp([failing]), [entry({ checks: ["reference"] })], now);
+  const { report } = applyBaseline(sampleReport([failing]), [entry({ checks: ["reference"] })], now);
   expect(report.requirements[0]?.verdict).toBe("fail");
   expect(exitCodeOf(report)).toBe(1);
 });
 
 test("a failure that nobody knows still fails, and the summary names both numbers", () => {
   const unknown = requirement("verify.fields", "fail");
-  const { report } = applyBaseline(madeUp([failing, unknown]), [entry()], now);
+  const { report } = applyBaseline(sampleReport([failing, unknown]), [entry()], now);
   expect(report).toMatchObject({ verdict: "failed", counts: { fail: 1, warn: 1 } });
   expect(report.summary).toBe("1 requirement failed; 1 known failure tolerated for now.");
 });
 
 test("what could not run is not hidden by a known failure", () => {
-  const { report } = applyBaseline(madeUp([failing, requirement("verify.fields", "could-not-run")]), [entry()], now);
+  const { report } = applyBaseline(
+    sampleReport([failing, requirement("verify.fields", "could-not-run")]),
+    [entry()],
+    now,
+  );
   expect(exitCodeOf(report)).toBe(2);
 });
 

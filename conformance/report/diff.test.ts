@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { compareReports, renderComparison } from "./diff.ts";
-import { hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
-const a = madeUp([requirement("create.echo", "pass"), requirement("webhook.failed", "pass")], {
+const a = sampleReport([requirement("create.echo", "pass"), requirement("webhook.failed", "pass")], {
   observed: [
     { requirement: "split", name: "missing amount", value: 400 },
     { requirement: "signing", name: "headers", value: { id: "webhook-id", names: ["a", "b"] } },
@@ -19,7 +19,7 @@ test("a report and itself have no differences, nor do runs that differ in times 
 });
 
 test("verdicts and observations that differ, or stand on one side alone, are named", () => {
-  const b = madeUp([requirement("create.echo", "fail"), requirement("new.one", "pass")], {
+  const b = sampleReport([requirement("create.echo", "fail"), requirement("new.one", "pass")], {
     observed: [
       { requirement: "split", name: "missing amount", value: 422 },
       { requirement: "split", name: "empty body", value: null },
@@ -51,8 +51,10 @@ const left = (id: string, code: "effects" | "only") =>
   requirement(id, "not-applicable", { reason: { code, text: "left out" } });
 
 test("what one run was not told to judge is folded, not called a difference", () => {
-  const core = madeUp([requirement("create.echo", "pass"), left("create.accepted", "effects")], { effects: "reject" });
-  const extended = madeUp(
+  const core = sampleReport([requirement("create.echo", "pass"), left("create.accepted", "effects")], {
+    effects: "reject",
+  });
+  const extended = sampleReport(
     [
       requirement("create.echo", "fail"),
       requirement("create.accepted", "pass"),
@@ -73,7 +75,7 @@ test("what one run was not told to judge is folded, not called a difference", ()
 });
 
 test("what --only left out of one run is folded, and said", () => {
-  const b = madeUp([requirement("create.echo", "pass"), left("webhook.failed", "only")], {
+  const b = sampleReport([requirement("create.echo", "pass"), left("webhook.failed", "only")], {
     only: ["create.echo"],
     observed: a.observed,
   });
@@ -83,7 +85,7 @@ test("what --only left out of one run is folded, and said", () => {
 });
 
 test("the text names both targets and what each does", () => {
-  const b = madeUp([requirement("create.echo", "fail")], {
+  const b = sampleReport([requirement("create.echo", "fail")], {
     baseUrl: "https://live.example",
     observed: [{ requirement: "split", name: "missing amount", value: 422 }],
   });
@@ -96,7 +98,7 @@ test("the text names both targets and what each does", () => {
 });
 
 test("nothing in a report is a command to the terminal", () => {
-  const b = madeUp([requirement(hostile, "pass")], {
+  const b = sampleReport([requirement(hostile, "pass")], {
     baseUrl: hostile,
     suiteVersion: hostile,
     observed: [{ requirement: hostile, name: hostile, value: { [hostile]: hostile } }],

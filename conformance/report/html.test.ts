@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "../../scripts/browser.ts";
 import type { Report } from "../results.ts";
 import { renderHtml } from "./html.ts";
-import { check, exchange, hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { check, exchange, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -35,7 +35,7 @@ const failing = requirement("create.repeated", "fail", {
   ],
 });
 const varied = () =>
-  madeUp([
+  sampleReport([
     requirement("verify.fields", "pass", { section: "§2.3" }),
     requirement("final.status", "pass", { section: undefined, decision: "D3" }),
     requirement("later.decision", "pass", { section: undefined, decision: "D10" }),
@@ -120,9 +120,15 @@ test("what the target sent is shown as text, never as markup", async () => {
     failure: hostile,
     curl: hostile,
   });
-  const unanswered = { ...evidence, status: undefined };
+  const withoutResponse = { ...evidence, status: undefined };
   const checks = [
-    check({ name: hostile, verdict: "fail", expected: hostile, actual: hostile, exchanges: [evidence, unanswered] }),
+    check({
+      name: hostile,
+      verdict: "fail",
+      expected: hostile,
+      actual: hostile,
+      exchanges: [evidence, withoutResponse],
+    }),
   ];
   const everything = requirement(hostile, "fail", { text: hostile, section: hostile, checks });
   const passed = requirement("b", "pass", {
@@ -130,7 +136,7 @@ test("what the target sent is shown as text, never as markup", async () => {
   });
   const left = requirement("c", "not-applicable", { reason: { code: "target", text: hostile } });
   const { page, trouble } = await opened(
-    madeUp([everything, passed, left], {
+    sampleReport([everything, passed, left], {
       baseUrl: hostile,
       summary: hostile,
       errors: [hostile],
@@ -165,7 +171,7 @@ test("a script that got in all the same would not run", async () => {
 
 test.each(["light", "dark"] as const)("axe finds nothing that keeps people out, in %s colours", async (colorScheme) => {
   const known = requirement("known", "warn", { knownFailure: { reason: "Repaired in 4.2", expires: "2026-12-31" } });
-  const report = madeUp([...varied().requirements, known, requirement("split", "observed")], {
+  const report = sampleReport([...varied().requirements, known, requirement("split", "observed")], {
     errors: ["unreachable"],
     baselineProblems: ["a: it fails no longer."],
     observed: [{ requirement: "split", name: "missing amount", value: { text: 400 } }],

@@ -2,7 +2,7 @@ import { XmlDocument, XmlElement } from "libxml2-wasm";
 import { expect, test } from "vitest";
 import type { Report } from "../results.ts";
 import { renderJunit } from "./junit.ts";
-import { check, exchange, hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { check, exchange, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
 /** What an XPath finds in the report, as attributes (or text, where there is none). */
 function found(report: Report, path: string): Record<string, string>[] {
@@ -21,13 +21,13 @@ test.each([
   ["warn", "system-out", 1],
   ["observed", "system-out", 1],
 ] as const)("a requirement with verdict %s is a test case with %s", (verdict, elements, count) => {
-  const report = madeUp([requirement("create.echo", verdict)]);
+  const report = sampleReport([requirement("create.echo", verdict)]);
   const path = elements.split("|").map((element) => `//testcase[@classname="create.echo"]/${element}`);
   expect(found(report, path.join("|"))).toHaveLength(count);
 });
 
 test("there is a suite for each section, and the numbers add up", () => {
-  const report = madeUp([
+  const report = sampleReport([
     requirement("a", "pass", { section: "§5" }),
     requirement("b", "fail", { section: "§5", checks: [check(), check({ verdict: "fail" })] }),
     requirement("c", "not-applicable", { section: undefined, decision: "D5" }),
@@ -42,7 +42,7 @@ test("there is a suite for each section, and the numbers add up", () => {
 
 test("a failure's text has requirement, section, expected, actual and curl", () => {
   const checks = [check({ verdict: "fail", actual: "HTTP 200", exchanges: [exchange({ curl: "curl -X POST" })] })];
-  const [failure] = found(madeUp([requirement("a", "fail", { checks })]), "//failure");
+  const [failure] = found(sampleReport([requirement("a", "fail", { checks })]), "//failure");
   expect(failure?.message).toBe("HTTP 200");
   expect(failure?.text).toBe(
     "Requirement: What a promises. (§4.1, must)\nExpected: HTTP 409\nActual: HTTP 200\nRepeat: curl -X POST",
@@ -51,12 +51,12 @@ test("a failure's text has requirement, section, expected, actual and curl", () 
 
 test("a requirement that could not start is an error, never lost", () => {
   const stopped = { code: "stopped" as const, text: "The budget was used up." };
-  const report = madeUp([requirement("a", "could-not-run", { checks: [], reason: stopped })]);
+  const report = sampleReport([requirement("a", "could-not-run", { checks: [], reason: stopped })]);
   expect(found(report, "//error")).toMatchObject([{ message: "The budget was used up." }]);
 });
 
 test("errors of the suite and a list of known failures out of date are test cases", () => {
-  const report = madeUp([], { errors: ["unreachable"], baselineProblems: ["a: it fails no longer."] });
+  const report = sampleReport([], { errors: ["unreachable"], baselineProblems: ["a: it fails no longer."] });
   expect(found(report, "//error")).toMatchObject([{ message: "unreachable" }]);
   expect(found(report, "//failure")).toMatchObject([{ message: "a: it fails no longer." }]);
 });
@@ -64,7 +64,7 @@ test("errors of the suite and a list of known failures out of date are test case
 test("a known failure is skipped with its reason", () => {
   const knownFailure = { reason: "Repaired in 4.2", expires: "2026-12-31" };
   const checks = [check({ verdict: "fail" })];
-  const report = madeUp([requirement("a", "warn", { knownFailure, checks })]);
+  const report = sampleReport([requirement("a", "warn", { knownFailure, checks })]);
   expect(found(report, "//skipped")).toMatchObject([{ message: "Known failure until 2026-12-31: Repaired in 4.2" }]);
   expect(found(report, "//failure")).toEqual([]);
 });
@@ -79,7 +79,7 @@ test("whatever the target sent, a strict parser reads the file and finds it as t
       exchanges: [exchange({ curl: hostile })],
     }),
   ];
-  const report = madeUp([requirement("a", "fail", { text: hostile, section: hostile, checks })], {
+  const report = sampleReport([requirement("a", "fail", { text: hostile, section: hostile, checks })], {
     baseUrl: hostile,
     errors: [hostile],
   });

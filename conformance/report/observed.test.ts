@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { madeUp, requirement } from "../testing/made-up.ts";
+import { sampleReport, requirement } from "../testing/sample-report.ts";
 import { leavesOf, observationsOf } from "./observed.ts";
 
 test.each([
@@ -22,6 +22,8 @@ test.each([
 
 test("an observation carries the text of its requirement", () => {
   const observed = [{ requirement: "split", name: "missing amount", value: 400 }];
-  const report = madeUp([requirement("split", "observed", { text: "How 400 and 422 are divided." })], { observed });
+  const report = sampleReport([requirement("split", "observed", { text: "How 400 and 422 are divided." })], {
+    observed,
+  });
   expect(observationsOf(report)).toMatchObject([{ name: "missing amount", text: "How 400 and 422 are divided." }]);
 });

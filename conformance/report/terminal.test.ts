@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { check, exchange, hostile, madeUp, requirement } from "../testing/made-up.ts";
+import { check, exchange, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 import { renderTerminal } from "./terminal.ts";
 
 const plain = { color: false };
@@ -18,7 +18,7 @@ const failing = requirement("create.repeated", "fail", {
 });
 
 test("a failure says what was required and where, what came, and how to repeat it", () => {
-  const text = renderTerminal(madeUp([requirement("auth.key", "pass"), failing]), plain);
+  const text = renderTerminal(sampleReport([requirement("auth.key", "pass"), failing]), plain);
   expect(text).toContain(`✗ create.repeated  §4.1 Create a disbursement, must
     A repeated reference is refused.
     check     8 at once
@@ -33,7 +33,7 @@ test("a failure says what was required and where, what came, and how to repeat i
 });
 
 test("verdict, target and reason stand on the first lines, the errors of the suite below them", () => {
-  const report = madeUp([], {
+  const report = sampleReport([], {
     verdict: "error",
     summary: "The target did not answer.",
     errors: ["connect ECONNREFUSED"],
@@ -46,32 +46,34 @@ test("verdict, target and reason stand on the first lines, the errors of the sui
 });
 
 test("what was not judged is named with the reason, and counts end the text", () => {
-  const text = renderTerminal(madeUp([requirement("a", "pass"), requirement("b", "not-applicable")]), plain);
+  const text = renderTerminal(sampleReport([requirement("a", "pass"), requirement("b", "not-applicable")]), plain);
   expect(text).toContain("Not judged (1): b\n    The target has no payment page to finish.\n");
   expect(text).toContain("1 passed, 1 not judged; 3 of 500 allowed payouts made");
 });
 
 test("problems with the list of known failures are named", () => {
-  const report = madeUp([requirement("a", "pass")], { baselineProblems: ["a: it fails no longer."] });
+  const report = sampleReport([requirement("a", "pass")], { baselineProblems: ["a: it fails no longer."] });
   expect(renderTerminal(report, plain)).toContain("✗ a: it fails no longer.");
 });
 
 test("a record that ought to have been refused is pointed at", () => {
   const created = [{ kind: "disbursement" as const, at: "2026-11-20T10:00:00.000Z", unintended: true as const }];
-  expect(renderTerminal(madeUp([], { created }), plain)).toContain("1 record made that ought to have been refused");
+  expect(renderTerminal(sampleReport([], { created }), plain)).toContain(
+    "1 record made that ought to have been refused",
+  );
 });
 
 test("of many failing checks three are shown and the others counted", () => {
   const checks = ["a", "b", "c", "d", "e"].map((name) => check({ name, verdict: "fail" }));
-  const text = renderTerminal(madeUp([requirement("x", "fail", { checks })]), plain);
+  const text = renderTerminal(sampleReport([requirement("x", "fail", { checks })]), plain);
   expect(text.match(/^ {4}check/gm)).toHaveLength(3);
   expect(text).toContain("and 2 more checks: see the report");
 });
 
 test("colours are escape sequences only where they are asked for", () => {
   const escape = "\u001b[";
-  expect(renderTerminal(madeUp([failing]), { color: true })).toContain(escape);
-  expect(renderTerminal(madeUp([failing]), plain)).not.toContain(escape);
+  expect(renderTerminal(sampleReport([failing]), { color: true })).toContain(escape);
+  expect(renderTerminal(sampleReport([failing]), plain)).not.toContain(escape);
 });
 
 test("nothing that the target sends reaches the terminal as a command", () => {
@@ -85,7 +87,7 @@ test("nothing that the target sends reaches the terminal as a command", () => {
     }),
   ];
   const stopped = { code: "stopped" as const, text: hostile };
-  const report = madeUp(
+  const report = sampleReport(
     [
       requirement(hostile, "fail", { text: hostile, section: hostile, checks }),
       requirement("b", "could-not-run", { checks: [], reason: stopped }),

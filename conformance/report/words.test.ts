@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { Requirement } from "../results.ts";
-import { madeUp } from "../testing/made-up.ts";
+import { sampleReport } from "../testing/sample-report.ts";
 import { counted, repeatCommand, sourceOf, titleOf } from "./words.ts";
 
 const requirements: Requirement[] = parse(
@@ -31,7 +31,7 @@ test("a count and its noun agree", () => {
 });
 
 test("the command that judges again quotes what a shell would read otherwise", () => {
-  const report = madeUp([], { baseUrl: "http://127.0.0.1:3000/a b'$(x)", seed: -7 });
+  const report = sampleReport([], { baseUrl: "http://127.0.0.1:3000/a b'$(x)", seed: -7 });
   expect(repeatCommand(report, ["auth.a", "auth.b"])).toBe(
     `certify --base-url 'http://127.0.0.1:3000/a b'\\''$(x)' --profile core --effects money --only auth.a,auth.b --seed -7`,
   );

@@ -22,5 +22,5 @@ const missing: Record<Need, (options: RunOptions, listening: boolean) => string 
 export const listens = ({ webhookListen, effects }: RunOptions) => webhookListen !== undefined && effects === "money";
 
 /** Why a check is not applicable to a run; undefined when it is. */
-export const lacking = ({ needs = [] }: Check, options: RunOptions, listening: boolean): string | undefined =>
+export const unmetNeed = ({ needs = [] }: Check, options: RunOptions, listening: boolean): string | undefined =>
   needs.map((need) => missing[need](options, listening)).find((text) => text !== undefined);

@@ -1,6 +1,6 @@
 // What a run is about to do, in words, before it does it.
 import type { Check } from "../check.ts";
-import { lacking, listens } from "./needs.ts";
+import { unmetNeed, listens } from "./needs.ts";
 import type { RunOptions } from "../run-options.ts";
 import { maskPhone } from "../target/redact.ts";
 
@@ -11,7 +11,7 @@ const fits = ({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, op
 
 /** The checks that may pay in a run with these options. */
 const payingChecks = (checks: readonly Check[], options: RunOptions) =>
-  checks.filter((check) => check.effect === "moves-money" && lacking(check, options, listens(options)) === undefined);
+  checks.filter((check) => check.effect === "moves-money" && unmetNeed(check, options, listens(options)) === undefined);
 
 /** What the checks may cost at worst, in payouts and in the lowest denomination. */
 export function worstCase(checks: readonly Check[], options: RunOptions) {

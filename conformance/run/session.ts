@@ -3,7 +3,7 @@ import { BudgetExceeded } from "../target/budget.ts";
 import type { Check, Context, Watch } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
-import { lacking } from "./needs.ts";
+import { unmetNeed } from "./needs.ts";
 import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { Receiver } from "../target/receiver.ts";
@@ -48,7 +48,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       validator,
       ...(receiver ? { receiver } : {}),
       judge(id, ok, expected, actual, evidence?: readonly TargetResponse[]) {
-        const exchanges = evidence?.map((answer) => answer.exchange);
+        const exchanges = evidence?.map((response) => response.exchange);
         const texts = { expected: target.redact(expected), actual: target.redact(actual) };
         findings.push({ id, ok, ...texts, ...(exchanges ? { exchanges } : {}) });
         return ok;
@@ -73,7 +73,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
     const createdBefore = target.ledger.created.length;
     const start = deps.now().getTime();
-    const unmet = lacking(check, options, receiver !== undefined);
+    const unmet = unmetNeed(check, options, receiver !== undefined);
     let thrown: unknown;
     target.takeExchanges();
     try {
@@ -113,13 +113,13 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
 
   /** Turns watches into one check, to be run last. They look at every answer from now on. */
   function watchAll(watches: readonly Watch[]): Check {
-    const met = new Map(watches.map((watch) => [watch, { answers: 0, faulty: new Map<TargetResponse, string[]>() }]));
-    target.onAnswer((answer) => {
+    const met = new Map(watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]));
+    target.onResponse((response) => {
       for (const [watch, seen] of met) {
-        if (!watch.applies(answer)) continue;
-        seen.answers += 1;
-        const faults = watch.faults(answer, validator);
-        if (faults.length > 0) seen.faulty.set(answer, faults);
+        if (!watch.applies(response)) continue;
+        seen.responses += 1;
+        const faults = watch.faults(response, validator);
+        if (faults.length > 0) seen.faulty.set(response, faults);
       }
     });
     return {
@@ -130,7 +130,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       async run(context) {
         for (const [watch, seen] of met) {
           const effect = selected.get(watch.id)?.effect ?? "none";
-          report(context, watch, seen, permits(options.effects, effect));
+          reportWatch(context, watch, seen, permits(options.effects, effect));
         }
       },
     };
@@ -143,21 +143,21 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
 function compareWithPrism(target: Target) {
   const validator = createValidators("extended");
   const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };
-  target.onAnswer((answer) => {
-    if (!answer.prism) return;
+  target.onResponse((response) => {
+    if (!response.prism) return;
     opinions.answers += 1;
-    const suite = differences(answer, validator);
-    if (suite.length > 0 !== answer.prism.length > 0) {
-      opinions.disagreements.push({ exchange: answer.exchange, suite, prism: answer.prism });
+    const suite = differences(response, validator);
+    if (suite.length > 0 !== response.prism.length > 0) {
+      opinions.disagreements.push({ exchange: response.exchange, suite, prism: response.prism });
     }
   });
   return opinions;
 }
 
-type Seen = { answers: number; faulty: Map<TargetResponse, string[]> };
+type WatchTally = { responses: number; faulty: Map<TargetResponse, string[]> };
 
-function report(context: Context, watch: Watch, seen: Seen, permitted: boolean) {
-  if (seen.answers === 0) {
+function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted: boolean) {
+  if (seen.responses === 0) {
     const { effects } = context.options;
     if (watch.rare) context.notApplicable(watch.id, watch.rare);
     else if (!permitted) context.notApplicable(watch.id, `it needs more than --effects ${effects}`, "effects");
@@ -165,9 +165,9 @@ function report(context: Context, watch: Watch, seen: Seen, permitted: boolean) 
     return;
   }
   const sample = [...seen.faulty].slice(0, 50);
-  for (const [answer, faults] of sample) {
-    const where = `${answer.request.method} ${answer.request.path.slice(0, 80)} → ${answer.status ?? "no answer"}`;
-    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [answer]);
+  for (const [response, faults] of sample) {
+    const where = `${response.request.method} ${response.request.path.slice(0, 80)} → ${response.status ?? "no answer"}`;
+    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [response]);
   }
-  if (sample.length === 0) context.judge(watch.id, true, watch.expected, `so it was in ${seen.answers} answers`, []);
+  if (sample.length === 0) context.judge(watch.id, true, watch.expected, `so it was in ${seen.responses} answers`, []);
 }

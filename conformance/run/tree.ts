@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from "../results.ts";
 
-export type Run = {
+export type FinishedRun = {
   options: RunOptions;
   /** Ids without a check yet. */
   pending: readonly string[];
@@ -24,7 +24,7 @@ export type Run = {
   finishedAt: Date;
 };
 
-function notJudged(requirement: Requirement, run: Run): { verdict: Verdict; reason: NotJudged } {
+function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Verdict; reason: NotJudged } {
   const { options } = run;
   const named = run.checks.map((check) => check.notApplicable[requirement.id]).find((reason) => reason);
   if (options.only && !options.only.includes(requirement.id)) {
@@ -45,10 +45,10 @@ function notJudged(requirement: Requirement, run: Run): { verdict: Verdict; reas
   return { verdict: "could-not-run", reason: { code: "stopped", text } };
 }
 
-function resultOf(requirement: Requirement, run: Run): RequirementResult {
+function requirementResult(requirement: Requirement, run: FinishedRun): RequirementResult {
   const leftOut = run.options.only?.includes(requirement.id) === false;
   const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
-  if (checks.length === 0) return { ...requirement, ...notJudged(requirement, run), checks };
+  if (checks.length === 0) return { ...requirement, ...whyNotJudged(requirement, run), checks };
   const verdict = worstOf(checks.map((check) => check.verdict));
   const { effects } = run.options;
   if (permits(effects, requirement.effect)) return { ...requirement, verdict, checks };
@@ -56,13 +56,13 @@ function resultOf(requirement: Requirement, run: Run): RequirementResult {
   return { ...requirement, verdict, reason: { code: "effects", text }, checks };
 }
 
-const list = (requirements: readonly RequirementResult[]) => {
+const firstIds = (requirements: readonly RequirementResult[]) => {
   const ids = requirements.slice(0, 3).map((requirement) => requirement.id);
   return ids.join(", ") + (requirements.length > 3 ? ` and ${requirements.length - 3} more` : "");
 };
 
 /** The verdict of the run, and one sentence that says why. */
-function judge(
+function runVerdict(
   requirements: readonly RequirementResult[],
   errors: readonly string[],
 ): Pick<Report, "verdict" | "summary"> {
@@ -71,10 +71,14 @@ function judge(
   const notRun = having("could-not-run");
   if (failed.length > 0) {
     const also = errors[0] ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
-    return { verdict: "failed", summary: `${failed.length} failed: ${list(failed)}.${also ? ` Also: ${also}` : ""}` };
+    return {
+      verdict: "failed",
+      summary: `${failed.length} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`,
+    };
   }
   if (errors[0] !== undefined) return { verdict: "error", summary: errors[0] };
-  if (notRun.length > 0) return { verdict: "error", summary: `${notRun.length} could not be judged: ${list(notRun)}.` };
+  if (notRun.length > 0)
+    return { verdict: "error", summary: `${notRun.length} could not be judged: ${firstIds(notRun)}.` };
   const judged = requirements.filter((requirement) => requirement.checks.length > 0);
   if (judged.length === 0) return { verdict: "error", summary: "Nothing was judged: nothing is selected." };
   const musts = requirements.filter((requirement) => requirement.level === "must");
@@ -82,11 +86,11 @@ function judge(
   if (open.length > 0) {
     return {
       verdict: "passed-partially",
-      summary: `All ${judged.length} that were judged passed; ${open.length} were left out: ${list(open)}.`,
+      summary: `All ${judged.length} that were judged passed; ${open.length} were left out: ${firstIds(open)}.`,
     };
   }
   const named = musts.filter(({ reason }) => reason);
-  const apart = named.length > 0 ? ` ${named.length} are not applicable to this target: ${list(named)}.` : "";
+  const apart = named.length > 0 ? ` ${named.length} are not applicable to this target: ${firstIds(named)}.` : "";
   return {
     verdict: "certified",
     summary: `All ${musts.length - named.length} that the profile demands passed.${apart}`,
@@ -94,16 +98,18 @@ function judge(
 }
 
 /** The whole tree of a run, finished or not. */
-export function buildReport(run: Run): Report {
+export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
-  const requirements = catalogue.filter((one) => inProfile(one, options.profile)).map((one) => resultOf(one, run));
+  const requirements = catalogue
+    .filter((one) => inProfile(one, options.profile))
+    .map((one) => requirementResult(one, run));
   const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `fault of the suite: ${check.error}`));
   const errors = [...run.errors, ...harness];
   return {
-    ...judge(requirements, errors),
+    ...runVerdict(requirements, errors),
     profile: options.profile,
     effects: options.effects,
     baseUrl: options.baseUrl,

@@ -47,7 +47,7 @@ const joined = (texts: readonly string[]) => {
 };
 
 /** The result of a check for one requirement that it made findings about. */
-function resultOf(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
+function checkResult(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
   const failed = findings.filter((finding) => !finding.ok);
   const shown = failed.length > 0 ? failed : findings;
   const verdict: Verdict = failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail";
@@ -63,7 +63,7 @@ function resultOf(name: string, level: string, findings: readonly Finding[], all
 }
 
 /** Why a check ended early: the verdict for what it had not judged by then. */
-function verdictOf(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
+function verdictOfError(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
   const actual = error instanceof Error ? error.message : String(error);
   if (error instanceof RunStopped || error instanceof BudgetExceeded) {
@@ -96,7 +96,7 @@ export type CheckRun = {
 export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
   const { check, exchanges, durationMs } = run;
   const results: Record<string, CheckResult> = {};
-  const early = run.thrown === undefined ? undefined : verdictOf(run.thrown);
+  const early = run.thrown === undefined ? undefined : verdictOfError(run.thrown);
   let fault = early?.harness;
   for (const id of check.ids) {
     const requirement = run.selected.get(id);
@@ -104,7 +104,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
     const findings = run.findings.filter((finding) => finding.id === id);
     const observed = run.observed.filter((observation) => observation.requirement === id);
     if (findings.length > 0) {
-      results[id] = resultOf(check.name, requirement.level, findings, exchanges, durationMs);
+      results[id] = checkResult(check.name, requirement.level, findings, exchanges, durationMs);
     } else if (observed.length > 0) {
       const actual = observed.map(({ name, value }) => `${name}: ${JSON.stringify(value)}`).join("; ");
       results[id] = {
@@ -126,7 +126,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
         durationMs,
       };
     } else {
-      const why = early ?? verdictOf(new Error(`${check.name} ended without a finding about ${id}`));
+      const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));
       fault ??= why.harness;
       // Nothing can be wrong about what is only to be observed.
       const soft = requirement.level === "must" ? "fail" : requirement.level === "should" ? "warn" : "could-not-run";

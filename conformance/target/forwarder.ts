@@ -12,7 +12,7 @@ export type Forwarder = {
   /** Set before each request. */
   passing: Passing;
   /** The answers so far. */
-  answers: TargetResponse[];
+  responses: TargetResponse[];
   /** What kept a request from being sent. */
   thrown?: unknown;
   close(): Promise<void>;
@@ -28,36 +28,36 @@ const notPassedOn = new Set([
 ]);
 
 export async function createForwarder(target: Target): Promise<Forwarder> {
-  const server = createServer(async (request, response) => {
+  const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const headers = Object.fromEntries(
-      Object.entries(request.headers).filter(([name]) => !notPassedOn.has(name)) as [string, string][],
+      Object.entries(incoming.headers).filter(([name]) => !notPassedOn.has(name)) as [string, string][],
     );
-    const { method = "GET", url: path = "/" } = request;
+    const { method = "GET", url: path = "/" } = incoming;
     try {
-      const answer = await target.send({
+      const response = await target.send({
         method,
         path,
         headers,
         ...(body.length > 0 ? { body } : {}),
         ...forwarder.passing,
       });
-      forwarder.answers.push(answer);
-      if (answer.status === undefined) return void response.destroy();
-      const type = answer.headers["content-type"];
-      response.writeHead(answer.status, type === undefined ? {} : { "content-type": type }).end(answer.text);
+      forwarder.responses.push(response);
+      if (response.status === undefined) return void outgoing.destroy();
+      const type = response.headers["content-type"];
+      outgoing.writeHead(response.status, type === undefined ? {} : { "content-type": type }).end(response.text);
     } catch (error) {
       forwarder.thrown ??= error;
-      response.destroy();
+      outgoing.destroy();
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const forwarder: Forwarder = {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passing: {},
-    answers: [],
+    responses: [],
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -23,7 +23,7 @@ const neverConnected = new Set([
 
 /** Idle connections close before a server's own limit would race with the next request. */
 const idleMs = 1000;
-const largestAnswer = 4 * 1024 * 1024;
+const largestResponse = 4 * 1024 * 1024;
 
 export type HttpClient = {
   /**
@@ -78,7 +78,7 @@ export function createHttpClient(): HttpClient {
           let size = 0;
           response.on("data", (chunk: Buffer) => {
             size += chunk.length;
-            if (size > largestAnswer) request.destroy(new Error(`the answer has more than ${largestAnswer} bytes`));
+            if (size > largestResponse) request.destroy(new Error(`the answer has more than ${largestResponse} bytes`));
             chunks.push(chunk);
           });
           response.on("error", (error) => settle(failureOf(error)));

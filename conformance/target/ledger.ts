@@ -43,12 +43,12 @@ function amountOf(request: TargetRequest): number {
 /** An entry for a value that is text, and none otherwise. */
 const textEntry = (key: keyof CreatedRecord, value: unknown) => (typeof value === "string" ? { [key]: value } : {});
 
-function createdBy(request: TargetRequest, answer: TargetResponse): CreatedRecord {
-  const data = (answer.json as { data?: Record<string, unknown> } | undefined)?.data ?? {};
+function createdBy(request: TargetRequest, response: TargetResponse): CreatedRecord {
+  const data = (response.json as { data?: Record<string, unknown> } | undefined)?.data ?? {};
   const given = fieldsOf(request);
   return {
     kind: isDisbursement(request) ? "disbursement" : "checkout",
-    at: answer.exchange.at,
+    at: response.exchange.at,
     amount: amountOf(request),
     ...textEntry("currency", given["currency"]),
     ...textEntry("reference", data["reference"]),
@@ -92,16 +92,16 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       }
     },
     /** Settles the price of a request once its answer is there, and lists what it created. */
-    account(request: TargetRequest, answer: TargetResponse) {
+    account(request: TargetRequest, response: TargetResponse) {
       if (!isDisbursement(request) && !isCheckout(request)) return;
-      const status = answer.status ?? 0;
+      const status = response.status ?? 0;
       const intended = request.effect === "moves-money";
       // No answer, or a 5xx, may hide a payout: its price stays taken.
       if (intended && isDisbursement(request) && status >= 300 && status < 500) budget.giveBack(amountOf(request));
       const accepted = status >= 200 && status < 300;
       const uncertain = intended && (status === 0 || status >= 500);
       if (!accepted && !uncertain) return;
-      created.push({ ...createdBy(request, answer), ...(uncertain ? { uncertain } : {}) });
+      created.push({ ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) });
       if (intended) return;
       if (isDisbursement(request)) budget.charge(amountOf(request));
       // Where payouts are allowed the budget bounds the harm; where they are not, the first is one too many.

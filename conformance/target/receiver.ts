@@ -14,11 +14,11 @@ export type Notification = {
 };
 
 /** How a mailbox answers a notification; 204 unless it is told otherwise. */
-export type Reply = (response: ServerResponse, attempt: number) => void;
+export type Responder = (response: ServerResponse, attempt: number) => void;
 
 export type Receiver = {
   /** A new mailbox: an address of its own for `webhookURL`, and what arrives there. */
-  open(reply?: Reply): { url: string; received: Notification[] };
+  openMailbox(reply?: Responder): { url: string; received: Notification[] };
   /** Everything that has arrived in the run, in its order. */
   readonly all: readonly Notification[];
   close(): Promise<void>;
@@ -34,7 +34,7 @@ export async function createReceiver(
   { host, port, publicUrl }: { host: string; port: number; publicUrl?: string },
   now: () => Date,
 ): Promise<Receiver> {
-  const boxes = new Map<string, { received: Notification[]; reply: Reply }>();
+  const boxes = new Map<string, { received: Notification[]; reply: Responder }>();
   const all: Notification[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -65,7 +65,7 @@ export async function createReceiver(
   const own = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
   const base = (publicUrl ?? own).replace(/\/$/, "");
   return {
-    open(reply = (response) => void response.writeHead(204).end()) {
+    openMailbox(reply = (response) => void response.writeHead(204).end()) {
       const name = `box-${boxes.size + 1}`;
       const received: Notification[] = [];
       boxes.set(name, { received, reply });

@@ -18,7 +18,7 @@ let clock = 0;
 
 const usual: Reply = { status: 200, body: '{"statusCode":200,"data":{"reference":"S1","merchantsReference":"M1"}}' };
 
-async function answer(request: IncomingMessage, response: ServerResponse) {
+async function respond(request: IncomingMessage, response: ServerResponse) {
   let body = "";
   for await (const chunk of request) body += String(chunk);
   seen.push({ method: request.method, url: request.url, headers: request.headers, body });
@@ -28,7 +28,7 @@ async function answer(request: IncomingMessage, response: ServerResponse) {
 
 beforeEach(async () => {
   [seen, replies, waits, clock] = [[], [], [], 0];
-  server = createServer((request, response) => void answer(request, response));
+  server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
 afterEach(async () => {
@@ -191,8 +191,8 @@ describe("money", () => {
 describe("links", () => {
   test("are opened without the key, and without the extra headers on another host", async () => {
     const one = target({ headers: { "x-team": "a" } });
-    await one.open(`${origin()}/checkouts/1?x=2`);
-    await one.open(`${origin().replace("127.0.0.1", "localhost")}/checkouts/1`).catch(() => undefined);
+    await one.openLink(`${origin()}/checkouts/1?x=2`);
+    await one.openLink(`${origin().replace("127.0.0.1", "localhost")}/checkouts/1`).catch(() => undefined);
     expect(seen[0]).toMatchObject({ url: "/checkouts/1?x=2" });
     expect(seen[0]?.headers).toMatchObject({ "x-team": "a" });
     for (const { headers } of seen) expect(headers["x-api-key"]).toBeUndefined();

@@ -51,7 +51,7 @@ const isPlain = ({ method, path, headers, body, forced }: TargetRequest) =>
   routeOf(method, path) !== undefined && headers === undefined && body === undefined && !forced;
 
 /** How long a 429 asks to wait, in milliseconds. */
-function askedWait(header: string | undefined, now: Date): number {
+function retryAfterMs(header: string | undefined, now: Date): number {
   const wait = /^\d+$/.test(header ?? "") ? Number(header) * 1000 : Date.parse(header ?? "") - now.getTime();
   return Math.max(100, Number.isFinite(wait) ? wait : 1000);
 }
@@ -82,7 +82,7 @@ function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
   };
 }
 
-type Where = { origin: URL; path: string };
+type Destination = { origin: URL; path: string };
 
 export type Target = ReturnType<typeof createTarget>;
 
@@ -92,11 +92,11 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const prefix = base.pathname.replace(/\/$/, "");
   const ledger = createLedger(options.effects, deps.budget);
   const recorder = createRecorder(deps.redact, Object.keys(options.headers), deps.now);
-  const listeners: ((answer: TargetResponse) => void)[] = [];
+  const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
 
   /** Sends a request once. On another host than the target's it carries no header but its own. */
-  async function once(request: TargetRequest, { origin, path }: Where): Promise<TargetResponse> {
+  async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
     await pace();
     const body = bodyOf(request);
     const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
@@ -111,17 +111,17 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       return { request, exchange, headers: {}, text: "", json: undefined };
     }
     const text = result.body.toString("utf8");
-    const answer = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
-    return via.origin === prism ? { ...answer, prism: violationsIn(result.headers["sl-violations"]) } : answer;
+    const response = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
+    return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
   }
 
   /** Waits as long as a 429 asks for, two minutes in all at the most. */
-  async function patiently(request: TargetRequest): Promise<TargetResponse> {
+  async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
     for (let waited = 0; ;) {
-      const answer = await once(request, { origin: base, path: prefix + request.path });
-      for (const listener of listeners) listener(answer);
-      const wait = askedWait(answer.headers["retry-after"], deps.now());
-      if (answer.status !== 429 || waited + wait > longestWaitMs) return answer;
+      const response = await sendOnce(request, { origin: base, path: prefix + request.path });
+      for (const listener of listeners) listener(response);
+      const wait = retryAfterMs(response.headers["retry-after"], deps.now());
+      if (response.status !== 429 || waited + wait > longestWaitMs) return response;
       await deps.sleep(wait);
       waited += wait;
     }
@@ -134,20 +134,20 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
      */
     async send(request: TargetRequest): Promise<TargetResponse> {
       ledger.authorise(request);
-      const answer = await patiently(request);
-      ledger.account(request, answer);
-      return answer;
+      const response = await sendAndWait(request);
+      ledger.account(request, response);
+      return response;
     },
     /** Opens a link that the target handed out, wherever it leads, without the key and, on another host, without `--header`. */
-    async open(link: string): Promise<TargetResponse> {
+    async openLink(link: string): Promise<TargetResponse> {
       const url = new URL(link);
       const path = url.pathname + url.search;
       const request: TargetRequest = { method: "GET", path, key: "none" };
       ledger.authorise(request);
-      return once(request, { origin: url, path });
+      return sendOnce(request, { origin: url, path });
     },
     /** Called with every answer to `send`, the ones with 429 too. */
-    onAnswer(listener: (answer: TargetResponse) => void) {
+    onResponse(listener: (response: TargetResponse) => void) {
       listeners.push(listener);
     },
     /** The exchanges since the last call. */

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
 
-export type Outcome = { code: number | null; output: string; report: Report | undefined };
+export type CertifyResult = { code: number | null; output: string; report: Report | undefined };
 
 /** @param args besides the target and the folder of the report */
-export async function certify(url: string, key: string, args: readonly string[]): Promise<Outcome> {
+export async function runCertify(url: string, key: string, args: readonly string[]): Promise<CertifyResult> {
   const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
   try {
     const all = [join(import.meta.dirname, "../certify.ts"), "--base-url", url, "--report", folder, ...args];

@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export type Reply = { status: number; body?: unknown; headers?: Record<string, string>; raw?: string };
-export type Seen = { method: string; path: string; key: string | undefined; body: string };
+export type ServiceReply = { status: number; body?: unknown; headers?: Record<string, string>; raw?: string };
+export type SeenRequest = { method: string; path: string; key: string | undefined; body: string };
 
 type Settings = {
   key: string;
@@ -18,7 +18,7 @@ type Settings = {
   /** What /healthz answers; 404 when left out. */
   environment?: "sandbox" | "live";
   /** Replaces an answer, or drops it with `undefined`; `count` is the request's number. */
-  alter?: (reply: Reply, seen: Seen, count: number) => Reply | undefined;
+  alter?: (reply: ServiceReply, seen: SeenRequest, count: number) => ServiceReply | undefined;
 };
 
 const rules: Record<string, (value: unknown) => boolean> = {
@@ -29,7 +29,7 @@ const rules: Record<string, (value: unknown) => boolean> = {
   currency: (value) => typeof value === "string" && /^[A-Z]{3}$/.test(value),
 };
 
-const refuse = (status: number, error: string): Reply => ({ status, body: { statusCode: status, error } });
+const errorReply = (status: number, error: string): ServiceReply => ({ status, body: { statusCode: status, error } });
 
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
@@ -50,11 +50,11 @@ function createService() {
   const records = new Map<string, Record<string, unknown>>();
   const used = new Set<unknown>();
 
-  function pay(given: Record<string, unknown>): Reply {
+  function pay(given: Record<string, unknown>): ServiceReply {
     const address = given["webhookURL"] ?? "https://none.example";
     const sound = Object.entries(rules).every(([field, rule]) => rule(given[field]));
-    if (!sound || typeof address !== "string" || !URL.canParse(address)) return refuse(400, "That cannot be paid.");
-    if (used.has(given["reference"])) return refuse(409, "Paid before.");
+    if (!sound || typeof address !== "string" || !URL.canParse(address)) return errorReply(400, "That cannot be paid.");
+    if (used.has(given["reference"])) return errorReply(409, "Paid before.");
     used.add(given["reference"]);
     const reference = randomUUID();
     const now = new Date().toISOString();
@@ -75,16 +75,16 @@ function createService() {
     return { status: 200, body: { statusCode: 200, data: { ...common, extra: true } } };
   }
 
-  return (method: string, path: string, body: string): Reply => {
+  return (method: string, path: string, body: string): ServiceReply => {
     const reference = /^\/v1\/disbursements\/([^/]+)$/.exec(path)?.[1];
     if (method === "GET" && reference !== undefined) {
       const record = records.get(decodeURIComponent(reference));
-      return record ? { status: 200, body: { statusCode: 200, data: record } } : refuse(404, "Not here.");
+      return record ? { status: 200, body: { statusCode: 200, data: record } } : errorReply(404, "Not here.");
     }
     if (method !== "POST" || !["/v1/disbursements", "/v1/checkouts"].includes(path))
-      return refuse(404, "No such place.");
+      return errorReply(404, "No such place.");
     const given = parsed(body);
-    if (!given) return refuse(400, "That is no JSON object.");
+    if (!given) return errorReply(400, "That is no JSON object.");
     if (path === "/v1/disbursements") return pay(given);
     const missing = ["amount", "currency", "country"].filter((field) => given[field] === undefined);
     if (missing.length > 0 || typeof given["amount"] !== "number") return { status: 400, body: { why: missing } };
@@ -101,7 +101,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.from(bytes.toString("utf8")).equals(bytes) ? bytes.toString("utf8") : "";
 }
 
-function send(response: ServerResponse, reply: Reply | undefined) {
+function send(response: ServerResponse, reply: ServiceReply | undefined) {
   if (!reply) return void response.destroy();
   const text = reply.raw ?? (reply.body === undefined ? "" : JSON.stringify(reply.body));
   response.writeHead(reply.status, { "content-type": "application/json", ...reply.headers }).end(text);
@@ -111,15 +111,15 @@ function send(response: ServerResponse, reply: Reply | undefined) {
 export async function startSoundTarget(settings: Settings) {
   const { key, secondKey, secret, prefix = "", environment, alter = (reply) => reply } = settings;
   const services = new Map([key, secondKey].map((each) => [each, createService()]));
-  const seen: Seen[] = [];
+  const seen: SeenRequest[] = [];
   let origin = "";
-  const answer = (method: string, path: string, given: string | undefined, body: string): Reply => {
+  const respond = (method: string, path: string, given: string | undefined, body: string): ServiceReply => {
     if (path.startsWith("/pay/"))
       return { status: 200, raw: "<p>Pay here</p>", headers: { "content-type": "text/html" } };
     if (path === "/healthz")
-      return environment ? { status: 200, body: { environment } } : refuse(404, "No such place.");
+      return environment ? { status: 200, body: { environment } } : errorReply(404, "No such place.");
     const service = given === undefined ? undefined : services.get(given);
-    if (!service) return refuse(401, "Who are you?");
+    if (!service) return errorReply(401, "Who are you?");
     if (path === "/sandbox/webhook-secret" && secret !== undefined)
       return { status: 200, body: { statusCode: 200, data: { secret } } };
     return service(
@@ -134,7 +134,7 @@ export async function startSoundTarget(settings: Settings) {
     const body = await textOf(request);
     const given = request.headers["x-api-key"] as string | undefined;
     seen.push({ method, path, key: given, body });
-    send(response, alter(answer(method, path, given, body), seen.at(-1) as Seen, seen.length));
+    send(response, alter(respond(method, path, given, body), seen.at(-1) as SeenRequest, seen.length));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -2,9 +2,9 @@
 import { fault } from "../fault.ts";
 import {
   accepts,
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   fieldsOf,
   instead,
   isOf,
@@ -99,12 +99,12 @@ const rows = (prefix: string, operation: string, table: readonly Row[]) =>
   );
 
 export const acceptedFaults = [
-  ...rows("accepts", create, ofPayouts),
-  ...rows("checkout-accepts", checkout, ofCheckouts),
+  ...rows("accepts", createDisbursement, ofPayouts),
+  ...rows("checkout-accepts", createCheckout, ofCheckouts),
   fault("checkout-of-nothing", "A checkout without a body is made.", "checkout.malformed-refused", {
     handle: (call, ask) =>
       ask(
-        isOf(call, checkout) && (call.body.length === 0 || fieldsOf(call.body) === undefined)
+        isOf(call, createCheckout) && (call.body.length === 0 || fieldsOf(call.body) === undefined)
           ? withFields(
               { ...call, headers: { ...call.headers, "content-type": "application/json" } },
               { amount: 1, currency: "XOF", country: "CI" },
@@ -114,20 +114,22 @@ export const acceptedFaults = [
   }),
   fault("checkout-malformed-500", "A checkout whose body is no JSON is a 500.", "checkout.malformed-refused", {
     handle: async (call, ask) =>
-      isOf(call, checkout) && fieldsOf(call.body) === undefined && call.body.length > 0 ? refusal(500) : ask(call),
+      isOf(call, createCheckout) && fieldsOf(call.body) === undefined && call.body.length > 0
+        ? refusal(500)
+        : ask(call),
   }),
   fault("phone-400", "A phone number of the wrong format is a 400.", "create.phone-422", () =>
-    answers(create, (reply) => (reply.status === 422 ? withStatus(reply, 400) : reply)),
+    responses(createDisbursement, (reply) => (reply.status === 422 ? withStatus(reply, 400) : reply)),
   ),
   fault("all-422", "Everything invalid is a 422.", "create.split-400-422", () =>
-    answers(create, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
+    responses(createDisbursement, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
   ),
   fault("checkout-all-422", "Every invalid checkout is a 422.", "checkout.error-statuses", () =>
-    answers(checkout, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
+    responses(createCheckout, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
   ),
   fault("refuses-404", "An invalid country is a 404.", "create.country-pattern", () =>
     instead(
-      create,
+      createDisbursement,
       ({ country }) => !/^[A-Z]{2}$/.test(String(country)),
       () => refusal(404),
     ),

@@ -1,7 +1,7 @@
 // D2, D6, D8, D15, D20: servers whose answers have another form than they should.
 import { fault, type How } from "../fault.ts";
 import {
-  answers,
+  responses,
   described,
   errors,
   fieldsOf,
@@ -9,7 +9,7 @@ import {
   isAccepted,
   isError,
   refusal,
-  verify,
+  verifyDisbursement,
   withBody,
   withHeader,
   withStatus,
@@ -23,7 +23,7 @@ const ofStatus = (status: number, change: (body: Fields) => unknown): How =>
   errors("every", (body, reply) => (reply.status === status ? change(body) : body));
 const known = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
 
-export const answerFaults = [
+export const responseFaults = [
   fault(
     "message-missing",
     "Errors have no message.",
@@ -84,13 +84,13 @@ export const answerFaults = [
     "undocumented-status",
     "A lookup that fails is a 418.",
     "answers.exact",
-    answers(verify, (reply) => (reply.status === 404 ? withStatus(reply, 418) : reply)),
+    responses(verifyDisbursement, (reply) => (reply.status === 404 ? withStatus(reply, 418) : reply)),
   ),
   fault(
     "record-id-other-form",
     "A record's fee is below nothing.",
     "answers.exact",
-    answers(verify, (reply) =>
+    responses(verifyDisbursement, (reply) =>
       isAccepted(reply) ? withBody(reply, JSON.parse(reply.text.replace(/"fee":\d+/, '"fee":-1'))) : reply,
     ),
   ),
@@ -98,13 +98,13 @@ export const answerFaults = [
     "clock-without-milliseconds",
     "The sandbox time has another form.",
     "answers.exact",
-    answers("readClock", (reply) => ({ ...reply, text: reply.text.replace(/\.\d{3}Z/, "") })),
+    responses("readClock", (reply) => ({ ...reply, text: reply.text.replace(/\.\d{3}Z/, "") })),
   ),
   fault(
     "envelope-missing-status",
     "The envelope of success has no statusCode.",
     "answers.envelope-200 create.result-shape verify.record-shape",
-    answers(described, (reply) =>
+    responses(described, (reply) =>
       isAccepted(reply) ? withBody(reply, { data: fieldsOf(reply.text)?.["data"] }) : reply,
     ),
   ),
@@ -112,7 +112,7 @@ export const answerFaults = [
     "envelope-status-text",
     "The statusCode of the envelope is text.",
     "answers.envelope-200 create.result-shape verify.record-shape",
-    answers(described, (reply) =>
+    responses(described, (reply) =>
       isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: "200" }) : reply,
     ),
   ),
@@ -120,7 +120,7 @@ export const answerFaults = [
     "envelope-status-0",
     "The statusCode of the envelope is 0.",
     "answers.envelope-200",
-    answers(described, (reply) =>
+    responses(described, (reply) =>
       isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: 0 }) : reply,
     ),
   ),
@@ -128,18 +128,18 @@ export const answerFaults = [
     "request-id-missing",
     "Answers have no x-request-id.",
     "answers.request-id",
-    answers("every", (reply) => withHeader(reply, "x-request-id")),
+    responses("every", (reply) => withHeader(reply, "x-request-id")),
   ),
   fault(
     "request-id-missing-on-errors",
     "Errors have no x-request-id.",
     "answers.request-id",
-    answers("every", (reply) => (isError(reply) ? withHeader(reply, "x-request-id") : reply)),
+    responses("every", (reply) => (isError(reply) ? withHeader(reply, "x-request-id") : reply)),
   ),
   fault("rate-without-wait", "A 429 does not say how long to wait.", "limits.retry-after", () => {
     let count = 0;
     return instead(
-      verify,
+      verifyDisbursement,
       () => (count += 1) === 5,
       () => refusal(429),
     );
@@ -147,7 +147,7 @@ export const answerFaults = [
   fault("rate-with-a-date", "A 429 says until when to wait instead of how long.", "limits.retry-after", () => {
     let count = 0;
     return instead(
-      verify,
+      verifyDisbursement,
       () => (count += 1) === 5,
       () => withHeader(refusal(429), "retry-after", new Date().toUTCString()),
     );

@@ -1,6 +1,17 @@
 // §5: servers that let the wrong people in.
 import { fault, type Call, type How } from "../fault.ts";
-import { checkout, create, described, isAccepted, isOf, keyOf, look, refusal, verify, withKey } from "../ways.ts";
+import {
+  createCheckout,
+  createDisbursement,
+  described,
+  isAccepted,
+  isOf,
+  keyOf,
+  verifyCheckout,
+  refusal,
+  verifyDisbursement,
+  withKey,
+} from "../ways.ts";
 
 /** Takes a request for the first merchant's when its key, or something else about it, says so. */
 const opens =
@@ -28,25 +39,40 @@ const opensPath = (plain: (path: string) => string, when: (call: Call) => boolea
 const same = (path: string) => path;
 
 export const authFaults = [
-  fault("create-without-key", "A payout without a key is made.", "auth.create-needs-key", opens(create, none)),
-  fault("create-any-key", "A payout with any key is made.", "auth.create-refuses-wrong-key", opens(create, some)),
-  fault("verify-without-key", "Verify asks for no key.", "auth.verify-needs-key", opens(verify, none)),
-  fault("verify-any-key", "Verify takes any key.", "auth.verify-refuses-wrong-key", opens(verify, some)),
-  fault("checkout-without-key", "A checkout without a key is made.", "auth.checkout-needs-key", opens(checkout, none)),
+  fault(
+    "create-without-key",
+    "A payout without a key is made.",
+    "auth.create-needs-key",
+    opens(createDisbursement, none),
+  ),
+  fault(
+    "create-any-key",
+    "A payout with any key is made.",
+    "auth.create-refuses-wrong-key",
+    opens(createDisbursement, some),
+  ),
+  fault("verify-without-key", "Verify asks for no key.", "auth.verify-needs-key", opens(verifyDisbursement, none)),
+  fault("verify-any-key", "Verify takes any key.", "auth.verify-refuses-wrong-key", opens(verifyDisbursement, some)),
+  fault(
+    "checkout-without-key",
+    "A checkout without a key is made.",
+    "auth.checkout-needs-key",
+    opens(createCheckout, none),
+  ),
   fault(
     "checkout-any-key",
     "A checkout with any key is made.",
     "auth.checkout-refuses-wrong-key",
-    opens(checkout, some),
+    opens(createCheckout, some),
   ),
   fault(
     "look-without-key",
     "A checkout's record is looked up without a key.",
     "checkout-record.needs-key",
-    opens(look, none),
+    opens(verifyCheckout, none),
   ),
   fault("create-refused-with-403", "A payout without a key is refused with 403.", "auth.create-needs-key", {
-    handle: async (call, ask) => (isOf(call, create) && none(keyOf(call)) ? refusal(403) : ask(call)),
+    handle: async (call, ask) => (isOf(call, createDisbursement) && none(keyOf(call)) ? refusal(403) : ask(call)),
   }),
   fault(
     "key-empty",
@@ -183,7 +209,7 @@ export const authFaults = [
     "auth.record-hidden-without-key",
     (world) => ({
       async handle(call, ask) {
-        if (!isOf(call, verify)) return ask(call);
+        if (!isOf(call, verifyDisbursement)) return ask(call);
         const shown = await ask(withKey(call, world.key));
         return shown && isAccepted(shown) ? shown : ask(call);
       },

@@ -1,9 +1,9 @@
 // §4.3, D6 to D10: servers whose checkouts are broken.
 import { fault, type How } from "../fault.ts";
 import {
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   data,
   dataOf,
   fieldsOf,
@@ -12,7 +12,7 @@ import {
   isAccepted,
   isOf,
   lastPart,
-  look,
+  verifyCheckout,
   refusal,
   requests,
   withBody,
@@ -40,7 +40,7 @@ const page = (change: (text: string) => string): How => ({
     return reply && call.path.startsWith("/checkouts/") ? { ...reply, text: change(reply.text) } : reply;
   },
 });
-const pageAnswers = (status: number): How => ({
+const pageResponses = (status: number): How => ({
   handle: async (call, ask) => (call.path.startsWith("/checkouts/") ? html(status) : ask(call)),
 });
 /** The way back to the merchant. */
@@ -64,62 +64,62 @@ export const checkoutFaults = [
     "checkout.accepted checkout.optional-fields",
     () =>
       instead(
-        checkout,
+        createCheckout,
         ({ redirectURL }) => redirectURL === undefined,
         () => refusal(422),
       ),
   ),
   fault("checkout-redirect", "A checkout is answered with a redirect to the page.", "checkout.accepted", () =>
-    answers(checkout, (reply) => (isAccepted(reply) ? withStatus(reply, 303) : reply)),
+    responses(createCheckout, (reply) => (isAccepted(reply) ? withStatus(reply, 303) : reply)),
   ),
   fault("checkout-addresses-refused", "A checkout with both addresses is refused.", "checkout.optional-fields", () =>
     instead(
-      checkout,
+      createCheckout,
       (fields) => "webhookURL" in fields && "redirectURL" in fields,
       () => refusal(422),
     ),
   ),
   fault("checkout-201", "A checkout is answered with 201.", "checkout-body.shape", () =>
-    answers(checkout, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
+    responses(createCheckout, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
   fault("link-missing", "The answer to a checkout has no link.", "checkout.link", () =>
-    data(checkout, (made) => without(made, "url")),
+    data(createCheckout, (made) => without(made, "url")),
   ),
   fault("link-relative", "The link to the page is only a path.", "checkout.link", () =>
-    data(checkout, (made) => ({ ...made, url: new URL(String(made["url"])).pathname })),
+    data(createCheckout, (made) => ({ ...made, url: new URL(String(made["url"])).pathname })),
   ),
   fault("link-dead", "The link leads to a page that is not there.", "checkout.link-opens", () =>
-    data(checkout, (made) => ({ ...made, url: `${String(made["url"])}0` })),
+    data(createCheckout, (made) => ({ ...made, url: `${String(made["url"])}0` })),
   ),
   fault("link-refused", "Nobody listens where the link leads.", "checkout.link-opens", () =>
-    data(checkout, (made) => ({ ...made, url: "http://127.0.0.1:1/pay" })),
+    data(createCheckout, (made) => ({ ...made, url: "http://127.0.0.1:1/pay" })),
   ),
-  fault("page-500", "The payment page is a 500.", "checkout.link-opens", pageAnswers(500)),
-  fault("page-401", "The payment page asks the customer for a key.", "checkout.link-opens", pageAnswers(401)),
+  fault("page-500", "The payment page is a 500.", "checkout.link-opens", pageResponses(500)),
+  fault("page-401", "The payment page asks the customer for a key.", "checkout.link-opens", pageResponses(401)),
   fault("page-loops", "The payment page redirects to itself for ever.", "checkout.link-opens", {
     handle: async (call, ask) =>
       call.path.startsWith("/checkouts/") ? withHeader(html(302), "location", call.path) : ask(call),
   }),
   fault("checkout-reference-missing", "The answer to a checkout has no reference.", "checkout.reference", () =>
-    data(checkout, ({ url }) => ({ url: String(url) })),
+    data(createCheckout, ({ url }) => ({ url: String(url) })),
   ),
   fault("checkout-reference-shared", "Every checkout has the same reference.", "checkout.reference", () =>
-    data(checkout, (made) => ({ ...made, reference: "CHK1", merchantsReference: "CHK1" })),
+    data(createCheckout, (made) => ({ ...made, reference: "CHK1", merchantsReference: "CHK1" })),
   ),
   fault("checkout-flat", "A checkout's answer has no envelope.", "checkout.response-body checkout-body.shape", () =>
-    answers(checkout, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+    responses(createCheckout, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("checkout-reference-lost", "A checkout forgets the merchant's reference.", "checkout-body.echo", () =>
-    requests(checkout, (fields) => without(fields, "reference")),
+    requests(createCheckout, (fields) => without(fields, "reference")),
   ),
   fault("checkout-repeat-made", "A used reference makes another checkout.", "checkout-request.reference-unique", () =>
-    requests(checkout, (fields) => ({ ...fields, reference: undefined })),
+    requests(createCheckout, (fields) => ({ ...fields, reference: undefined })),
   ),
   fault(
     "checkout-repeat-no-location",
     "A used reference of a checkout has no Location.",
     "checkout-request.reference-unique",
-    () => answers(checkout, (reply) => (reply.status === 409 ? withHeader(reply, "location") : reply)),
+    () => responses(createCheckout, (reply) => (reply.status === 409 ? withHeader(reply, "location") : reply)),
   ),
   fault(
     "references-shared",
@@ -130,40 +130,42 @@ export const checkoutFaults = [
       return {
         async handle(call, ask) {
           const { reference } = fieldsOf(call.body) ?? {};
-          if (isOf(call, checkout)) used.add(reference);
-          return isOf(call, create) && used.has(reference) ? refusal(409) : ask(call);
+          if (isOf(call, createCheckout)) used.add(reference);
+          return isOf(call, createDisbursement) && used.has(reference) ? refusal(409) : ask(call);
         },
       };
     },
   ),
   fault("locale-french-refused", "French is refused.", "checkout-request.locale", () =>
     instead(
-      checkout,
+      createCheckout,
       ({ locale }) => locale === "fr",
       () => refusal(422),
     ),
   ),
   fault("checkout-look-missing", "Checkouts cannot be looked up.", "checkout-record.shape", () =>
     instead(
-      look,
+      verifyCheckout,
       () => true,
       () => refusal(404),
     ),
   ),
   fault("checkout-look-any", "A payout's reference finds a checkout.", "checkout-record.unknown-404", () =>
-    answers(look, (reply) => (reply.status === 404 ? { ...withBody(reply, { data: {} }), status: 200 } : reply)),
+    responses(verifyCheckout, (reply) =>
+      reply.status === 404 ? { ...withBody(reply, { data: {} }), status: 200 } : reply,
+    ),
   ),
   fault(
     "checkout-states-called-otherwise",
     "A finished checkout is called paid.",
     "checkout.states checkout-states.outcomes",
-    () => data(look, (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
+    () => data(verifyCheckout, (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
   ),
   fault("checkout-success-only", "A checkout that failed is shown as a success.", "checkout-states.outcomes", () =>
-    data(look, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
+    data(verifyCheckout, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
   ),
   fault("checkout-starts-open", "A new checkout is called open.", "checkout-states.outcomes checkout-body.shape", () =>
-    data(checkout, (made) => ({ ...made, status: "open" })),
+    data(createCheckout, (made) => ({ ...made, status: "open" })),
   ),
   fault("checkout-ends-twice", "A checkout that has ended ends again.", "checkout-states.final", () => {
     const ended = new Map<string, unknown>();
@@ -174,13 +176,13 @@ export const checkoutFaults = [
           ended.set(call.path.split("/")[3] ?? "", fieldsOf(call.body)?.["outcome"]);
           return { ...reply, status: 200 };
         }
-        const status = isOf(call, look) ? ended.get(lastPart(call)) : undefined;
+        const status = isOf(call, verifyCheckout) ? ended.get(lastPart(call)) : undefined;
         return reply && status ? withBody(reply, { statusCode: 200, data: { ...dataOf(reply), status } }) : reply;
       },
     };
   }),
   fault("checkout-ends-silently-twice", "A second end is answered with 200.", "checkout-states.final", () =>
-    answers(finish, (reply) => (reply.status === 409 ? withStatus(reply, 200) : reply)),
+    responses(finish, (reply) => (reply.status === 409 ? withStatus(reply, 200) : reply)),
   ),
   fault("checkout-expiry-missing", "An unpaid checkout stays open.", "checkout-states.expiry", expires(1_000_000)),
   fault("checkout-expiry-early", "An unpaid checkout ends after ten minutes.", "checkout-states.expiry", expires(10)),

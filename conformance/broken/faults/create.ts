@@ -1,8 +1,8 @@
 // §2.1, §2.2, §4.1: servers that pay, but answer wrongly or refuse what is sound.
 import { fault } from "../fault.ts";
 import {
-  answers,
-  create,
+  responses,
+  createDisbursement,
   data,
   dataOf,
   instead,
@@ -16,35 +16,37 @@ import {
 
 /** Changes the merchant's reference in the answer. */
 const echoes = (change: (reference: string) => string) => () =>
-  data(create, (made) => ({ ...made, merchantsReference: change(String(made["merchantsReference"])) }));
+  data(createDisbursement, (made) => ({ ...made, merchantsReference: change(String(made["merchantsReference"])) }));
 /** Changes the merchant's reference before it is kept. */
 const keeps = (change: (reference: string) => string) => () =>
-  requests(create, (fields) =>
+  requests(createDisbursement, (fields) =>
     typeof fields["reference"] === "string" ? { ...fields, reference: change(fields["reference"]) } : fields,
   );
 const amounts = (change: (amount: number) => unknown) => () =>
-  data(create, (made) => ({ ...made, amount: change(Number(made["amount"])) }));
-const refuses = (fits: (fields: Fields) => boolean) => () => instead(create, fits, () => refusal(422));
+  data(createDisbursement, (made) => ({ ...made, amount: change(Number(made["amount"])) }));
+const refuses = (fits: (fields: Fields) => boolean) => () => instead(createDisbursement, fits, () => refusal(422));
 
 export const createFaults = [
   fault("created-201", "A payout is answered with 201.", "create.accepted", () =>
-    answers(create, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
+    responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
   fault("created-202", "A payout is only taken in, with 202.", "create.accepted", () =>
-    answers(create, (reply) => (isAccepted(reply) ? withStatus(reply, 202) : reply)),
+    responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 202) : reply)),
   ),
   fault("result-without-envelope", "The result lies in no envelope.", "create.result-shape", () =>
-    answers(create, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+    responses(createDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
-  fault("result-in-list", "The result lies in a list.", "create.result-shape", () => data(create, (made) => [made])),
+  fault("result-in-list", "The result lies in a list.", "create.result-shape", () =>
+    data(createDisbursement, (made) => [made]),
+  ),
   fault("result-cut-short", "The answer to a payout breaks off.", "create.result-shape json.answers", () =>
-    answers(create, (reply) => (isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply)),
+    responses(createDisbursement, (reply) => (isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply)),
   ),
   fault("status-in-capitals", "A payout's status is in capitals.", "create.status-known create.result-shape", () =>
-    data(create, (made) => ({ ...made, status: String(made["status"]).toUpperCase() })),
+    data(createDisbursement, (made) => ({ ...made, status: String(made["status"]).toUpperCase() })),
   ),
   fault("status-processing", "A new payout is called processing.", "create.status-known", () =>
-    data(create, (made) => ({ ...made, status: "processing" })),
+    data(createDisbursement, (made) => ({ ...made, status: "processing" })),
   ),
   fault(
     "amount-as-text-of-units",
@@ -59,7 +61,7 @@ export const createFaults = [
     amounts((n) => Math.round(n / 10) * 10),
   ),
   fault("amount-with-fee", "The fee is taken off the amount.", "create.amount-echoed", () =>
-    data(create, (made) => ({ ...made, amount: Number(made["amount"]) - Number(made["fee"]) })),
+    data(createDisbursement, (made) => ({ ...made, amount: Number(made["amount"]) - Number(made["fee"]) })),
   ),
   fault(
     "amount-16-bits",
@@ -122,17 +124,17 @@ export const createFaults = [
     echoes((text) => text.replaceAll("+", " ")),
   ),
   fault("reference-shared", "Every payout has the same service reference.", "create.service-reference-unique", () =>
-    data(create, (made) => ({ ...made, reference: "DSB000000000000000000000" })),
+    data(createDisbursement, (made) => ({ ...made, reference: "DSB000000000000000000000" })),
   ),
   fault(
     "reference-not-that-of-verify",
     "The reference of the answer is not the one that verify takes.",
     "create.service-reference-verifies",
-    () => data(create, (made) => ({ ...made, reference: `${String(made["reference"])}X` })),
+    () => data(createDisbursement, (made) => ({ ...made, reference: `${String(made["reference"])}X` })),
   ),
   fault("answers-swapped", "A payout is answered with the record of the one before.", "create.reference-echoed", () => {
     let before: unknown;
-    return data(create, (made) => {
+    return data(createDisbursement, (made) => {
       const other = before ?? made;
       before = made;
       return other;
@@ -143,7 +145,7 @@ export const createFaults = [
     "The two references of a payout are mixed up.",
     "create.reference-echoed create.service-reference-verifies",
     () =>
-      data(create, (made) => ({
+      data(createDisbursement, (made) => ({
         ...made,
         reference: made["merchantsReference"],
         merchantsReference: made["reference"],
@@ -192,11 +194,11 @@ export const createFaults = [
     refuses(({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE"].includes(String(country))),
   ),
   fault("status-at-once", "Every payout is answered as a success.", "create.initial-status", () =>
-    data(create, (made) => ({ ...made, status: "success" })),
+    data(createDisbursement, (made) => ({ ...made, status: "success" })),
   ),
   fault("extra-field-refused", "A field that nobody knows is refused.", "create.extra-field", () =>
     instead(
-      create,
+      createDisbursement,
       (fields) => "certifyExtra" in fields,
       () => refusal(400),
     ),

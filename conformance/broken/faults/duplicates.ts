@@ -1,9 +1,9 @@
 // §2.1, §7: servers that use a reference twice.
 import { fault, type How, type Reply } from "../fault.ts";
 import {
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   dataOf,
   fieldsOf,
   isAccepted,
@@ -12,7 +12,7 @@ import {
   lastPart,
   refusal,
   requests,
-  verify,
+  verifyDisbursement,
   withBody,
   withFields,
   withStatus,
@@ -25,7 +25,7 @@ const repeats =
   () => {
     const used = new Map<unknown, Fields>();
     let count = 0;
-    return requests(create, (fields) => {
+    return requests(createDisbursement, (fields) => {
       const before = used.get(fields["reference"]);
       used.set(fields["reference"], fields);
       return before && when(fields, before) ? { ...fields, reference: `again-${(count += 1)}` } : fields;
@@ -40,7 +40,7 @@ const races =
       fields: Fields,
       count: number,
     ) => ReturnType<typeof withFields> | number,
-    operation = create,
+    operation = createDisbursement,
   ): How =>
   () => {
     const underWay = new Set<unknown>();
@@ -68,7 +68,7 @@ const mixed: How = ({ sleep }) => {
   return {
     async handle(call, ask) {
       const reply = await ask(call);
-      if (!isOf(call, create) || !reply || !isAccepted(reply)) return reply;
+      if (!isOf(call, createDisbursement) || !reply || !isAccepted(reply)) return reply;
       if (waiting) return waiting(reply);
       let own = reply;
       waiting = (other) => {
@@ -94,7 +94,7 @@ export const duplicateFaults = [
     "checkout-race-made-twice",
     "Two checkouts with one reference at once are both made.",
     "checkout-request.reference-unique",
-    races((call, fields) => withFields(call, { ...fields, reference: undefined }), checkout),
+    races((call, fields) => withFields(call, { ...fields, reference: undefined }), createCheckout),
   ),
   fault(
     "repeat-paid",
@@ -121,13 +121,13 @@ export const duplicateFaults = [
     (world) => ({
       async handle(call, ask) {
         const reply = await ask(call);
-        if (!isOf(call, create) || reply?.status !== 409 || keyOf(call) !== world.key) return reply;
+        if (!isOf(call, createDisbursement) || reply?.status !== 409 || keyOf(call) !== world.key) return reply;
         return ask({ ...call, method: "GET", path: String(reply.headers["location"]), body: Buffer.alloc(0) });
       },
     }),
   ),
   fault("repeat-422", "A used reference is refused with 422.", "create.duplicate-refused", () =>
-    answers(create, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
+    responses(createDisbursement, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
   ),
   fault(
     "race-paid-twice",
@@ -157,8 +157,8 @@ export const duplicateFaults = [
         async handle(call, ask) {
           const reply = await ask(call);
           const { reference, amount } = fieldsOf(call.body) ?? {};
-          if (isOf(call, create) && reply?.status === 409) changes.set(reference, amount);
-          if (!reply || !isOf(call, verify) || !isAccepted(reply)) return reply;
+          if (isOf(call, createDisbursement) && reply?.status === 409) changes.set(reference, amount);
+          if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
           const made = dataOf(reply);
           const changed = changes.get(made["merchantsReference"]);
           return changed === undefined
@@ -173,9 +173,10 @@ export const duplicateFaults = [
     return {
       async handle(call, ask) {
         const reply = await ask(call);
-        if (isOf(call, create) && reply && isAccepted(reply))
+        if (isOf(call, createDisbursement) && reply && isAccepted(reply))
           last = call.path + "/" + String(dataOf(reply)["reference"]);
-        const unknown = isOf(call, verify) && reply?.status === 404 && lastPart(call).startsWith("certify-");
+        const unknown =
+          isOf(call, verifyDisbursement) && reply?.status === 404 && lastPart(call).startsWith("certify-");
         return unknown && last !== undefined ? ask({ ...call, path: last }) : reply;
       },
     };

@@ -1,6 +1,6 @@
 // Every field of every answer and event: left out, of another type, with another value.
 import { fault, type Fault } from "../fault.ts";
-import { checkout, create, data, look, verify, type Fields } from "../ways.ts";
+import { createCheckout, createDisbursement, data, verifyCheckout, verifyDisbursement, type Fields } from "../ways.ts";
 
 /** The value at a path replaced, in each entry of a list; undefined leaves it out, and JSON forgets it. */
 function replaced(within: unknown, path: string, change: (value: unknown) => unknown): unknown {
@@ -53,11 +53,11 @@ const agreeing = ["reference", "merchantsReference", "amount", "fee", "country",
 const all = (fields: readonly string[], requirement: string) =>
   Object.fromEntries(fields.map((field) => [field, requirement]));
 
-const answers: TargetResponse[] = [
+const responses: TargetResponse[] = [
   {
     name: "created",
     through: "create.accepted",
-    operation: create,
+    operation: createDisbursement,
     fields: ["reference", "merchantsReference", "amount", "fee", "status"],
     shape: "create.result-shape",
     values: {
@@ -71,7 +71,7 @@ const answers: TargetResponse[] = [
   {
     name: "verified",
     through: "verify.webhook-address",
-    operation: verify,
+    operation: verifyDisbursement,
     fields: [...record, ...customer],
     shape: "verify.record-shape",
     values: {
@@ -86,7 +86,7 @@ const answers: TargetResponse[] = [
   },
   {
     name: "checkout-created",
-    operation: checkout,
+    operation: createCheckout,
     fields: ["url", "reference", "merchantsReference", "amount", "fee", "status"],
     shape: "checkout-body.shape",
     values: {
@@ -100,7 +100,7 @@ const answers: TargetResponse[] = [
   },
   {
     name: "checkout-record",
-    operation: look,
+    operation: verifyCheckout,
     fields: [...record, "redirectURL"],
     shape: "checkout-record.shape",
     values: all([...agreeing, "webhookURL", "redirectURL", "status"], "checkout-record.agrees"),
@@ -152,4 +152,4 @@ function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, 
   });
 }
 
-export const fieldFaults = answers.flatMap(faultsOf);
+export const fieldFaults = responses.flatMap(faultsOf);

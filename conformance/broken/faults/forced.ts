@@ -1,8 +1,8 @@
 // D17: sandboxes that do not do what a number asks for.
 import { fault, type How } from "../fault.ts";
 import {
-  answers,
-  create,
+  responses,
+  createDisbursement,
   fieldsOf,
   instead,
   isAccepted,
@@ -15,7 +15,7 @@ import {
 
 /** Payouts whose number ends so are treated like those that end otherwise. */
 const forcesLike = (suffix: string, other: string): How =>
-  requests(create, (fields) =>
+  requests(createDisbursement, (fields) =>
     String(fields["phoneNumber"]).endsWith(suffix)
       ? { ...fields, phoneNumber: String(fields["phoneNumber"]).slice(0, -3) + other }
       : fields,
@@ -30,7 +30,7 @@ export const forcedFaults = [
   fault("forced-129-settles", "129 settles after all.", "forced.129-stays-pending", forcesLike("129", "473")),
   fault("forced-500-pays", "500 is answered with 500 and paid.", "forced.500-records-nothing", {
     async handle(call, ask) {
-      const fields = isOf(call, create) ? fieldsOf(call.body) : undefined;
+      const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
       if (!fields || !endsIn("500")(fields)) return ask(call);
       const body = Buffer.from(JSON.stringify({ ...fields, phoneNumber: "2250000000001" }));
       const reply = await ask({ ...call, body });
@@ -47,7 +47,7 @@ export const forcedFaults = [
     "forced-503-without-wait",
     "503 has no Retry-After.",
     "forced.503-twice",
-    answers(create, (reply) => withHeader(reply, "retry-after")),
+    responses(createDisbursement, (reply) => withHeader(reply, "retry-after")),
   ),
   fault("forced-504-answered", "504 is answered.", "forced.504-answer-lost", forcesLike("504", "001")),
   fault("forced-408-at-once", "408 is answered at once.", "forced.408-answer-late", forcesLike("408", "001")),
@@ -55,6 +55,6 @@ export const forcedFaults = [
     "forced-before-duplicate",
     "A forced outcome goes before the look at the reference.",
     "forced.duplicate-first",
-    instead(create, endsIn("500"), () => refusal(500)),
+    instead(createDisbursement, endsIn("500"), () => refusal(500)),
   ),
 ];

@@ -1,9 +1,9 @@
 // §1, §4, §7: servers that are careless with JSON and with errors.
 import { fault, type Call, type How } from "../fault.ts";
 import {
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   described,
   errors,
   fieldsOf,
@@ -14,7 +14,7 @@ import {
   isOf,
   lastPart,
   refusal,
-  verify,
+  verifyDisbursement,
   withBody,
   withFields,
   withHeader,
@@ -22,7 +22,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-const payouts = [create, verify];
+const payouts = [createDisbursement, verifyDisbursement];
 
 const sound = { amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 let made = 0;
@@ -32,7 +32,7 @@ const madeUp = () => ({ ...sound, reference: `made-up-${(made += 1)}` });
 /** Reads more as JSON than is. */
 const reads = (lenient: (text: string, body: Buffer) => unknown): How => ({
   handle(call, ask) {
-    if (!isOf(call, create)) return ask(call);
+    if (!isOf(call, createDisbursement)) return ask(call);
     const value = lenient(call.body.toString("utf8"), call.body);
     return ask(value === undefined ? call : withFields(call, value));
   },
@@ -58,31 +58,35 @@ const onStatus = (status: number, change: (body: Fields) => unknown) =>
 
 export const jsonFaults = [
   fault("success-as-html", "A payout's answer is announced as HTML.", "json.answers", () =>
-    answers(create, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply)),
+    responses(createDisbursement, (reply) =>
+      isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,
+    ),
   ),
   fault("record-without-type", "A record comes without Content-Type.", "json.answers", () =>
-    answers(verify, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
+    responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
   ),
   fault("checkout-as-text", "A checkout's answer is announced as text.", "json.answers", () =>
-    answers(checkout, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type", "text/plain") : reply)),
+    responses(createCheckout, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type", "text/plain") : reply)),
   ),
   fault("unknown-as-html", "An unknown reference is answered with a page.", "json.answers errors.shape", () =>
-    answers(verify, (reply) => (reply.status === 404 ? html(404) : reply)),
+    responses(verifyDisbursement, (reply) => (reply.status === 404 ? html(404) : reply)),
   ),
   fault("no-key-as-html", "Without a key there is a page.", "json.answers errors.shape", () =>
-    answers(payouts, (reply) => (reply.status === 401 ? html(401) : reply)),
+    responses(payouts, (reply) => (reply.status === 401 ? html(401) : reply)),
   ),
   fault("duplicate-without-body", "A repeated reference is answered without a body.", "json.answers errors.shape", () =>
-    answers(create, (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
+    responses(createDisbursement, (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
   ),
   fault("charset-refused", "A charset in Content-Type is refused.", "json.charset-accepted", {
     handle: async (call, ask) =>
-      isOf(call, create) && String(call.headers["content-type"]).includes("charset") ? refusal(415) : ask(call),
+      isOf(call, createDisbursement) && String(call.headers["content-type"]).includes("charset")
+        ? refusal(415)
+        : ask(call),
   }),
   fault("charset-misread", "A charset in Content-Type makes text unreadable.", "json.charset-accepted", {
     handle: (call, ask) =>
       ask(
-        isOf(call, create) && String(call.headers["content-type"]).includes("charset")
+        isOf(call, createDisbursement) && String(call.headers["content-type"]).includes("charset")
           ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
           : call,
       ),
@@ -128,18 +132,18 @@ export const jsonFaults = [
   ),
   fault("malformed-as-500", "A body that is no JSON is a 500.", "errors.no-5xx", {
     handle: async (call, ask) =>
-      isOf(call, create) && call.body.length > 0 && bodyOf(call) === undefined ? refusal(500) : ask(call),
+      isOf(call, createDisbursement) && call.body.length > 0 && bodyOf(call) === undefined ? refusal(500) : ask(call),
   }),
   fault("malformed-unanswered", "A body that is no JSON closes the connection.", "errors.no-5xx", {
     handle: async (call, ask) =>
-      isOf(call, create) && call.body.length > 0 && bodyOf(call) === undefined ? undefined : ask(call),
+      isOf(call, createDisbursement) && call.body.length > 0 && bodyOf(call) === undefined ? undefined : ask(call),
   }),
   fault("null-as-500", "The body null is a 500.", "errors.no-5xx", {
-    handle: async (call, ask) => (isOf(call, create) && bodyOf(call) === null ? refusal(500) : ask(call)),
+    handle: async (call, ask) => (isOf(call, createDisbursement) && bodyOf(call) === null ? refusal(500) : ask(call)),
   }),
   fault("null-field-as-500", "A field that is null is a 500.", "errors.no-5xx", () =>
     instead(
-      create,
+      createDisbursement,
       (fields) => Object.values(fields).includes(null),
       () => refusal(500),
     ),
@@ -154,22 +158,27 @@ export const jsonFaults = [
     handle: async (call, ask) => (call.method === "DELETE" ? refusal(500) : ask(call)),
   }),
   fault("nul-as-500", "A reference with NUL in it is a 500.", "errors.no-5xx verify.odd-references-404", {
-    handle: async (call, ask) => (isOf(call, verify) && lastPart(call).includes("\0") ? refusal(500) : ask(call)),
+    handle: async (call, ask) =>
+      isOf(call, verifyDisbursement) && lastPart(call).includes("\0") ? refusal(500) : ask(call),
   }),
   fault("array-unpacked", "A list of one disbursement is paid.", "json.object-required", {
     handle(call, ask) {
       const body = bodyOf(call);
-      return ask(isOf(call, create) && Array.isArray(body) && body.length === 1 ? withFields(call, body[0]) : call);
+      return ask(
+        isOf(call, createDisbursement) && Array.isArray(body) && body.length === 1 ? withFields(call, body[0]) : call,
+      );
     },
   }),
   fault("text-for-object", "A body that is a text counts as a disbursement.", "json.object-required", {
     handle: (call, ask) =>
-      ask(isOf(call, create) && typeof bodyOf(call) === "string" ? withFields(call, madeUp()) : call),
+      ask(isOf(call, createDisbursement) && typeof bodyOf(call) === "string" ? withFields(call, madeUp()) : call),
   }),
   fault("nothing-for-object", "No body at all counts as a disbursement.", "json.body-required", {
     handle: (call, ask) => {
       const headers = { ...call.headers, "content-type": "application/json" };
-      return ask(isOf(call, create) && call.body.length === 0 ? withFields({ ...call, headers }, madeUp()) : call);
+      return ask(
+        isOf(call, createDisbursement) && call.body.length === 0 ? withFields({ ...call, headers }, madeUp()) : call,
+      );
     },
   }),
   ...[400, 401, 404, 409, 422].flatMap((status) => [
@@ -196,12 +205,12 @@ export const jsonFaults = [
     errors(payouts, (body) => ({ statusCode: body["statusCode"], data: body })),
   ),
   fault("checkout-error-as-html", "Errors of checkouts are pages.", "errors.checkout-shape", () =>
-    answers(checkout, (reply) => (isError(reply) ? html(reply.status) : reply)),
+    responses(createCheckout, (reply) => (isError(reply) ? html(reply.status) : reply)),
   ),
   fault("checkout-error-other", "Errors of checkouts have another shape.", "errors.checkout-shape", () =>
-    answers(checkout, (reply) => (isError(reply) ? withBody(reply, { code: "E1", reason: "no" }) : reply)),
+    responses(createCheckout, (reply) => (isError(reply) ? withBody(reply, { code: "E1", reason: "no" }) : reply)),
   ),
   fault("every-error-200", "Errors come with status 200.", "auth.create-needs-key verify.unknown-404", () =>
-    answers(described, (reply) => (isError(reply) ? { ...reply, status: 200 } : reply)),
+    responses(described, (reply) => (isError(reply) ? { ...reply, status: 200 } : reply)),
   ),
 ];

@@ -2,19 +2,19 @@
 import { fault, type How } from "../fault.ts";
 import {
   accepts,
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   data,
   fieldsOf,
   instead,
   refusal,
-  verify,
+  verifyDisbursement,
   withFields,
   withStatus,
 } from "../ways.ts";
 
-const payments = [create, checkout];
+const payments = [createDisbursement, createCheckout];
 const isText = (value: unknown): value is string => typeof value === "string";
 const address = (fits: (text: string) => boolean): How =>
   accepts(
@@ -24,7 +24,7 @@ const address = (fits: (text: string) => boolean): How =>
     () => undefined,
   );
 const kept = (change: (text: string) => unknown): How =>
-  data(verify, (record) =>
+  data(verifyDisbursement, (record) =>
     isText(record["webhookURL"]) ? { ...record, webhookURL: change(record["webhookURL"]) } : record,
   );
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
@@ -33,7 +33,7 @@ function alike(plain: (text: string) => string): How {
   return () => {
     const used = new Set<string>();
     return instead(
-      create,
+      createDisbursement,
       ({ reference }) => {
         const text = plain(String(reference));
         const known = used.has(text);
@@ -92,13 +92,13 @@ const addresses = [
     "address-null",
     "An address that was not given is null.",
     "addresses.left-out",
-    data(verify, (record) => ({ ...record, webhookURL: record["webhookURL"] ?? null })),
+    data(verifyDisbursement, (record) => ({ ...record, webhookURL: record["webhookURL"] ?? null })),
   ),
   fault(
     "address-empty",
     "An address that was not given is an empty text.",
     "addresses.left-out",
-    data(verify, (record) => ({ ...record, webhookURL: record["webhookURL"] ?? "" })),
+    data(verifyDisbursement, (record) => ({ ...record, webhookURL: record["webhookURL"] ?? "" })),
   ),
 ];
 
@@ -108,7 +108,7 @@ const limits = [
     "An empty reference is accepted.",
     "limits.reference-length",
     accepts(
-      create,
+      createDisbursement,
       "reference",
       (value) => value === "",
       () => crypto.randomUUID(),
@@ -119,7 +119,7 @@ const limits = [
     "A long reference is cut.",
     "limits.reference-length",
     accepts(
-      create,
+      createDisbursement,
       "reference",
       (value) => length(value) > 64,
       (value) => [...String(value)].slice(1, 60).join("") + "c",
@@ -130,7 +130,7 @@ const limits = [
     "A reference's length is counted in UTF-16 units.",
     "limits.reference-length",
     instead(
-      create,
+      createDisbursement,
       ({ reference }) => isText(reference) && reference.length > 64,
       () => refusal(422),
     ),
@@ -140,7 +140,7 @@ const limits = [
     "A reference's length is counted in bytes.",
     "limits.reference-length",
     instead(
-      create,
+      createDisbursement,
       ({ reference }) => isText(reference) && Buffer.byteLength(reference) > 64,
       () => refusal(422),
     ),
@@ -151,7 +151,7 @@ const limits = [
       `A reference with ${JSON.stringify(character)} in it is accepted.`,
       "limits.reference-characters",
       accepts(
-        create,
+        createDisbursement,
         "reference",
         (value) => isText(value) && value.includes(character),
         (value) => String(value).replaceAll(character, "_"),
@@ -193,7 +193,7 @@ const limits = [
     "body-400",
     "A body that is too large is a 400.",
     "limits.body-size",
-    answers(create, (reply) => (reply.status === 413 ? withStatus(reply, 400) : reply)),
+    responses(createDisbursement, (reply) => (reply.status === 413 ? withStatus(reply, 400) : reply)),
   ),
   fault(
     "amount-over",
@@ -210,7 +210,7 @@ const limits = [
     "amount-over-400",
     "An amount above the largest is a 400.",
     "limits.amount-maximum",
-    answers(payments, (reply, call) =>
+    responses(payments, (reply, call) =>
       reply.status === 422 && Number(fieldsOf(call.body)?.["amount"]) > 2 ** 53 - 1 ? withStatus(reply, 400) : reply,
     ),
   ),
@@ -218,13 +218,16 @@ const limits = [
     "amount-32-bits",
     "A checkout's amount has 32 bits.",
     "limits.amount-maximum-kept",
-    data(checkout, (made) => ({ ...made, amount: Number(made["amount"]) | 0 })),
+    data(createCheckout, (made) => ({ ...made, amount: Number(made["amount"]) | 0 })),
   ),
   fault(
     "amount-exponent",
     "A large amount is written as 9.007e15.",
     "limits.amount-maximum-kept",
-    answers(checkout, (reply) => ({ ...reply, text: reply.text.replace("9007199254740991", "9.007199254740991e15") })),
+    responses(createCheckout, (reply) => ({
+      ...reply,
+      text: reply.text.replace("9007199254740991", "9.007199254740991e15"),
+    })),
   ),
 ];
 

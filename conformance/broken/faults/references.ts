@@ -1,11 +1,21 @@
 // D14, D19: servers that are wrong about fees, references, ids and customers.
 import { fault, type How } from "../fault.ts";
-import { checkout, create, data, otherReferences, look, verify, type Fields } from "../ways.ts";
+import {
+  createCheckout,
+  createDisbursement,
+  data,
+  otherReferences,
+  verifyCheckout,
+  verifyDisbursement,
+  type Fields,
+} from "../ways.ts";
 
-const shown = (change: (record: Fields) => unknown) => data(verify, change);
+const shown = (change: (record: Fields) => unknown) => data(verifyDisbursement, change);
 /** Changes the fee of payouts wherever it is shown. */
-const fees = (change: (amount: number, fee: number) => unknown, where: readonly string[] = [create, verify]): How =>
-  data(where, (each) => ({ ...each, fee: change(Number(each["amount"]), Number(each["fee"])) }));
+const fees = (
+  change: (amount: number, fee: number) => unknown,
+  where: readonly string[] = [createDisbursement, verifyDisbursement],
+): How => data(where, (each) => ({ ...each, fee: change(Number(each["amount"]), Number(each["fee"])) }));
 const numbered = (prefix: string): How =>
   otherReferences((before) => `${prefix}${String(before + 1).padStart(18, "0")}`);
 
@@ -26,13 +36,13 @@ const money = [
     "fee-as-text",
     "The fee is text.",
     "fee.on-top create.result-shape",
-    fees((_, fee) => String(fee), [create]),
+    fees((_, fee) => String(fee), [createDisbursement]),
   ),
   fault(
     "fee-differs-later",
     "The record's fee is another than that of the answer.",
     "fee.on-top verify.agrees-with-create",
-    fees((_, fee) => fee + 1, [verify]),
+    fees((_, fee) => fee + 1, [verifyDisbursement]),
   ),
   fault(
     "fee-off-the-amount",
@@ -50,7 +60,7 @@ const money = [
     "fee-of-checkout-rounded-down",
     "Fees of checkouts are rounded down.",
     "fee.default-rates",
-    fees((amount) => Math.floor(amount * 0.048), [checkout]),
+    fees((amount) => Math.floor(amount * 0.048), [createCheckout]),
   ),
   fault("fee-free", "There is no fee.", "fee.default-rates", { env: { DISBURSEMENT_FEE_BPS: "0" } }),
 ];
@@ -60,26 +70,29 @@ const references = [
     "reference-other-prefix",
     "References of payouts start with PAY.",
     "references.form",
-    data(create, (made) => ({ ...made, reference: String(made["reference"]).replace("DSB", "PAY") })),
+    data(createDisbursement, (made) => ({ ...made, reference: String(made["reference"]).replace("DSB", "PAY") })),
   ),
   fault(
     "reference-short",
     "References of checkouts have no room for 80 bits.",
     "references.form",
-    data(checkout, (made) => ({ ...made, reference: String(made["reference"]).slice(0, 12) })),
+    data(createCheckout, (made) => ({ ...made, reference: String(made["reference"]).slice(0, 12) })),
   ),
   fault("reference-counted", "References are counted up.", "references.unguessable", numbered("DSB")),
   fault(
     "id-of-version-4",
     "Ids are UUIDs of another version.",
     "references.record-ids",
-    data([verify, look], (record) => ({ ...record, id: String(record["id"]).replace(/^(.{14})7/, "$14") })),
+    data([verifyDisbursement, verifyCheckout], (record) => ({
+      ...record,
+      id: String(record["id"]).replace(/^(.{14})7/, "$14"),
+    })),
   ),
   fault(
     "id-counted",
     "Ids are numbers.",
     "references.record-ids",
-    data([verify, look], (record) => ({ ...record, id: "1" })),
+    data([verifyDisbursement, verifyCheckout], (record) => ({ ...record, id: "1" })),
   ),
   fault(
     "customer-new-each-time",

@@ -1,9 +1,9 @@
 // D1: servers that refuse with another status, or look at one fault before another.
 import { fault, type Call, type How } from "../fault.ts";
 import {
-  answers,
-  checkout,
-  create,
+  responses,
+  createCheckout,
+  createDisbursement,
   fieldsOf,
   isAccepted,
   isOf,
@@ -14,7 +14,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-const payments = [create, checkout];
+const payments = [createDisbursement, createCheckout];
 
 /** A refusal with one status becomes one with another, where the request fits. */
 const becomes = (
@@ -22,7 +22,7 @@ const becomes = (
   to: number,
   fits: (fields: Fields | undefined, call: Call) => boolean = () => true,
 ): How =>
-  answers(payments, (reply, call) =>
+  responses(payments, (reply, call) =>
     reply.status === from && fits(fieldsOf(call.body), call) ? withStatus(reply, to) : reply,
   );
 const fields = ["reference", "amount", "phoneNumber", "country", "currency"];
@@ -45,7 +45,7 @@ export const refusalFaults = [
     "checkout-malformed-422",
     "A checkout whose body is no JSON is a 422.",
     "refusal.malformed-400",
-    answers(checkout, (reply, call) =>
+    responses(createCheckout, (reply, call) =>
       reply.status === 400 && fieldsOf(call.body) === undefined ? withStatus(reply, 422) : reply,
     ),
   ),
@@ -54,7 +54,7 @@ export const refusalFaults = [
     "checkout-missing-422",
     "A missing field of a checkout is a 422.",
     "refusal.missing-field-400",
-    answers(checkout, (reply, call) =>
+    responses(createCheckout, (reply, call) =>
       reply.status === 400 && fieldsOf(call.body) !== undefined ? withStatus(reply, 422) : reply,
     ),
   ),
@@ -69,7 +69,7 @@ export const refusalFaults = [
     "checkout-value-400",
     "A bad value of a checkout is a 400.",
     "refusal.bad-value-422 checkout-request.generated-refused",
-    answers(checkout, (reply) => (reply.status === 422 ? withStatus(reply, 400) : reply)),
+    responses(createCheckout, (reply) => (reply.status === 422 ? withStatus(reply, 400) : reply)),
   ),
   fault(
     "address-400",
@@ -129,13 +129,13 @@ export const refusalFaults = [
     "allow-missing",
     "A 405 has no Allow.",
     "refusal.wrong-method-405",
-    answers("every", (reply) => withHeader(reply, "allow")),
+    responses("every", (reply) => withHeader(reply, "allow")),
   ),
   fault(
     "allow-everything",
     "Allow names methods that are not allowed.",
     "refusal.wrong-method-405",
-    answers("every", (reply) =>
+    responses("every", (reply) =>
       reply.status === 405 ? withHeader(reply, "allow", "GET, POST, PUT, PATCH, DELETE") : reply,
     ),
   ),
@@ -179,7 +179,7 @@ export const refusalFaults = [
     const used = new Set<unknown>();
     return {
       async handle(call, ask) {
-        const reference = isOf(call, create) ? fieldsOf(call.body)?.["reference"] : undefined;
+        const reference = isOf(call, createDisbursement) ? fieldsOf(call.body)?.["reference"] : undefined;
         if (reference !== undefined && used.has(reference)) return refusal(409);
         const reply = await ask(call);
         if (reply && isAccepted(reply)) used.add(reference);

@@ -2,7 +2,7 @@
 import { fault, type Call, type How } from "../fault.ts";
 import {
   accepts,
-  answers,
+  responses,
   data,
   fieldsOf,
   instead,
@@ -12,7 +12,7 @@ import {
   lastPart,
   refusal,
   requests,
-  verify,
+  verifyDisbursement,
   withBody,
   withKey,
   type Fields,
@@ -22,7 +22,7 @@ const advance = "advanceClock";
 const isText = (value: unknown): value is string => typeof value === "string";
 /** A list of the sandbox, changed. */
 const list = (operation: string, name: string, change: (each: Fields[], call: Call) => unknown): How =>
-  answers(operation, (reply, call) => {
+  responses(operation, (reply, call) => {
     const body = fieldsOf(reply.text) ?? {};
     const inner = (body["data"] ?? {}) as Fields;
     return isAccepted(reply)
@@ -44,7 +44,7 @@ export const sandboxFaults = [
     "clock-leaps",
     "What falls due is settled at the end of the step.",
     "sandbox.clock",
-    data(verify, (record) =>
+    data(verifyDisbursement, (record) =>
       record["status"] === "pending"
         ? record
         : { ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) + 3_600_000).toISOString() },
@@ -115,7 +115,7 @@ export const sandboxFaults = [
     return list("listEvents", "events", (events, { path }) => {
       if (path.includes("reference=")) all.unshift(...events);
       return path.includes("limit=1") ? all.slice(-1) : events;
-    }) as ReturnType<typeof answers>;
+    }) as ReturnType<typeof responses>;
   }),
   fault(
     "events-of-all-records",

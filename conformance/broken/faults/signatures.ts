@@ -1,6 +1,6 @@
 // D12: servers whose webhooks are not signed as they should be.
 import { fault } from "../fault.ts";
-import { seconds, signed, withHeaders, lacking, sends } from "../messages.ts";
+import { seconds, signed, withHeaders, withoutHeader, sends } from "../messages.ts";
 
 const otherSecret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
@@ -9,19 +9,19 @@ export const signatureFaults = [
     "signature-missing",
     "Webhooks are not signed.",
     "signature.headers signature.verifies",
-    sends((message) => lacking(message, "webhook-signature")),
+    sends((message) => withoutHeader(message, "webhook-signature")),
   ),
   fault(
     "id-missing",
     "Webhooks have no id.",
     "signature.headers",
-    sends((message) => lacking(message, "webhook-id")),
+    sends((message) => withoutHeader(message, "webhook-id")),
   ),
   fault(
     "timestamp-missing",
     "Webhooks have no timestamp.",
     "signature.headers",
-    sends((message) => lacking(message, "webhook-timestamp")),
+    sends((message) => withoutHeader(message, "webhook-timestamp")),
   ),
   fault(
     "timestamp-in-ms",

@@ -1,8 +1,8 @@
 // D3 to D5: servers that lose, mix up or change what they keep.
 import { fault } from "../fault.ts";
 import {
-  answers,
-  create,
+  responses,
+  createDisbursement,
   data,
   dataOf,
   fieldsOf,
@@ -10,17 +10,17 @@ import {
   isAccepted,
   isOf,
   keyOf,
-  look,
+  verifyCheckout,
   refusal,
   requests,
-  verify,
+  verifyDisbursement,
   withHeader,
   withKey,
   withStatus,
   type Fields,
 } from "../ways.ts";
 
-const shown = (change: (record: Fields) => unknown) => data(verify, change);
+const shown = (change: (record: Fields) => unknown) => data(verifyDisbursement, change);
 const isFinal = ({ status }: Fields) => status === "success" || status === "failed";
 const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
 
@@ -78,7 +78,7 @@ export const stateFaults = [
     () => {
       let count = 0;
       const failing = new Set<unknown>();
-      return requests(create, (fields) => {
+      return requests(createDisbursement, (fields) => {
         const { reference } = fields;
         if (failing.has(reference)) return { ...fields, reference: `freed-${(count += 1)}` };
         if (endsIn("089")(fields)) failing.add(reference);
@@ -90,7 +90,7 @@ export const stateFaults = [
     const used = new Set<unknown>();
     return {
       async handle(call, ask) {
-        const reference = isOf(call, create) ? fieldsOf(call.body)?.["reference"] : undefined;
+        const reference = isOf(call, createDisbursement) ? fieldsOf(call.body)?.["reference"] : undefined;
         if (typeof reference === "string" && used.has(reference)) return refusal(409);
         const reply = await ask(call);
         if (reply?.status === 400 || reply?.status === 422) used.add(reference);
@@ -102,7 +102,7 @@ export const stateFaults = [
     const owners = new Map<unknown, string | undefined>();
     return {
       async handle(call, ask) {
-        const reference = isOf(call, create) ? fieldsOf(call.body)?.["reference"] : undefined;
+        const reference = isOf(call, createDisbursement) ? fieldsOf(call.body)?.["reference"] : undefined;
         if (reference === undefined) return ask(call);
         const owner = owners.get(reference);
         owners.set(reference, keyOf(call));
@@ -117,13 +117,13 @@ export const stateFaults = [
     (world) => ({
       async handle(call, ask) {
         const own = await ask(call);
-        const mayLook = isOf(call, verify) && own?.status === 404 && keyOf(call) === world.secondKey;
+        const mayLook = isOf(call, verifyDisbursement) && own?.status === 404 && keyOf(call) === world.secondKey;
         return mayLook ? ask(withKey(call, world.key)) : own;
       },
     }),
   ),
   ...[
-    ["checkout", "A merchant is shown another's checkout.", look],
+    ["checkout", "A merchant is shown another's checkout.", verifyCheckout],
     ["finish", "A merchant can end another's checkout.", "finishCheckout"],
     ["replay", "A merchant can replay another's delivery.", "replayDelivery"],
     ["events", "A merchant is shown another's events.", "listEvents"],
@@ -141,7 +141,7 @@ export const stateFaults = [
     (world) => ({
       async handle(call, ask) {
         const own = await ask(call);
-        if (!isOf(call, verify) || own?.status !== 404) return own;
+        if (!isOf(call, verifyDisbursement) || own?.status !== 404) return own;
         const other = keyOf(call) === world.key ? world.secondKey : world.key;
         const theirs = await ask(withKey(call, other));
         return theirs && isAccepted(theirs) ? withStatus(own, 403) : own;
@@ -152,13 +152,13 @@ export const stateFaults = [
     "location-missing",
     "A 409 has no Location.",
     "recovery.location recovery.lost-answer",
-    answers(create, (reply) => withHeader(reply, "location")),
+    responses(createDisbursement, (reply) => withHeader(reply, "location")),
   ),
   fault(
     "location-to-merchants",
     "Location has the merchant's reference.",
     "recovery.location",
-    answers(create, (reply, call) =>
+    responses(createDisbursement, (reply, call) =>
       reply.status === 409
         ? withHeader(reply, "location", `/v1/disbursements/${String(fieldsOf(call.body)?.["reference"])}`)
         : reply,
@@ -166,7 +166,7 @@ export const stateFaults = [
   ),
   fault("location-to-another", "Location leads to another payout.", "recovery.lost-answer", () => {
     let first: string | undefined;
-    return answers(create, (reply) => {
+    return responses(createDisbursement, (reply) => {
       if (isAccepted(reply)) first ??= String(dataOf(reply)["reference"]);
       const other = `/v1/disbursements/${first}`;
       return reply.status === 409 ? withHeader(reply, "location", other) : reply;
@@ -176,6 +176,6 @@ export const stateFaults = [
     "lost-answer-lost-payout",
     "What was paid before the connection broke is forgotten.",
     "recovery.lost-answer forced.504-answer-lost",
-    instead(create, endsIn("504"), () => undefined),
+    instead(createDisbursement, endsIn("504"), () => undefined),
   ),
 ];

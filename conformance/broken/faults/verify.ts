@@ -1,8 +1,8 @@
 // §2.3, §4.2: servers that show the wrong record, or show it wrongly.
 import { fault } from "../fault.ts";
 import {
-  answers,
-  create,
+  responses,
+  createDisbursement,
   data,
   dataOf,
   isAccepted,
@@ -10,21 +10,21 @@ import {
   keyOf,
   lastPart,
   refusal,
-  verify,
+  verifyDisbursement,
   withBody,
   withStatus,
   type Fields,
 } from "../ways.ts";
 
 const times = (change: (time: string) => unknown) => () =>
-  data(verify, (record) => ({
+  data(verifyDisbursement, (record) => ({
     ...record,
     createdAt: change(String(record["createdAt"])),
     updatedAt: change(String(record["updatedAt"])),
   }));
-const shown = (change: (record: Fields) => Fields) => () => data(verify, change);
+const shown = (change: (record: Fields) => Fields) => () => data(verifyDisbursement, change);
 const empty = (body: unknown) => () =>
-  answers(verify, (reply) => (reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply));
+  responses(verifyDisbursement, (reply) => (reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply));
 /** Odd references are answered otherwise. */
 const odd = (fits: (reference: string, path: string) => boolean, status: number) => ({
   handle: async (
@@ -40,7 +40,7 @@ const odd = (fits: (reference: string, path: string) => boolean, status: number)
 
 export const verifyFaults = [
   fault("found-203", "A record is answered with 203.", "verify.found", () =>
-    answers(verify, (reply) => (isAccepted(reply) ? withStatus(reply, 203) : reply)),
+    responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 203) : reply)),
   ),
   fault(
     "found-late",
@@ -51,9 +51,9 @@ export const verifyFaults = [
       return {
         async handle(call, ask) {
           const at = made.get(lastPart(call)) ?? 0;
-          if (isOf(call, verify) && Date.now() < at + 500) return refusal(404);
+          if (isOf(call, verifyDisbursement) && Date.now() < at + 500) return refusal(404);
           const reply = await ask(call);
-          if (reply && isOf(call, create) && isAccepted(reply))
+          if (reply && isOf(call, createDisbursement) && isAccepted(reply))
             made.set(String(dataOf(reply)["reference"]), Date.now());
           return reply;
         },
@@ -61,10 +61,10 @@ export const verifyFaults = [
     },
   ),
   fault("record-without-envelope", "The record lies in no envelope.", "verify.record-shape", () =>
-    answers(verify, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
+    responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("record-in-list", "The record lies in a list.", "verify.record-shape", () =>
-    data(verify, (record) => [record]),
+    data(verifyDisbursement, (record) => [record]),
   ),
   fault(
     "record-flat-customer",
@@ -187,7 +187,7 @@ export const verifyFaults = [
     empty({ statusCode: 404, error: "Not found" }),
   ),
   fault("unknown-400", "An unknown reference is a 400.", "verify.unknown-404", () =>
-    answers(verify, (reply) => (reply.status === 404 ? withStatus(reply, 400) : reply)),
+    responses(verifyDisbursement, (reply) => (reply.status === 404 ? withStatus(reply, 400) : reply)),
   ),
   fault(
     "quote-500",
@@ -229,10 +229,10 @@ export const verifyFaults = [
     const made = new Map<string, string>();
     return {
       async handle(call, ask) {
-        const known = isOf(call, verify) ? made.get(`${keyOf(call)} ${lastPart(call)}`) : undefined;
+        const known = isOf(call, verifyDisbursement) ? made.get(`${keyOf(call)} ${lastPart(call)}`) : undefined;
         const reply = await ask(known === undefined ? call : { ...call, path: `/v1/disbursements/${known}` });
         const { reference, merchantsReference } = reply ? dataOf(reply) : {};
-        if (isOf(call, create)) made.set(`${keyOf(call)} ${String(merchantsReference)}`, String(reference));
+        if (isOf(call, createDisbursement)) made.set(`${keyOf(call)} ${String(merchantsReference)}`, String(reference));
         return reply;
       },
     };

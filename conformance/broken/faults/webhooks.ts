@@ -12,7 +12,18 @@ import {
   twice,
   plans,
 } from "../messages.ts";
-import { create, dataOf, fieldsOf, isError, isOf, lastPart, verify, withBody, without, type Fields } from "../ways.ts";
+import {
+  createDisbursement,
+  dataOf,
+  fieldsOf,
+  isError,
+  isOf,
+  lastPart,
+  verifyDisbursement,
+  withBody,
+  without,
+  type Fields,
+} from "../ways.ts";
 import { createAsk } from "../front.ts";
 import { record } from "./fields.ts";
 
@@ -73,7 +84,7 @@ const told = [
     async handle(call, ask) {
       const reply = await ask(call);
       const { webhookURL } = fieldsOf(call.body) ?? {};
-      const refused = isOf(call, create) && reply && isError(reply) && reply.status !== 401;
+      const refused = isOf(call, createDisbursement) && reply && isError(reply) && reply.status !== 401;
       if (refused && typeof webhookURL === "string") await tell(webhookURL);
       return reply;
     },
@@ -166,7 +177,7 @@ const events = [
         async handle(call, ask) {
           const reply = await ask(call);
           const early = Date.now() < (sent.get(lastPart(call)) ?? 0) + 300;
-          return reply && early && isOf(call, verify)
+          return reply && early && isOf(call, verifyDisbursement)
             ? withBody(reply, { statusCode: 200, data: { ...dataOf(reply), status: "pending" } })
             : reply;
         },

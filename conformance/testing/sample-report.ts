@@ -64,7 +64,7 @@ function verdictFor(counts: Report["counts"]): RunVerdict {
 }
 
 /** A report whose counts and verdict follow from `requirements`; `over` has the last word. */
-export function madeUp(requirements: RequirementResult[], over: Partial<Report> = {}): Report {
+export function sampleReport(requirements: RequirementResult[], over: Partial<Report> = {}): Report {
   const counts = countsOf(requirements);
   return {
     verdict: verdictFor(counts),
