@@ -1,4 +1,4 @@
-// Requests made from the contract: tables of mutations, and random ones from the seed of the run.
+// Requests generated from the contract: systematic mutations, and random values from the run's seed.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
 import { anyValueFor, sample, soundDisbursements } from "../generate/arbitraries.ts";
@@ -22,10 +22,10 @@ const largestAmount = 1000;
 
 type Invalid = { what: string; body: Record<string, unknown>; faults: string[] };
 
-/** What JSON makes of a value: it has no undefined and no minus zero. */
+/** The body after a round trip through JSON, which has neither undefined nor minus zero. */
 const asSent = (body: Record<string, unknown>) => JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
 
-/** Mutations and random changes of a sound request that the contract, as far as the profile promises it, rules out. */
+/** Mutations and random changes of a valid request that violate the contract, as far as the profile includes it. */
 function invalidRequests(context: Context, schema: string, sound: () => Record<string, unknown>): Invalid[] {
   const validate = context.validator(schema);
   const plain: Schema = inlined(context.options.profile, schema);
@@ -34,7 +34,7 @@ function invalidRequests(context: Context, schema: string, sound: () => Record<s
   );
   const table = mutations(plain, sound()).map(({ what, field, body }) => ({
     what,
-    // Only what breaks the reference goes without a fresh one.
+    // A fresh reference for every request, unless the reference is what was mutated.
     body: field === "reference" ? body : { ...body, reference: sound()["reference"] },
   }));
   const random = sample(anyValueFor(fields), randomInvalid, context.options.seed).map(([field, value]) => ({
@@ -46,7 +46,7 @@ function invalidRequests(context: Context, schema: string, sound: () => Record<s
     .filter(({ faults }) => faults.length > 0);
 }
 
-/** Whether every fault is one that D1 answers with 422: the type fits, the value does not. */
+/** True if D1 requires 422: no field is missing and every type fits, but a value is invalid. */
 const isValueFault = (faults: readonly string[]) =>
   faults.every(
     (fault) => !/ must be (integer|string|object|number|array|boolean|null)| must have required property/.test(fault),
@@ -63,17 +63,17 @@ async function judgeAll(
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";
     const ok = exact ? response.status === status : isRefusal(response);
-    const expected = `${exact ? status : "400 or 422"} to ${what} (${faults[0]})`;
+    const expected = `${exact ? status : "400 or 422"} for ${what} (${faults[0]})`;
     context.judge(id, ok, expected, describeResponse(response), [response]);
   }
 }
 
-/** A reference of any text that nobody has used. */
+/** An unused reference that starts with this text. */
 const freshText = (context: Context, text: string) => `${text} ${context.fresh()}`;
 
 export const generatedChecks: Check[] = [
   {
-    name: "generated disbursements that break the contract",
+    name: "Generated invalid disbursements are refused",
     ids: ["create.generated-invalid-refused"],
     effect: "must-be-rejected",
     run: (context) =>
@@ -85,7 +85,7 @@ export const generatedChecks: Check[] = [
       ),
   },
   {
-    name: "generated checkouts that break the contract",
+    name: "Generated invalid checkouts are refused",
     ids: ["checkout-request.generated-refused"],
     effect: "must-be-rejected",
     run: (context) =>
@@ -97,7 +97,7 @@ export const generatedChecks: Check[] = [
       ),
   },
   {
-    name: "generated disbursements that keep the contract",
+    name: "Generated valid disbursements are accepted",
     ids: ["create.generated-valid-accepted"],
     effect: "moves-money",
     payouts: randomValid,
@@ -124,7 +124,7 @@ export const generatedChecks: Check[] = [
         context.judge(
           "create.generated-valid-accepted",
           kept,
-          "a record with the same country, currency and number",
+          "a record with the same country, currency and phone number",
           describeResponse(record),
           [response, record],
         );

@@ -1,4 +1,4 @@
-// §4.1, §4.2: sequences of requests against a model, and looks at a disbursement while it settles.
+// §4.1, §4.2: random sequences compared with a model, and the status of a disbursement while it settles.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { mostPayouts, OutOfStep, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import type { TargetResponse } from "../target/exchange.ts";
@@ -18,7 +18,7 @@ const sequences = 4;
 const largest = 501;
 
 function demand(ok: boolean, expected: string, response: TargetResponse) {
-  if (!ok) throw new OutOfStep(`${expected} was due, ${describeResponse(response)} came`);
+  if (!ok) throw new OutOfStep(`expected ${expected}, received ${describeResponse(response)}`);
 }
 
 function actionsOn(context: Context): Actions {
@@ -29,7 +29,7 @@ function actionsOn(context: Context): Actions {
       const { reference, merchantsReference } = dataOf(response);
       demand(
         response.status === 200 && merchantsReference === body["reference"],
-        "200 with the reference sent",
+        "200 with the merchant's reference as sent",
         response,
       );
       return { reference: String(reference), merchantsReference: String(merchantsReference), amount };
@@ -46,7 +46,7 @@ function actionsOn(context: Context): Actions {
       const response = await verifyDisbursement(context, expected.reference);
       const { reference, merchantsReference, amount } = dataOf(response);
       const same = JSON.stringify({ merchantsReference, reference, amount }) === JSON.stringify(inOrder(expected));
-      demand(response.status === 200 && same, "200 with the record as created", response);
+      demand(response.status === 200 && same, "200 with the record of the disbursement", response);
     },
     async verifyUnknown() {
       const response = await verifyDisbursement(context, context.fresh());
@@ -57,7 +57,7 @@ function actionsOn(context: Context): Actions {
 
 const inOrder = ({ merchantsReference, reference, amount }: Paid) => ({ merchantsReference, reference, amount });
 
-/** Looks many times at once, over and over, and notes the status of each look in the order they were begun. */
+/** Verifies the disbursement in rounds of five concurrent requests, and returns the statuses of each round. */
 async function watchStatus(context: Context, reference: string, rounds: number): Promise<unknown[][]> {
   const seen: unknown[][] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -71,19 +71,19 @@ async function watchStatus(context: Context, reference: string, rounds: number):
 
 export const modelChecks: Check[] = [
   {
-    name: "random sequences in step with a model",
+    name: "Random sequences agree with a model of the interface",
     ids: ["create.model"],
     effect: "moves-money",
     payouts: sequences * mostPayouts,
     amount: sequences * mostPayouts * largest,
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
-      const expected = "answers as the model of the interface gives them";
-      context.judge("create.model", fault === undefined, expected, fault ?? `so it was in ${sequences} sequences`);
+      const expected = "responses as the model of the interface predicts";
+      context.judge("create.model", fault === undefined, expected, fault ?? `as expected in ${sequences} sequences`);
     },
   },
   {
-    name: "looks while a disbursement settles",
+    name: "Final status stays final under concurrent verifies",
     ids: ["status.final-stays"],
     effect: "moves-money",
     payouts: 1,
@@ -92,15 +92,15 @@ export const modelChecks: Check[] = [
       const { reference } = await paid(context);
       const seen = await watchStatus(context, reference, 10);
       const firstFinal = seen.findIndex((round) => round.some((status) => status !== "pending"));
-      // What was begun after a final status was seen has to show that one.
+      // A request sent after a response with a final status must show the same status.
       const final = seen[firstFinal]?.find((status) => status !== "pending");
       const after = firstFinal < 0 ? [] : seen.slice(firstFinal + 1).flat();
       const reverted = after.filter((status) => status !== final);
-      const actual = reverted.length === 0 ? "so it does" : `${String(final)}, then ${reverted.join(", ")}`;
+      const actual = reverted.length === 0 ? "as expected" : `${String(final)}, then ${reverted.join(", ")}`;
       context.judge(
         "status.final-stays",
         reverted.length === 0,
-        "every look after a final status shows that status",
+        "the same status in every verify after a final one",
         actual,
       );
     },

@@ -1,14 +1,14 @@
-// Random requests, the same for the same seed.
+// Random requests, reproducible from a seed.
 import * as fc from "fast-check";
 
-/** Text that JSON and UTF-8 can carry, without control characters. */
+/** Strings that JSON and UTF-8 can represent, without control characters. */
 const text = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 12 })
   .filter((value) => !/\p{Cc}|\p{Cs}/u.test(value));
 
 /**
- * Sound disbursements. References end with the one of the run, so that nobody has used them; phone numbers end like the
- * recipient's, since the last three digits force an outcome in a sandbox.
+ * Valid disbursements, with a text to which the caller adds a fresh reference. Phone numbers have the recipient's last
+ * three digits, since those force an outcome in a sandbox.
  */
 export const soundDisbursements = (recipient: string, maxAmount: number) =>
   fc.record({
@@ -19,10 +19,10 @@ export const soundDisbursements = (recipient: string, maxAmount: number) =>
     currency: fc.stringMatching(/^[A-Z]{3}$/),
   });
 
-/** A field and any JSON value for it. */
+/** One of the fields, and an arbitrary value for it. */
 export const anyValueFor = (fields: readonly string[]) =>
   fc.tuple(fc.constantFrom(...fields), fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.string(), fc.double(), fc.integer()));
 
-/** So many values, the same for the same seed. Nothing is shrunk: that would send more requests. */
+/** `count` values, the same for the same seed. There is no shrinking, since that would send more requests. */
 export const sample = <T>(arbitrary: fc.Arbitrary<T>, count: number, seed: number): T[] =>
   fc.sample(arbitrary, { numRuns: count, seed });

@@ -6,27 +6,27 @@ import { mutations } from "./mutations.ts";
 
 const sound = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 
-describe.each(["core", "extended"] as const)("mutations of a disbursement, by the %s profile", (profile) => {
+describe.each(["core", "extended"] as const)("mutations of a disbursement, %s profile", (profile) => {
   const validate = createValidators(profile)("DisbursementRequest");
   const all = mutations(inlined(profile, "DisbursementRequest"), sound);
   const invalid = all.filter(({ body }) => validate(JSON.parse(JSON.stringify(body))).length > 0);
 
-  test("start from a sound request", () => {
+  test("start from a valid request", () => {
     expect(validate(sound)).toEqual([]);
   });
 
-  test.each(Object.keys(sound))("leave %s out, and break it in many ways", (field) => {
+  test.each(Object.keys(sound))("omit %s and invalidate it in many ways", (field) => {
     const broken = invalid.filter((mutation) => mutation.field === field);
     expect(broken.some(({ body }) => !(field in body))).toBe(true);
     expect(broken.length).toBeGreaterThan(field === "reference" ? 8 : 15);
   });
 
-  test("hold sound requests as well, which ajv keeps apart", () => {
+  test("include valid requests, which the validator must filter out", () => {
     expect(all.length - invalid.length).toBeGreaterThan(5);
   });
 });
 
-test("core leaves to the target what the interface does not state", () => {
+test("core does not restrict what the interface leaves open", () => {
   const long = { ...sound, reference: "x".repeat(65), webhookURL: "ftp://merchant.example" };
   expect(createValidators("core")("DisbursementRequest")(long)).toEqual([]);
   expect(createValidators("extended")("DisbursementRequest")(long)).toHaveLength(2);
@@ -35,13 +35,13 @@ test("core leaves to the target what the interface does not state", () => {
 describe("random requests", () => {
   const requests = soundDisbursements("2257038102473", 1000);
 
-  test("are the same for the same seed, and others for another", () => {
+  test("are the same for the same seed and differ for another", () => {
     expect(sample(requests, 20, 7)).toEqual(sample(requests, 20, 7));
     expect(sample(requests, 20, 7)).not.toEqual(sample(requests, 20, 8));
     expect(sample(anyValueFor(["amount"]), 20, 7)).toEqual(sample(anyValueFor(["amount"]), 20, 7));
   });
 
-  test("keep the contract and the recipient's last three digits", () => {
+  test("satisfy the contract and have the recipient's last three digits", () => {
     const validate = createValidators("extended")("DisbursementRequest");
     for (const { text, ...fields } of sample(requests, 200, 1)) {
       expect(validate({ ...fields, reference: text })).toEqual([]);
@@ -56,7 +56,7 @@ const broken = async () => {
   throw new TypeError("broken");
 };
 
-/** A service in memory; each test puts one fault into it. */
+/** An in-memory service. A test replaces single actions. */
 function service(faults: Partial<Actions> = {}): Actions {
   let count = 0;
   return {
@@ -70,31 +70,31 @@ function service(faults: Partial<Actions> = {}): Actions {
 }
 
 const fail = async () => {
-  throw new OutOfStep("409 was due, 200 came");
+  throw new OutOfStep("expected 409, received 200");
 };
 
-describe("sequences in step with a model", () => {
-  test("say nothing of a sound service", async () => {
+describe("model-based sequences", () => {
+  test("find no fault in a sound service", async () => {
     expect(await runSequences(service(), 20, 3)).toBeUndefined();
   });
 
   test.each(["create", "createRefused", "repeat", "verify", "verifyUnknown"] as const)(
-    "find a fault in %s, and name the sequence",
+    "find a fault in %s and name the sequence",
     async (action) => {
       expect(await runSequences(service({ [action]: fail }), 20, 3)).toMatch(
-        /^409 was due, 200 came, after .*(create|verify)/,
+        /^expected 409, received 200, after .*(create|verify)/,
       );
     },
   );
 
-  test("pay no more than they may", async () => {
+  test("make no more payouts than allowed", async () => {
     let paid = 0;
     const create = async (amount: number) => ({ merchantsReference: "m", reference: `s${(paid += 1)}`, amount });
     await runSequences(service({ create }), 4, 11);
     expect(paid).toBeLessThanOrEqual(48);
   });
 
-  test("pass on what is no fault of the service", async () => {
+  test("rethrow errors that are not faults of the service", async () => {
     await expect(runSequences(service({ verify: broken }), 20, 3)).rejects.toThrow("broken");
   });
 });

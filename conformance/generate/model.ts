@@ -1,10 +1,10 @@
-// Random sequences of creates, repeats and verifies, kept in step with a model of the interface.
+// Random sequences of creates, duplicates and verifies, compared with a model of the interface.
 import * as fc from "fast-check";
 
 export type Paid = { merchantsReference: string; reference: string; amount: number };
 type Model = { paid: Paid[] };
 
-/** What a command does to the target. Each throws `OutOfStep` when the target does not do what the model says. */
+/** How the commands act on the target. Each throws `OutOfStep` if the target does not do what the model predicts. */
 export type Actions = {
   create(amount: number): Promise<Paid>;
   createRefused(amount: number): Promise<void>;
@@ -13,7 +13,7 @@ export type Actions = {
   verifyUnknown(): Promise<void>;
 };
 
-/** The target and the model went apart. */
+/** The target and the model disagree. */
 export class OutOfStep extends Error {}
 
 type Command = fc.AsyncCommand<Model, Actions>;
@@ -24,7 +24,7 @@ const command = (name: string, run: (model: Model, actions: Actions) => Promise<
   toString: () => name,
 });
 
-/** One of what was paid, wherever the index points. */
+/** The payout that a random index selects. */
 const pick = ({ paid }: Model, index: number) => paid[index % paid.length] as Paid;
 
 const create = (amount: number) =>
@@ -32,14 +32,14 @@ const create = (amount: number) =>
     model.paid.push(await actions.create(amount));
   });
 const createRefused = (amount: number) =>
-  command(`create ${amount}, to be refused`, (_, actions) => actions.createRefused(amount));
+  command(`create invalid ${amount}`, (_, actions) => actions.createRefused(amount));
 const repeat = ([index, amount]: [number, number]) =>
-  command(`repeat with ${amount}`, (model, actions) => actions.repeat(pick(model, index), amount), true);
+  command(`create duplicate with ${amount}`, (model, actions) => actions.repeat(pick(model, index), amount), true);
 const verify = (index: number) => command("verify", (model, actions) => actions.verify(pick(model, index)), true);
-const verifyUnknown = () => command("verify what is unknown", (_, actions) => actions.verifyUnknown());
+const verifyUnknown = () => command("verify unknown", (_, actions) => actions.verifyUnknown());
 
 const mostCommands = 12;
-/** Payouts that one sequence makes at most: each command one, and what is paid at its start; all of it repeated at its end. */
+/** The most payouts of one sequence: one at its start and one per command, and a duplicate of each at its end. */
 export const mostPayouts = 2 * (mostCommands + 1);
 
 const amounts = fc.integer({ min: 1, max: 500 });
@@ -55,7 +55,7 @@ const sequences = fc.commands(
   { maxCommands: mostCommands, size: "max" },
 );
 
-/** The commands that were carried out; fast-check adds a path for shrinking, of which there is none. */
+/** The executed commands. Removes the replay path that fast-check appends for shrinking, which is not used here. */
 const sequenceOf = (commands: Iterable<Command>) =>
   `create 1,${String(commands).replace(/\/\*.*\*\//, "")}`.trim().replace(/,$/, "");
 
@@ -69,9 +69,9 @@ async function runSequence(commands: Iterable<Command>, actions: Actions) {
 }
 
 /**
- * Runs so many sequences. Each starts with a payout and ends with a repeat of everything that was paid, since chance
- * alone may leave both out. What a failed one was made of is not shrunk: that would pay again.
- * @returns why the target went out of step, with the sequence; nothing when it did not
+ * Runs `count` sequences. Each starts with a payout and ends with a duplicate of every payout, since chance alone may
+ * produce neither. A failed sequence is not shrunk, since that would pay again.
+ * @returns where the target and the model disagree, with the sequence; undefined if they agree
  */
 export async function runSequences(actions: Actions, count: number, seed: number): Promise<string | undefined> {
   for (const commands of fc.sample(sequences, { numRuns: count, seed })) {

@@ -1,8 +1,8 @@
-// Requests from a schema: a sound one, changed in one place at a time. Which of them are invalid is for ajv to say.
+// Mutations of a valid request, one field at a time. The caller decides with a validator which of them are invalid.
 import type { Schema } from "../contract/contract.ts";
 
 export type Mutation = {
-  /** What was done, for people. */
+  /** The change, for people. */
   what: string;
   field: string;
   body: Record<string, unknown>;
@@ -17,41 +17,41 @@ const ofEveryType: [string, unknown][] = [
   ["-1", -1],
   ["1.5", 1.5],
   ["an empty string", ""],
-  ["text", "certify"],
+  ["a word", "certify"],
   ["an empty array", []],
-  ["an array of the value", ["value"]],
+  ["an array of a string", ["value"]],
   ["an empty object", {}],
 ];
 
-/** Near misses of a text: shorter, longer, in another case or script, with what is easily overlooked. */
+/** Near misses of a string: shorter, longer, in another case or script, or with characters that are easily overlooked. */
 function nearMisses(text: string): [string, unknown][] {
   const first = text.slice(0, 1);
   return [
-    ["its first character", first],
+    ["only its first character", first],
     ["without its first character", text.slice(1)],
     ["without its last character", text.slice(0, -1)],
-    ["twice", text + text],
-    ["twenty times", text.repeat(20)],
-    ["in small letters", text.toLowerCase()],
-    ["in capital letters", text.toUpperCase()],
-    ["with a space before it", ` ${text}`],
-    ["with a space after it", `${text} `],
-    ["with a line break after it", `${text}\n`],
+    ["repeated twice", text + text],
+    ["repeated 20 times", text.repeat(20)],
+    ["in lower case", text.toLowerCase()],
+    ["in upper case", text.toUpperCase()],
+    ["with a leading space", ` ${text}`],
+    ["with a trailing space", `${text} `],
+    ["with a trailing line break", `${text}\n`],
     ["with a tab inside", `${first}\t${text.slice(1)}`],
-    ["with NUL after it", `${text}\0`],
-    ["with a plus sign before it", `+${text}`],
-    ["with a minus sign before it", `-${text}`],
+    ["with a trailing NUL", `${text}\0`],
+    ["with a leading plus sign", `+${text}`],
+    ["with a leading minus sign", `-${text}`],
     ["with a dot inside", `${first}.${text.slice(1)}`],
     ["with a zero-width space inside", `${first}\u200b${text.slice(1)}`],
     [
       "in full-width characters",
       text.replaceAll(/[!-~]/g, (c) => String.fromCodePoint((c.codePointAt(0) ?? 0) + 0xfee0)),
     ],
-    ["with its letters turned to Cyrillic", text.replaceAll(/[A-Z]/g, "\u0421")],
+    ["with Cyrillic letters", text.replaceAll(/[A-Z]/g, "\u0421")],
     ["with Arabic digits", text.replaceAll(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit)))],
-    ["as the text null", "null"],
-    ["with an SQL quote", `${text}' OR '1'='1`],
-    ["with markup", `<b>${text}</b>`],
+    ["the string null", "null"],
+    ["with an SQL injection", `${text}' OR '1'='1`],
+    ["with HTML markup", `<b>${text}</b>`],
   ];
 }
 
@@ -79,20 +79,20 @@ const addresses: [string, unknown][] = [
 function casesOf(schema: Schema, sound: unknown): [string, unknown][] {
   const more = schema.type === "integer" ? numbers(schema) : schema["format"] === "uri" ? addresses : [];
   const text =
-    typeof sound === "string" ? nearMisses(sound) : [["the number as text", String(sound)] as [string, unknown]];
+    typeof sound === "string" ? nearMisses(sound) : [["the number as a string", String(sound)] as [string, unknown]];
   return [...ofEveryType, ...text, ...more];
 }
 
 /**
- * Each field of a sound request left out, and given each value that might be a fault.
- * @param schema of the request, without references
+ * Requests that omit one field of a valid request, or replace its value with one that may be invalid.
+ * @param schema of the request, with all references resolved
  */
 export function mutations(schema: Schema, sound: Record<string, unknown>): Mutation[] {
   return Object.entries(schema.properties ?? {}).flatMap(([field, property]) => {
     const { [field]: _, ...without } = sound;
     const given = casesOf(property, sound[field] ?? "https://merchant.example/hooks");
     return [
-      { what: `${field} left out`, field, body: without },
+      { what: `${field} missing`, field, body: without },
       ...given.map(([what, value]) => ({ what: `${field}: ${what}`, field, body: { ...sound, [field]: value } })),
     ];
   });
