@@ -1,4 +1,4 @@
-// D18: how deliveries and events are listed and repeated.
+// D18: listing events and deliveries, and replaying deliveries.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Responder } from "../target/receiver.ts";
 import { arrived, first, idOf, mailbox } from "./notifications.ts";
@@ -10,7 +10,7 @@ export const respondWith =
   (response) =>
     void response.writeHead(status, headers).end();
 
-/** A payout whose first delivery was answered as told. */
+/** Creates a payout and waits for the first attempt to deliver its webhook, which gets this reply. */
 export async function delivered(context: Context, reply: Responder) {
   const box = mailbox(context, reply);
   const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url });
@@ -21,7 +21,7 @@ export async function delivered(context: Context, reply: Responder) {
 const list = (context: Context, what: string, query: string) =>
   context.target.send({ method: "GET", path: `/sandbox/${what}?${query}` });
 
-/** The one delivery of a record. */
+/** The only delivery of a record. */
 export async function deliveryOf(context: Context, reference: string) {
   const response = await list(context, "deliveries", `reference=${reference}`);
   const [delivery = {}] = listed(response, "deliveries");
@@ -30,7 +30,7 @@ export async function deliveryOf(context: Context, reference: string) {
 
 export const deliveryChecks: Check[] = [
   {
-    name: "events are listed, newest first and in pages",
+    name: "Events are listed by record, newest first and in pages",
     ids: ["sandbox.events"],
     effect: "moves-money",
     payouts: 2,
@@ -45,7 +45,7 @@ export const deliveryChecks: Check[] = [
       context.judge(
         "sandbox.events",
         right,
-        "the one event of a record, with the id of its delivery",
+        "only the event of the record, with its webhook-id",
         describeResponse(own),
         [own],
       );
@@ -55,7 +55,7 @@ export const deliveryChecks: Check[] = [
       context.judge(
         "sandbox.events",
         latest.length === 1 && latest[0] === newer.reference,
-        "the newest event alone",
+        "only the newest event",
         describeResponse(page),
         [page],
       );
@@ -64,14 +64,14 @@ export const deliveryChecks: Check[] = [
       context.judge(
         "sandbox.events",
         second["reference"] === older.reference,
-        "the event before it on the next page",
+        "the previous event on the next page",
         describeResponse(following),
         [following],
       );
     },
   },
   {
-    name: "deliveries are listed by record and by state",
+    name: "Deliveries are listed by record and by status",
     ids: ["sandbox.deliveries"],
     effect: "moves-money",
     payouts: 2,
@@ -80,7 +80,7 @@ export const deliveryChecks: Check[] = [
     async run(context) {
       const good = await delivered(context, respondWith(204));
       const bad = await delivered(context, respondWith(410));
-      // The attempt is written down after its answer came.
+      // The target records an attempt only after it received the response.
       await advance(context, 1);
       for (const [{ reference }, status] of [
         [good, "delivered"],
@@ -92,7 +92,7 @@ export const deliveryChecks: Check[] = [
         context.judge(
           "sandbox.deliveries",
           ok,
-          `a delivery that is ${status}, with its attempt`,
+          `a delivery with status ${status} and one attempt`,
           describeResponse(response),
           [response],
         );
@@ -100,7 +100,7 @@ export const deliveryChecks: Check[] = [
         context.judge(
           "sandbox.deliveries",
           listed(other, "deliveries").length === 0,
-          "none of it among those that are pending",
+          "no delivery of the record with status pending",
           describeResponse(other),
           [other],
         );
@@ -108,7 +108,7 @@ export const deliveryChecks: Check[] = [
     },
   },
   {
-    name: "a delivery is repeated at will",
+    name: "Delivery can be replayed",
     ids: ["sandbox.replay"],
     effect: "moves-money",
     payouts: 1,
@@ -124,8 +124,8 @@ export const deliveryChecks: Check[] = [
       context.judge(
         "sandbox.replay",
         response.status === 200 && same,
-        "200, and a second delivery under the same id",
-        `${describeResponse(response)}; ${received.length} arrived`,
+        "200, and a second delivery with the same webhook-id",
+        `${describeResponse(response)}; ${received.length} received`,
       );
     },
   },

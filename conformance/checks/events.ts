@@ -1,8 +1,8 @@
-// D11: which event is told, and what it carries.
+// D11: the type and content of events.
 import { describeResponse, type Check } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
-import { arrived, first, idOf, mailbox, telling } from "./notifications.ts";
+import { arrived, first, idOf, mailbox, describeNotification } from "./notifications.ts";
 import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { advance, finishCheckout, forcing, settled } from "./sandbox-controls.ts";
 
@@ -25,7 +25,7 @@ const ends: [outcome: string, event: string, schema: string][] = [
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
 const same = (a: unknown, b: unknown) => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 
-/** The value with its keys in order, so that two can be compared as text. */
+/** The value with its keys sorted, so that two values can be compared as JSON text. */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sorted);
@@ -38,7 +38,7 @@ function sorted(value: unknown): unknown {
 
 export const eventChecks: Check[] = [
   {
-    name: "the event of a disbursement's end",
+    name: "Finished disbursement sends the right event",
     ids: ["events.disbursement", "events.data-is-the-record"],
     effect: "moves-money",
     payouts: payouts.length,
@@ -54,29 +54,29 @@ export const eventChecks: Check[] = [
         context.judge(
           "events.disbursement",
           name === event,
-          `${event} for a number ending in ${suffix}`,
-          telling(notification),
+          `${event} for a phone number ending in ${suffix}`,
+          describeNotification(notification),
         );
         const { data: record } = await verified(context, reference);
         const faults = context.validator(schema)(notification.json);
         context.judge(
           "events.data-is-the-record",
           faults.length === 0,
-          `a body of the form of ${schema}`,
-          faults.join(", ") || "so it is",
+          `a body that matches ${schema}`,
+          faults.join(", ") || "as expected",
         );
         const equal = same(data, record);
         context.judge(
           "events.data-is-the-record",
           equal,
-          "data as verify returns it",
-          equal ? "so it is" : "it differs",
+          "data equal to the record from verify",
+          equal ? "as expected" : "a difference",
         );
       }
     },
   },
   {
-    name: "the event of a checkout's end",
+    name: "Finished checkout sends the right event",
     ids: ["events.checkout", "events.data-is-the-record"],
     effect: "moves-money",
     needs,
@@ -90,27 +90,32 @@ export const eventChecks: Check[] = [
         await (outcome === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, outcome));
         const notification = await first(context, box);
         const { event: name, data } = eventOf(notification.json);
-        context.judge("events.checkout", name === event, `${event} after ${outcome}`, telling(notification));
+        context.judge(
+          "events.checkout",
+          name === event,
+          `${event} after ${outcome}`,
+          describeNotification(notification),
+        );
         const faults = context.validator(schema)(notification.json);
         context.judge(
           "events.data-is-the-record",
           faults.length === 0,
-          `a body of the form of ${schema}`,
-          faults.join(", ") || "so it is",
+          `a body that matches ${schema}`,
+          faults.join(", ") || "as expected",
         );
         const record = dataOf(await verifyCheckout(context, reference));
         const equal = same(data, record);
         context.judge(
           "events.data-is-the-record",
           equal,
-          "data as the record has it",
-          equal ? "so it is" : "it differs",
+          "data equal to the checkout's record",
+          equal ? "as expected" : "a difference",
         );
       }
     },
   },
   {
-    name: "the record at the moment of its event",
+    name: "Event data equals the record during the delivery",
     ids: ["events.data-is-the-record"],
     ...one,
     needs,
@@ -127,14 +132,14 @@ export const eventChecks: Check[] = [
       const { data } = eventOf((await first(context, box)).json);
       const response = await looked.promise;
       const equal = same(data, dataOf(response));
-      const expected = "data as verify returns it while the event is being delivered";
-      context.judge("events.data-is-the-record", equal, expected, equal ? "so it is" : describeResponse(response), [
+      const expected = "data equal to the record from verify during the delivery";
+      context.judge("events.data-is-the-record", equal, expected, equal ? "as expected" : describeResponse(response), [
         response,
       ]);
     },
   },
   {
-    name: "one change, one event",
+    name: "Each status change sends one event",
     ids: ["events.once"],
     effect: "moves-money",
     payouts: 2,
@@ -148,12 +153,12 @@ export const eventChecks: Check[] = [
         await first(context, box);
         await advance(context, 3 * 86_400);
         const ids = box.received.map(idOf);
-        context.judge("events.once", ids.length === 1, "one notification, and none later", ids.join(", "));
+        context.judge("events.once", ids.length === 1, "exactly one notification", ids.join(", "));
       }
     },
   },
   {
-    name: "deliveries under one id",
+    name: "Repeated deliveries have the same webhook-id",
     ids: ["events.once"],
     ...one,
     needs,
@@ -167,7 +172,7 @@ export const eventChecks: Check[] = [
       context.judge(
         "events.once",
         received.length === 2 && ids.length === 1,
-        "two deliveries under one webhook-id",
+        "two deliveries with the same webhook-id",
         received.map(idOf).join(", "),
       );
     },

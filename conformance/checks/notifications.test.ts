@@ -16,7 +16,7 @@ const deliveries = [
   { url: address, attempts: [{ error: "An earlier one." }, { error: refused }] },
 ];
 
-/** Carries one check out against a target that pays, and whose webhooks never arrive. */
+/** Runs one check against a target that accepts payouts but whose webhooks never arrive. */
 async function judged(environment: RunOptions["environment"], listing: object, id: string) {
   let time = 0;
   const now = () => new Date(time);
@@ -52,7 +52,7 @@ async function judged(environment: RunOptions["environment"], listing: object, i
 }
 
 test.each(["webhook.disbursement-success", "webhook.truth", "signature.headers"])(
-  "%s: where no notification came, the reason that the sandbox noted of the delivery is quoted",
+  "%s: quotes the delivery error that the sandbox recorded when no notification is received",
   async (id) => {
     const { result } = await judged("sandbox", { statusCode: 200, data: { deliveries } }, id);
     expect(result).toMatchObject({ verdict: "fail", actual: expect.stringContaining(refused) });
@@ -61,16 +61,20 @@ test.each(["webhook.disbursement-success", "webhook.truth", "signature.headers"]
 );
 
 test.each([
-  ["lists none for it", { data: { deliveries: deliveries.slice(0, 1) } }, "lists no delivery to this address"],
-  ["lists one without an attempt", { data: { deliveries: [{ url: address, attempts: [] }] } }, "no reason"],
-  ["cannot be understood", { error: "no such thing" }, "private addresses"],
-])("a sandbox that %s", async (_, listing, text) => {
+  [
+    "lists no delivery to the address",
+    { data: { deliveries: deliveries.slice(0, 1) } },
+    "lists no delivery to this address",
+  ],
+  ["lists a delivery without attempts", { data: { deliveries: [{ url: address, attempts: [] }] } }, "no reason"],
+  ["returns no list", { error: "no such thing" }, "private addresses"],
+])("says what to check if the sandbox %s", async (_, listing, text) => {
   const { result } = await judged("sandbox", listing, "webhook.disbursement-success");
   expect(result).toMatchObject({ verdict: "fail", actual: expect.stringContaining(text) });
 });
 
-test("a target that is no sandbox is not asked; where to look is said", async () => {
+test("says what to check, without asking for deliveries, if the target is not a sandbox", async () => {
   const { result, asked } = await judged(undefined, {}, "webhook.disbursement-success");
-  expect(result?.actual).toMatch(/0 came.*private addresses.*--webhook-url/);
+  expect(result?.actual).toMatch(/0 received.*private addresses.*--webhook-url/);
   expect(asked.filter((path) => path.startsWith("/sandbox"))).toEqual([]);
 });

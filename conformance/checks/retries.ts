@@ -1,4 +1,4 @@
-// D13: what happens to a delivery that fails.
+// D13: retries of failed deliveries.
 import type { Check, Context } from "../check.ts";
 import { respondWith, delivered, deliveryOf } from "./deliveries.ts";
 import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
@@ -7,10 +7,10 @@ import { advance, forcing } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount, needs: ["receiver", "sandbox"] } as const;
 
-/** Seconds between one attempt and the next; each may be a fifth off. */
+/** Seconds between attempts. Each interval may deviate by a fifth. */
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/** Judges how many attempts there are after each step of time. */
+/** Advances the clock in steps and judges the number of attempts after each. */
 async function judgeSteps(
   context: Context,
   id: string,
@@ -26,19 +26,19 @@ async function judgeSteps(
   }
 }
 
-/** Attempts that are not where the schedule puts them. */
+/** The intervals between attempts that deviate from the schedule. */
 function misplaced(attempts: readonly { at?: unknown }[]): string[] {
   const times = attempts.map(({ at }) => Date.parse(String(at)) / 1000);
   return schedule.flatMap((due, index) => {
     const gap = (times[index + 1] ?? Number.NaN) - (times[index] ?? Number.NaN);
-    // The clock of an attempt and that of the plan may be a second apart.
-    return gap >= due * 0.8 - 1 && gap <= due * 1.2 + 1 ? [] : [`${gap} s where ${due} s are due`];
+    // The recorded time of an attempt may differ by up to a second from the time that the schedule counts from.
+    return gap >= due * 0.8 - 1 && gap <= due * 1.2 + 1 ? [] : [`${gap} s instead of ${due} s`];
   });
 }
 
 export const retryChecks: Check[] = [
   {
-    name: "a delivery that failed is repeated",
+    name: "Failed delivery is retried until it succeeds",
     ids: ["retries.after-failure"],
     ...one,
     async run(context) {
@@ -49,18 +49,18 @@ export const retryChecks: Check[] = [
       await advance(context, 600);
       const received = await arrived(context, box, 3);
       const alike = received.every(({ body }) => body === received[0]?.body) && new Set(received.map(idOf)).size === 1;
-      const expected = "three attempts with one webhook-id and one body, none after the one that succeeded";
+      const expected = "three attempts with the same webhook-id and body, and none after the successful one";
       await advance(context, 86_400);
       context.judge(
         "retries.after-failure",
         alike && box.received.length === 3,
         expected,
-        `${box.received.length} attempts, ${alike ? "alike" : "not alike"}`,
+        `${box.received.length} attempts, ${alike ? "identical" : "not identical"}`,
       );
     },
   },
   {
-    name: "the schedule of attempts",
+    name: "Attempts follow the schedule",
     ids: ["retries.schedule"],
     ...one,
     async run(context) {
@@ -69,20 +69,20 @@ export const retryChecks: Check[] = [
       const { response, delivery } = await deliveryOf(context, reference);
       const attempts = (delivery["attempts"] ?? []) as { at?: unknown }[];
       const ended = attempts.length === 10 && box.received.length === 10 && delivery["status"] === "exhausted";
-      const actual = `${attempts.length} listed, ${box.received.length} arrived, ${String(delivery["status"])}`;
-      context.judge("retries.schedule", ended, "ten attempts, then exhausted", actual, [response]);
+      const actual = `${attempts.length} listed, ${box.received.length} received, status ${String(delivery["status"])}`;
+      context.judge("retries.schedule", ended, "ten attempts, then status exhausted", actual, [response]);
       const wrong = misplaced(attempts);
       context.judge(
         "retries.schedule",
         wrong.length === 0,
-        "each attempt within a fifth of its time",
-        wrong.join(", ") || "so it is",
+        "each interval within 20 % of the schedule",
+        wrong.join(", ") || "as expected",
         [response],
       );
     },
   },
   {
-    name: "a redirect is a failed attempt",
+    name: "Redirect counts as a failed attempt",
     ids: ["retries.redirect-fails"],
     ...one,
     async run(context) {
@@ -90,12 +90,17 @@ export const retryChecks: Check[] = [
       const { box } = await delivered(context, respondWith(302, { location: elsewhere.url }));
       await advance(context, 30);
       const ok = elsewhere.received.length === 0 && box.received.length === 2;
-      const actual = `${elsewhere.received.length} arrived where it leads, ${box.received.length} at the address`;
-      context.judge("retries.redirect-fails", ok, "none where it leads, and a second attempt at the address", actual);
+      const actual = `${elsewhere.received.length} at the redirect target, ${box.received.length} at the webhookURL`;
+      context.judge(
+        "retries.redirect-fails",
+        ok,
+        "no request to the redirect target, and a second attempt at the webhookURL",
+        actual,
+      );
     },
   },
   {
-    name: "410 ends a delivery",
+    name: "410 ends the delivery",
     ids: ["retries.gone-ends"],
     ...one,
     async run(context) {
@@ -106,14 +111,14 @@ export const retryChecks: Check[] = [
       context.judge(
         "retries.gone-ends",
         ok,
-        "one attempt, then ended",
-        `${box.received.length} attempts, ${String(delivery["status"])}`,
+        "one attempt, then status ended",
+        `${box.received.length} attempts, status ${String(delivery["status"])}`,
         [response],
       );
     },
   },
   {
-    name: "Retry-After puts the next attempt off",
+    name: "Retry-After postpones the next attempt",
     ids: ["retries.retry-after"],
     effect: "moves-money",
     payouts: 3,
@@ -136,7 +141,7 @@ export const retryChecks: Check[] = [
     },
   },
   {
-    name: "a slow receiver holds nobody up",
+    name: "Slow receiver delays nothing else",
     ids: ["retries.slow-receiver"],
     effect: "moves-money",
     payouts: 2,
@@ -156,14 +161,14 @@ export const retryChecks: Check[] = [
       context.judge(
         "retries.slow-receiver",
         response.exchange.durationMs < 2000,
-        "an answer while the receiver is still busy",
+        "a response to create while the receiver is still busy",
         `${response.exchange.durationMs} ms`,
       );
       context.judge(
         "retries.slow-receiver",
         received.length === 1,
-        "another's delivery in the meantime",
-        `${received.length} within ${took} ms`,
+        "another delivery in the meantime",
+        `${received.length} received within ${took} ms`,
       );
     },
   },

@@ -1,4 +1,4 @@
-// D12: how deliveries are signed.
+// D12: signatures of deliveries.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
@@ -14,16 +14,16 @@ const forms: [header: string, form: RegExp][] = [
   ["webhook-signature", /^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$/],
 ];
 
-/** What is wrong with the headers of a delivery; values are not shown. */
+/** What is wrong with the headers of a delivery, without their values. */
 export const headerFaults = ({ headers }: Notification): string[] =>
   forms
     .filter(([name, form]) => !form.test(String(headers[name] ?? "")))
     .map(([name, form]) =>
-      headers[name] === undefined ? `${name} is missing` : `${name} is not of the form ${form.source}`,
+      headers[name] === undefined ? `${name} is missing` : `${name} does not match ${form.source}`,
     );
 
-/** Pays to a mailbox, with an outcome that is there at once. */
-async function told(context: Context, suffix = "001", key: "own" | "second" = "own") {
+/** Creates a payout with an immediate outcome and waits for its notification. */
+async function notified(context: Context, suffix = "001", key: "own" | "second" = "own") {
   const box = mailbox(context);
   const made = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url }, { key });
   return { ...made, box, notification: await first(context, box) };
@@ -31,39 +31,39 @@ async function told(context: Context, suffix = "001", key: "own" | "second" = "o
 
 export const signatureChecks: Check[] = [
   {
-    name: "the headers of a delivery",
+    name: "Delivery has the documented headers",
     ids: ["signature.headers"],
     ...one,
     needs,
     async run(context) {
-      const { notification } = await told(context);
+      const { notification } = await notified(context);
       const faults = headerFaults(notification);
-      const expected = "webhook-id, webhook-timestamp and webhook-signature in their forms";
-      context.judge("signature.headers", faults.length === 0, expected, faults.join(", ") || "so it is");
+      const expected = "webhook-id, webhook-timestamp and webhook-signature in their documented formats";
+      context.judge("signature.headers", faults.length === 0, expected, faults.join(", ") || "as expected");
     },
   },
   {
-    name: "the signature of a delivery",
+    name: "Delivery is signed with the merchant's secret",
     ids: ["signature.verifies"],
     ...one,
     needs: ["receiver", "webhook-secret"],
     async run(context) {
       const secret = await secretOf(context);
-      const { notification } = await told(context);
+      const { notification } = await notified(context);
       const ok = isSignedWith(notification, secret);
       context.judge(
         "signature.verifies",
         ok,
-        "a signature with the merchant's secret",
-        ok ? "so it is" : "it does not verify",
+        "a signature that verifies with the merchant's secret",
+        ok ? "as expected" : "it does not verify",
       );
       for (const other of ["", "whsec_Y2VydGlmeS13cm9uZy1zZWNyZXQtMDEyMzQ1Njc4OQ=="]) {
         const verifies = isSignedWith(notification, other);
         context.judge(
           "signature.verifies",
           !verifies,
-          "no signature with another secret",
-          verifies ? "it verifies" : "so it is",
+          "a signature that does not verify with another secret",
+          verifies ? "it verifies" : "as expected",
         );
       }
       const changed = {
@@ -71,63 +71,68 @@ export const signatureChecks: Check[] = [
         body: notification.body.replace(/\d/, (digit) => String((Number(digit) + 1) % 10)),
       };
       const still = isSignedWith(changed, secret);
-      context.judge("signature.verifies", !still, "no signature over another body", still ? "it verifies" : "so it is");
+      context.judge(
+        "signature.verifies",
+        !still,
+        "a signature that does not verify for an altered body",
+        still ? "it verifies" : "as expected",
+      );
     },
   },
   {
-    name: "the timestamp of a delivery",
+    name: "Delivery has the real time as its timestamp",
     ids: ["signature.timestamp-real"],
     ...one,
     needs,
     async run(context) {
       await advance(context, 10 * 86_400);
-      const { notification } = await told(context);
+      const { notification } = await notified(context);
       const off = Number(notification.headers["webhook-timestamp"]) - notification.at.getTime() / 1000;
       context.judge(
         "signature.timestamp-real",
         Math.abs(off) <= 60,
-        "the real time, give or take a minute",
+        "the real time, within a minute",
         `${Math.round(off)} s off`,
       );
     },
   },
   {
-    name: "signatures during and after a rotation",
+    name: "Both secrets sign for a day after a rotation",
     ids: ["signature.rotation"],
     effect: "moves-money",
     payouts: 2,
     amount: 2 * usualAmount,
-    // The secret of the first merchant stays: receivers of the caller may rely on it.
+    // Rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's.
     needs: ["receiver", "sandbox", "second-key"],
     leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
     async run(context) {
       const old = await secretOf(context, "second");
       const second = { method: "POST", effect: "moves-money", key: "second" } as const;
       const rotated = await context.target.send({ ...second, path: "/sandbox/webhook-secret/rotate" });
-      if (rotated.status !== 200) throw new Prerequisite("200 to a rotation", describeResponse(rotated));
+      if (rotated.status !== 200) throw new Prerequisite("200 for the rotation", describeResponse(rotated));
       const renewed = await secretOf(context, "second");
       context.judge(
         "signature.rotation",
         renewed !== old,
         "a new secret",
-        renewed === old ? "the old one" : "so it is",
+        renewed === old ? "the old one" : "as expected",
       );
-      const during = (await told(context, "001", "second")).notification;
+      const during = (await notified(context, "001", "second")).notification;
       const both = isSignedWith(during, old) && isSignedWith(during, renewed);
       context.judge(
         "signature.rotation",
         both,
         "signatures with both secrets for a day",
-        both ? "so it is" : "one is missing",
+        both ? "as expected" : "a signature is missing",
       );
       await context.target.send({ ...second, path: "/sandbox/clock/advance", json: { seconds: 90_000 } });
-      const after = (await told(context, "001", "second")).notification;
+      const after = (await notified(context, "001", "second")).notification;
       const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
       context.judge(
         "signature.rotation",
         onlyNew,
-        "the new secret's signature alone after that",
-        onlyNew ? "so it is" : "another",
+        "only the new secret's signature after that",
+        onlyNew ? "as expected" : "other signatures",
       );
     },
   },

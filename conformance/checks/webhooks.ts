@@ -1,4 +1,4 @@
-// §6: notifications. What they look like is open in the interface; that they come, and tell the truth, is not.
+// §6: notifications. The interface requires that they are sent and true, and leaves their format open.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
@@ -17,11 +17,11 @@ import {
 import { advance, finishCheckout, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
-/** What a single notification is judged by. */
+/** Requirements that are judged on a single notification. */
 const ofOne = ["webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"];
 const statuses = new Set(["pending", "success", "failed"]);
 
-/** Pays to a mailbox and waits for the outcome. */
+/** Creates a payout with a mailbox as its webhookURL and waits for the outcome. */
 async function notified(context: Context, phoneNumber: string) {
   const box = mailbox(context);
   const made = await paid(context, { phoneNumber, webhookURL: box.url });
@@ -29,28 +29,27 @@ async function notified(context: Context, phoneNumber: string) {
   return { ...made, box, ...outcome };
 }
 
-/** True, and said of these requirements, when the target told of nothing because the payout is pending still. */
+/** If the payout is still pending, marks the requirements as not applicable and returns true: no notification is due yet. */
 function stillPending(context: Context, ids: readonly string[], status: string): boolean {
   if (status !== "pending") return false;
-  for (const id of ids) context.notApplicable(id, "the payout stayed pending, so that there was nothing to tell");
+  for (const id of ids) context.notApplicable(id, "the payout stayed pending, so no notification was due");
   return true;
 }
 
-/** Judges that a payout with this outcome is told; a target that brings about another outcome cannot be judged. */
+/** Judges that a payout with this outcome is notified. Not applicable if the payout has another outcome. */
 async function judgeOutcome(context: Context, id: string, phoneNumber: string, status: string) {
   const { box, data } = await notified(context, phoneNumber);
-  if (data.status !== status)
-    return context.notApplicable(id, `the payout did not end as ${status}: it is ${data.status}`);
+  if (data.status !== status) return context.notApplicable(id, `the payout's status is ${data.status}, not ${status}`);
   const received = await arrived(context, box);
   context.judge(
     id,
     received.length > 0,
-    `a notification of the payout that ended as ${status}`,
+    `a notification for the payout with status ${status}`,
     await tally(context, box),
   );
 }
 
-/** Every text in a JSON value that stands under a name that matches. */
+/** Every string in a JSON value whose field name matches. */
 function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
   if (typeof value === "string") return name.test(key) ? [value] : [];
   if (typeof value !== "object" || value === null) return [];
@@ -88,7 +87,7 @@ async function apart(context: Context): Promise<string[]> {
   await pay(context, { ...made[0].body, webhookURL: refused.url });
   for (const { reference } of [...made, silent]) await settled(context, reference);
   for (const box of boxes) await arrived(context, box);
-  const others = refused.received.map(({ body }) => `of a refused request: ${body.slice(0, 80)}`);
+  const others = refused.received.map(({ body }) => `for a refused request: ${body.slice(0, 80)}`);
   const mixed = boxes.flatMap((box, index) =>
     box.received
       .filter((notification) => [made[1 - index], silent].some((other) => other && about(notification, other)))
@@ -99,14 +98,14 @@ async function apart(context: Context): Promise<string[]> {
 
 export const webhookChecks: Check[] = [
   {
-    name: "a notification of success",
+    name: "Success is notified",
     ids: ["webhook.disbursement-success"],
     ...one,
     needs: ["receiver"],
     run: (context) => judgeOutcome(context, "webhook.disbursement-success", context.options.recipient, "success"),
   },
   {
-    name: "a notification of failure",
+    name: "Failure is notified",
     ids: ["webhook.disbursement-failure"],
     ...one,
     needs: ["receiver", "failing-recipient"],
@@ -114,7 +113,7 @@ export const webhookChecks: Check[] = [
       judgeOutcome(context, "webhook.disbursement-failure", context.options.failingRecipient ?? "", "failed"),
   },
   {
-    name: "a notification of each end of a checkout",
+    name: "Each outcome of a checkout is notified",
     ids: ["webhook.checkout-outcome", "checkout.states"],
     effect: "moves-money",
     needs: ["receiver", "sandbox"],
@@ -124,10 +123,10 @@ export const webhookChecks: Check[] = [
         const box = mailbox(context);
         const response = await startCheckout(context, checkoutBody({ webhookURL: box.url }));
         const { reference, status } = dataOf(response);
-        // Only a checkout that is answered as D6 says can be named to the sandbox.
+        // The sandbox finishes a checkout by its reference, which only a response as in D6 provides.
         if (typeof reference !== "string") {
           for (const id of ["webhook.checkout-outcome", "checkout.states"])
-            context.notApplicable(id, "a test cannot end the target's checkouts");
+            context.notApplicable(id, "the suite cannot finish the target's checkouts");
           return;
         }
         const ended = await finishCheckout(context, reference, outcome);
@@ -136,7 +135,7 @@ export const webhookChecks: Check[] = [
         context.judge(
           "webhook.checkout-outcome",
           told,
-          `a notification when a checkout ends as ${outcome}`,
+          `200 for finishing a checkout as ${outcome}, and a notification`,
           `${describeResponse(ended)}; ${await tally(context, box)}`,
         );
         seen[outcome] = [status, dataOf(await verifyCheckout(context, reference))["status"]];
@@ -145,7 +144,7 @@ export const webhookChecks: Check[] = [
     },
   },
   {
-    name: "notifications go to their own address",
+    name: "Notifications go only to their own webhookURL",
     ids: ["webhook.only-with-address"],
     effect: "moves-money",
     payouts: 4,
@@ -153,17 +152,17 @@ export const webhookChecks: Check[] = [
     needs: ["receiver"],
     async run(context) {
       const strays = await apart(context);
-      const actual = strays.length === 0 ? "so it is" : `others arrived: ${strays.join("; ")}`;
+      const actual = strays.length === 0 ? "as expected" : `also received: ${strays.join("; ")}`;
       context.judge(
         "webhook.only-with-address",
         strays.length === 0,
-        "each address is told of its own disbursement alone, and that of a refused request of none",
+        "notifications only of an address's own disbursement, and none at the address of a refused request",
         actual,
       );
     },
   },
   {
-    name: "what a notification says",
+    name: "Notification states the true status",
     ids: ofOne,
     ...one,
     needs: ["receiver"],
@@ -174,9 +173,14 @@ export const webhookChecks: Check[] = [
       const named = valuesUnder(notification.json, /^status$/i).filter((status) => statuses.has(status));
       const real = new Set<string>([...seen, data.status]);
       const wrong = named.filter((status) => !real.has(status));
-      if (named.length === 0) context.notApplicable("webhook.truth", "its notifications name no status");
+      if (named.length === 0) context.notApplicable("webhook.truth", "the notification states no status");
       else
-        context.judge("webhook.truth", wrong.length === 0, `a status among ${[...real].join(", ")}`, named.join(", "));
+        context.judge(
+          "webhook.truth",
+          wrong.length === 0,
+          `one of the statuses ${[...real].join(", ")}`,
+          named.join(", "),
+        );
       context.observe(
         "webhook.event-names",
         "names",
@@ -187,7 +191,7 @@ export const webhookChecks: Check[] = [
     },
   },
   {
-    name: "a notification that the receiver refused",
+    name: "Records whether a refused notification is repeated",
     ids: ["webhook.retries"],
     ...one,
     needs: ["receiver"],
@@ -199,7 +203,7 @@ export const webhookChecks: Check[] = [
       await first(context, box);
       if (context.options.environment === "sandbox") await advance(context, 60);
       const received = await arrived(context, box, 2);
-      context.observe("webhook.retries", "sent again within a minute of the target's time", received.length > 1);
+      context.observe("webhook.retries", "repeated after a 500 response", received.length > 1);
     },
   },
 ];
