@@ -1,4 +1,4 @@
-// D7a, D15: addresses that merchants give.
+// D7a, D15: webhookURL and redirectURL.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import {
@@ -20,7 +20,7 @@ const badAddresses = [
   "//merchant.example/hooks",
   "https:///hooks",
 ];
-/** Where nobody listens, so that what is sent there fails at once. */
+/** Addresses where nothing listens, so that deliveries fail immediately. */
 const goodAddresses = [
   "http://127.0.0.1:1",
   "https://127.0.0.1:1/a%20b/?x=1&y=%C3%A9#part",
@@ -28,24 +28,27 @@ const goodAddresses = [
 ];
 
 const both = async (context: Context, over: Record<string, unknown>): Promise<[string, TargetResponse][]> => [
-  ["a disbursement", await payInvalid(context, disbursementBody(context, over))],
-  ["a checkout", await startInvalidCheckout(context, checkoutBody(over))],
+  ["webhookURL of a disbursement", await payInvalid(context, disbursementBody(context, over))],
+  ["webhookURL of a checkout", await startInvalidCheckout(context, checkoutBody(over))],
 ];
 
 export const addressChecks: Check[] = [
   {
-    name: "addresses that are refused",
+    name: "Invalid addresses are refused",
     ids: ["addresses.refused"],
     effect: "must-be-rejected",
     async run(context) {
       for (const address of badAddresses) {
         const responses = await both(context, { webhookURL: address });
-        responses.push(["a redirect", await startInvalidCheckout(context, checkoutBody({ redirectURL: address }))]);
+        responses.push([
+          "redirectURL of a checkout",
+          await startInvalidCheckout(context, checkoutBody({ redirectURL: address })),
+        ]);
         for (const [what, response] of responses) {
           context.judge(
             "addresses.refused",
             response.status === 422,
-            `422 to ${what} with ${address}`,
+            `422 for ${address} as ${what}`,
             describeResponse(response),
             [response],
           );
@@ -54,7 +57,7 @@ export const addressChecks: Check[] = [
     },
   },
   {
-    name: "addresses that are too long",
+    name: "Addresses of more than 2,048 characters are refused",
     ids: ["limits.address-length"],
     effect: "must-be-rejected",
     async run(context) {
@@ -63,7 +66,7 @@ export const addressChecks: Check[] = [
         context.judge(
           "limits.address-length",
           response.status === 422,
-          `422 to ${what} with an address of ${address.length} characters`,
+          `422 for ${address.length} characters as ${what}`,
           describeResponse(response),
           [response],
         );
@@ -71,7 +74,7 @@ export const addressChecks: Check[] = [
     },
   },
   {
-    name: "addresses stand in the record as they were sent",
+    name: "Record has the webhookURL exactly as sent",
     ids: ["addresses.kept", "addresses.left-out"],
     effect: "moves-money",
     payouts: goodAddresses.length + 2,
@@ -81,13 +84,13 @@ export const addressChecks: Check[] = [
       for (const webhookURL of [...goodAddresses, longest]) {
         const { reference } = await paid(context, { webhookURL });
         const { data, response } = await verified(context, reference);
-        const shown = (data.webhookURL ?? "nothing").slice(0, 100);
+        const shown = (data.webhookURL ?? "no webhookURL").slice(0, 100);
         context.judge("addresses.kept", data.webhookURL === webhookURL, webhookURL.slice(0, 100), shown, [response]);
       }
       const { reference } = await paid(context);
       const { data, response } = await verified(context, reference);
-      const actual = "webhookURL" in data ? JSON.stringify(data.webhookURL) : "no such field";
-      context.judge("addresses.left-out", !("webhookURL" in data), "no field webhookURL", actual, [response]);
+      const actual = "webhookURL" in data ? JSON.stringify(data.webhookURL) : "as expected";
+      context.judge("addresses.left-out", !("webhookURL" in data), "no webhookURL field", actual, [response]);
     },
   },
 ];

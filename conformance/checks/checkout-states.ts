@@ -1,4 +1,4 @@
-// D9: what becomes of a checkout.
+// D9: checkout states.
 import { describeResponse, type Check } from "../check.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
 import { dataOf } from "./requests.ts";
@@ -8,7 +8,7 @@ const outcomes = ["success", "failed", "cancelled"];
 
 export const checkoutStateChecks: Check[] = [
   {
-    name: "a checkout ends once",
+    name: "Checkout can be finished once, with each outcome",
     ids: ["checkout-states.outcomes", "checkout-states.final", "sandbox.finish"],
     effect: "moves-money",
     needs: ["sandbox"],
@@ -18,7 +18,7 @@ export const checkoutStateChecks: Check[] = [
         context.judge(
           "checkout-states.outcomes",
           data["status"] === "pending",
-          "pending at first",
+          "status pending at first",
           String(data["status"]),
         );
         const ended = await finishCheckout(context, reference, outcome);
@@ -28,7 +28,7 @@ export const checkoutStateChecks: Check[] = [
         context.judge(
           "checkout-states.outcomes",
           dataOf(record)["status"] === outcome,
-          outcome,
+          `status ${outcome}`,
           describeResponse(record),
           [record],
         );
@@ -38,7 +38,7 @@ export const checkoutStateChecks: Check[] = [
         context.judge(
           "checkout-states.final",
           stays,
-          `409 to a second end, and ${outcome} still`,
+          `409 for a second finish, and status ${outcome} as before`,
           `${describeResponse(again)}; then ${describeResponse(later)}`,
           [again, later],
         );
@@ -46,7 +46,7 @@ export const checkoutStateChecks: Check[] = [
     },
   },
   {
-    name: "a checkout that nobody pays",
+    name: "Unpaid checkout is cancelled after 30 minutes",
     ids: ["checkout-states.expiry"],
     effect: "moves-money",
     needs: ["sandbox"],
@@ -60,7 +60,9 @@ export const checkoutStateChecks: Check[] = [
         await advance(context, seconds);
         const response = await verifyCheckout(context, reference);
         const ok = dataOf(response)["status"] === expected;
-        context.judge("checkout-states.expiry", ok, `${expected} ${when}`, describeResponse(response), [response]);
+        context.judge("checkout-states.expiry", ok, `status ${expected} ${when}`, describeResponse(response), [
+          response,
+        ]);
       }
     },
   },

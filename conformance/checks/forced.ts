@@ -1,22 +1,22 @@
-// D17: outcomes that a sandbox is asked for by the last three digits of the phone number.
+// D17: outcomes that the last three digits of the phone number force in a sandbox.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
 import { advance, forcing, settled } from "./sandbox-controls.ts";
 
-/** How long a held answer is waited for: less than it is held, more than any answer takes. */
-const holdMs = 3000;
+/** Shorter than the sandbox delays the response, longer than any other response takes. */
+const delayedMs = 3000;
 
 type Forced = Pick<Check, "name" | "payouts"> & { id: string; run(context: Context, id: string): Promise<void> };
 
-/** A disbursement whose status is there at once. */
-const atOnce = (suffix: string, status: string) => async (context: Context, id: string) => {
+/** Judges that a disbursement has this status immediately. */
+const immediate = (suffix: string, status: string) => async (context: Context, id: string) => {
   const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
-  context.judge(id, data.status === status, `${status} in the answer`, data.status);
+  context.judge(id, data.status === status, `status ${status} in the response`, data.status);
   const { data: record } = await verified(context, reference);
-  context.judge(id, record.status === status, `${status} in the record`, record.status);
+  context.judge(id, record.status === status, `status ${status} in the record`, record.status);
 };
 
-/** Sends until the target accepts, four times at most. */
+/** Repeats the request while the response is a 503, at most four times in all. */
 async function statuses(context: Context, body: unknown) {
   const responses = [];
   do responses.push(await pay(context, body, { forced: true }));
@@ -25,17 +25,17 @@ async function statuses(context: Context, body: unknown) {
 }
 
 const forced: Forced[] = [
-  { id: "forced.001-success", name: "001 succeeds at once", payouts: 1, run: atOnce("001", "success") },
-  { id: "forced.002-failed", name: "002 fails at once", payouts: 1, run: atOnce("002", "failed") },
+  { id: "forced.001-success", name: "001 succeeds immediately", payouts: 1, run: immediate("001", "success") },
+  { id: "forced.002-failed", name: "002 fails immediately", payouts: 1, run: immediate("002", "failed") },
   {
     id: "forced.089-fails-later",
     name: "089 is pending, then fails",
     payouts: 1,
     async run(context, id) {
       const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
-      context.judge(id, data.status === "pending", "pending at first", data.status);
+      context.judge(id, data.status === "pending", "status pending at first", data.status);
       const { data: record } = await settled(context, reference);
-      context.judge(id, record.status === "failed", "failed in the end", record.status);
+      context.judge(id, record.status === "failed", "status failed in the end", record.status);
     },
   },
   {
@@ -46,7 +46,7 @@ const forced: Forced[] = [
       const { reference } = await paid(context, { phoneNumber: forcing("129") });
       await advance(context, 30 * 86_400);
       const { data } = await verified(context, reference);
-      context.judge(id, data.status === "pending", "pending a month later", data.status);
+      context.judge(id, data.status === "pending", "status pending a month later", data.status);
     },
   },
   {
@@ -58,14 +58,14 @@ const forced: Forced[] = [
       const broken = await pay(context, body, { forced: true });
       context.judge(id, broken.status === 500, "500", describeResponse(broken), [broken]);
       const response = await pay(context, { ...body, phoneNumber: forcing("001") });
-      context.judge(id, response.status === 200, "200 to the same reference afterwards", describeResponse(response), [
+      context.judge(id, response.status === 200, "200 for the same reference afterwards", describeResponse(response), [
         response,
       ]);
     },
   },
   {
     id: "forced.503-twice",
-    name: "503 twice, then accepted",
+    name: "503 is returned twice, then the request is accepted",
     payouts: 4,
     async run(context, id) {
       const responses = await statuses(context, disbursementBody(context, { phoneNumber: forcing("503") }));
@@ -83,35 +83,37 @@ const forced: Forced[] = [
   },
   {
     id: "forced.504-answer-lost",
-    name: "504 is recorded, and its answer lost",
+    name: "504 is recorded and its response lost",
     payouts: 2,
     async run(context, id) {
       const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });
-      context.judge(id, lost.status === undefined, "a connection closed without an answer", describeResponse(lost), [
+      context.judge(id, lost.status === undefined, "a connection closed without a response", describeResponse(lost), [
         lost,
       ]);
       const again = await pay(context, body);
-      context.judge(id, again.status === 409, "409 to the same request afterwards", describeResponse(again), [again]);
+      context.judge(id, again.status === 409, "409 for the same request afterwards", describeResponse(again), [again]);
     },
   },
   {
     id: "forced.408-answer-late",
-    name: "408 is recorded, and its answer held back",
+    name: "408 is recorded and its response delayed",
     payouts: 2,
     async run(context, id) {
       const body = disbursementBody(context, { phoneNumber: forcing("408") });
-      const late = await pay(context, body, { forced: true, timeoutMs: holdMs });
-      context.judge(id, late.status === undefined, `no answer for ${holdMs} ms`, describeResponse(late), [late]);
+      const late = await pay(context, body, { forced: true, timeoutMs: delayedMs });
+      context.judge(id, late.status === undefined, `no response within ${delayedMs} ms`, describeResponse(late), [
+        late,
+      ]);
       const again = await pay(context, body);
-      context.judge(id, again.status === 409, "409 to the same request in the meantime", describeResponse(again), [
+      context.judge(id, again.status === 409, "409 for the same request in the meantime", describeResponse(again), [
         again,
       ]);
     },
   },
   {
     id: "forced.duplicate-first",
-    name: "a used reference goes before a forced outcome",
+    name: "Duplicate reference takes precedence over a forced outcome",
     payouts: 4,
     async run(context, id) {
       const { body } = await paid(context);
@@ -120,7 +122,7 @@ const forced: Forced[] = [
         context.judge(
           id,
           response.status === 409,
-          `409 to a used reference, number ending in ${suffix}`,
+          `409 for a duplicate reference with a phone number ending in ${suffix}`,
           describeResponse(response),
           [response],
         );

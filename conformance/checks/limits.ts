@@ -1,4 +1,4 @@
-// D14, D15: fees, and how long, large and odd a value may be.
+// D14, D15: fees, and the limits on references, amounts and bodies.
 import { describeResponse, type Check } from "../check.ts";
 import {
   checkoutBody,
@@ -15,15 +15,15 @@ import {
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
 
-/** Pairs that somebody might take for one. */
+/** Pairs of different references that a lenient comparison would treat as equal. */
 const lookalikes: [string, (text: string) => [string, string]][] = [
   ["by case", (text) => [`${text}a`, `${text}A`]],
-  ["by a space at the end", (text) => [text, `${text} `]],
-  ["by a space at the start", (text) => [text, ` ${text}`]],
-  ["in Unicode form", (text) => [`${text}é`, `${text}e\u0301`]],
+  ["by a trailing space", (text) => [text, `${text} `]],
+  ["by a leading space", (text) => [text, ` ${text}`]],
+  ["in Unicode normalisation", (text) => [`${text}é`, `${text}e\u0301`]],
 ];
 
-/** Amounts and the fee of each, rounded half up: 1 % of a disbursement, 4.8 % of a checkout. */
+/** Amounts and their fees, rounded half up: 1 % for a disbursement, 4.8 % for a checkout. */
 const fees = {
   disbursement: [
     [49, 0],
@@ -47,7 +47,7 @@ const withAmount = (body: Record<string, unknown>, amount: string) =>
 
 const json = { "content-type": "application/json" };
 
-/** A JSON text of exactly so many bytes. */
+/** The body as JSON, padded with spaces to exactly `bytes` bytes. */
 const padded = (body: Record<string, unknown>, bytes: number) => {
   const text = JSON.stringify(body);
   return text.slice(0, -1) + " ".repeat(bytes - text.length) + "}";
@@ -55,7 +55,7 @@ const padded = (body: Record<string, unknown>, bytes: number) => {
 
 const referenceChecks: Check[] = [
   {
-    name: "how long a reference may be",
+    name: "References of 1 to 64 code points are accepted",
     ids: ["limits.reference-length"],
     effect: "moves-money",
     payouts: 3,
@@ -68,19 +68,25 @@ const referenceChecks: Check[] = [
         context.judge(
           "limits.reference-length",
           response.status === 200,
-          "200 to 64 code points",
+          "200 for 64 code points",
           describeResponse(response),
           [response],
         );
       }
-      // A single character was perhaps used before: the 409 then shows that it is one.
+      // An earlier run may have used this character. A 409 then proves that it was accepted as a reference.
       const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
       const shortest = await pay(context, disbursementBody(context, { reference: single }));
       const fits = shortest.status === 200 || shortest.status === 409;
-      context.judge("limits.reference-length", fits, "200 to one character", describeResponse(shortest), [shortest]);
+      context.judge(
+        "limits.reference-length",
+        fits,
+        "200 for one character, or 409 if an earlier run used it",
+        describeResponse(shortest),
+        [shortest],
+      );
       for (const reference of ["", start.padEnd(65, "x"), start + "💸".repeat(65 - start.length)]) {
         const response = await payInvalid(context, disbursementBody(context, { reference }));
-        const expected = `422 to ${[...reference].length} code points`;
+        const expected = `422 for ${[...reference].length} code points`;
         context.judge("limits.reference-length", response.status === 422, expected, describeResponse(response), [
           response,
         ]);
@@ -88,7 +94,7 @@ const referenceChecks: Check[] = [
     },
   },
   {
-    name: "references with control characters",
+    name: "References with control characters are refused",
     ids: ["limits.reference-characters"],
     effect: "must-be-rejected",
     async run(context) {
@@ -99,7 +105,7 @@ const referenceChecks: Check[] = [
         context.judge(
           "limits.reference-characters",
           response.status === 422,
-          `422 to a reference with ${code}`,
+          `422 for a reference with ${code}`,
           describeResponse(response),
           [response],
         );
@@ -107,7 +113,7 @@ const referenceChecks: Check[] = [
     },
   },
   {
-    name: "references that look alike",
+    name: "Similar references are distinct",
     ids: ["limits.reference-as-sent"],
     effect: "moves-money",
     payouts: 2 * lookalikes.length,
@@ -120,7 +126,7 @@ const referenceChecks: Check[] = [
           context.judge(
             "limits.reference-as-sent",
             ok,
-            `200 to both of two that differ ${what}, kept as sent`,
+            `200 for each of two references that differ ${what}, returned unchanged`,
             describeResponse(response),
             [response],
           );
@@ -132,7 +138,7 @@ const referenceChecks: Check[] = [
 
 const amountChecks: Check[] = [
   {
-    name: "amounts above the largest",
+    name: "Amounts above the maximum are refused",
     ids: ["limits.amount-maximum"],
     effect: "must-be-rejected",
     async run(context) {
@@ -146,7 +152,7 @@ const amountChecks: Check[] = [
           context.judge(
             "limits.amount-maximum",
             response.status === 422,
-            `422 to ${amount}`,
+            `422 for an amount of ${amount}`,
             describeResponse(response),
             [response],
           );
@@ -155,7 +161,7 @@ const amountChecks: Check[] = [
     },
   },
   {
-    name: "the largest amount",
+    name: "Maximum amount is returned unchanged",
     ids: ["limits.amount-maximum-kept"],
     effect: "moves-money",
     async run(context) {
@@ -165,7 +171,7 @@ const amountChecks: Check[] = [
     },
   },
   {
-    name: "fees",
+    name: "Fees follow the default rates and leave the amount unchanged",
     ids: ["fee.on-top", "fee.default-rates"],
     effect: "moves-money",
     payouts: fees.disbursement.length,
@@ -177,17 +183,21 @@ const amountChecks: Check[] = [
         const sound = Number.isInteger(data.fee) && data.fee >= 0 && data.fee === record.fee;
         const kept = data.amount === amount && record.amount === amount;
         const actual = `fee ${data.fee}, then ${record.fee}; amount ${data.amount}, then ${record.amount}`;
-        context.judge("fee.on-top", sound && kept, `one whole fee, and amount ${amount} throughout`, actual, [
-          response,
-        ]);
-        context.judge("fee.default-rates", data.fee === fee, `a fee of ${fee} on ${amount}`, `a fee of ${data.fee}`, [
+        context.judge(
+          "fee.on-top",
+          sound && kept,
+          `the same integer fee in response and record, and amount ${amount} in both`,
+          actual,
+          [response],
+        );
+        context.judge("fee.default-rates", data.fee === fee, `a fee of ${fee} for ${amount}`, `a fee of ${data.fee}`, [
           response,
         ]);
       }
       for (const [amount, fee] of fees.checkout) {
         const response = await startCheckout(context, checkoutBody({ amount }));
         const actual = dataOf(response)["fee"];
-        const expected = `a fee of ${fee} on a checkout of ${amount}`;
+        const expected = `a fee of ${fee} for a checkout of ${amount}`;
         context.judge("fee.default-rates", actual === fee, expected, `a fee of ${JSON.stringify(actual)}`, [response]);
       }
     },
@@ -196,7 +206,7 @@ const amountChecks: Check[] = [
 
 const sizeChecks: Check[] = [
   {
-    name: "a body that is too large",
+    name: "Body larger than 16 KiB is refused with 413",
     ids: ["limits.body-size"],
     effect: "must-be-rejected",
     async run(context) {
@@ -208,7 +218,7 @@ const sizeChecks: Check[] = [
         context.judge(
           "limits.body-size",
           response.status === 413,
-          `413 to ${bytes} bytes`,
+          `413 for ${bytes} bytes`,
           describeResponse(response),
           [response],
         );
@@ -216,7 +226,7 @@ const sizeChecks: Check[] = [
     },
   },
   {
-    name: "a body that is just not too large",
+    name: "Body of exactly 16 KiB is accepted",
     ids: ["limits.body-size"],
     effect: "moves-money",
     payouts: 1,
@@ -226,7 +236,7 @@ const sizeChecks: Check[] = [
         body: padded(disbursementBody(context), 16 * 1024),
         headers: json,
       });
-      context.judge("limits.body-size", response.status === 200, "200 to 16384 bytes", describeResponse(response), [
+      context.judge("limits.body-size", response.status === 200, "200 for 16384 bytes", describeResponse(response), [
         response,
       ]);
     },

@@ -1,4 +1,4 @@
-// D10: the customer's way back to the merchant.
+// D10: the customer's return to the merchant.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
@@ -8,10 +8,10 @@ import { finishCheckout } from "./sandbox-controls.ts";
 const merchant = "https://merchant.example";
 const mostHops = 5;
 
-type Way = { response: TargetResponse; address?: URL };
+type Return = { response: TargetResponse; address?: URL };
 
 /** Follows redirects until one leads to the merchant. */
-async function follow(context: Context, link: string): Promise<Way> {
+async function follow(context: Context, link: string): Promise<Return> {
   let url = link;
   for (let hop = 0; ; hop += 1) {
     const response = await context.target.openLink(url);
@@ -23,8 +23,8 @@ async function follow(context: Context, link: string): Promise<Way> {
   }
 }
 
-/** Opens the page of a checkout that has ended. It leads back by itself, or by a link on it. */
-async function wayBack(context: Context, link: string): Promise<Way> {
+/** Opens the page of a finished checkout, which returns to the merchant by a redirect or by a link on the page. */
+async function returnToMerchant(context: Context, link: string): Promise<Return> {
   const page = await follow(context, link);
   if (page.address) return page;
   const links = [...page.response.text.matchAll(/<a\s[^>]*href="([^"]+)"/gi)].map(
@@ -39,7 +39,7 @@ async function wayBack(context: Context, link: string): Promise<Way> {
 
 export const redirectChecks: Check[] = [
   {
-    name: "the way back to the merchant",
+    name: "Customer returns to redirectURL with the outcome",
     ids: ["redirect.parameters"],
     effect: "moves-money",
     needs: ["sandbox"],
@@ -51,14 +51,14 @@ export const redirectChecks: Check[] = [
         const link = linkOf(made.response, [redirectURL]);
         if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(made.response));
         await finishCheckout(context, made.reference, outcome);
-        const { response, address } = await wayBack(context, link);
+        const { response, address } = await returnToMerchant(context, link);
         const query = address?.searchParams;
         const given = [query?.getAll("reference"), query?.getAll("merchantsReference"), query?.getAll("status")];
         const set = JSON.stringify(given) === JSON.stringify([[made.reference], [own], [outcome]]);
         const kept =
           query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
-        const expected = `303 to the redirectURL, its query kept, with reference, merchantsReference and status ${outcome}, once each`;
-        const actual = `${response.status ?? "no answer"}, Location: ${address?.href ?? "none that leads to the merchant"}`;
+        const expected = `303 to redirectURL with its query kept, and reference, merchantsReference and status ${outcome} once each`;
+        const actual = `${response.status ?? "no response"}, Location: ${address?.href ?? "none to the merchant"}`;
         context.judge("redirect.parameters", response.status === 303 && set && kept, expected, actual, [response]);
       }
     },

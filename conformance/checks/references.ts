@@ -1,23 +1,23 @@
-// D19, D16: what the service makes itself (references, ids, customers), and what its page shows.
+// D19, D16: values that the service generates (references, ids, customers), and the amount on its payment page.
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { linkOf } from "./checkout.ts";
 import { checkoutBody, dataOf, paid, startCheckout, usualAmount, verified } from "./requests.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** How many bits a reference can hold after its prefix, if each character were random. */
+/** How many bits the part after the prefix can hold if every character is random. */
 function bitsIn(reference: string): number {
   const rest = reference.slice(3);
   const alphabet = /^[0-9A-F]*$/.test(rest) ? 16 : /^[0-9A-Z]*$/.test(rest) ? 32 : 64;
   return rest.length * Math.log2(alphabet);
 }
 
-/** In how many places two references differ. */
+/** The number of positions at which two references differ. */
 const distance = (a: string, b: string) => [...a].filter((character, index) => character !== b[index]).length;
 
 export const referenceChecks: Check[] = [
   {
-    name: "the form of service references",
+    name: "Service references have the documented form",
     ids: ["references.form"],
     effect: "moves-money",
     payouts: 1,
@@ -29,12 +29,12 @@ export const referenceChecks: Check[] = [
       ] as const;
       for (const [prefix, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
-        context.judge("references.form", ok, `${prefix} and room for 80 random bits`, reference);
+        context.judge("references.form", ok, `${prefix} followed by enough characters for 80 random bits`, reference);
       }
     },
   },
   {
-    name: "service references cannot be guessed",
+    name: "Service references differ in at least half of their characters",
     ids: ["references.unguessable"],
     effect: "moves-money",
     payouts: 5,
@@ -43,14 +43,20 @@ export const referenceChecks: Check[] = [
       const made: string[] = [];
       for (let count = 0; count < 5; count += 1) made.push((await paid(context)).reference);
       const pairs = made.flatMap((one, index) => made.slice(index + 1).map((other) => [one, other] as const));
-      // Of 16 random characters of 32 two references share one in the mean; that they share half does not happen.
+      // References of 16 random characters from an alphabet of 32 agree in half a position on average. Agreement in
+      // half of all positions does not happen by chance.
       const alike = pairs.filter(([one, other]) => distance(one, other) < (one.length - 3) / 2);
-      const actual = alike.length === 0 ? "so they do" : alike.map((pair) => pair.join(" and ")).join("; ");
-      context.judge("references.unguessable", alike.length === 0, "references that differ in most places", actual);
+      const actual = alike.length === 0 ? "as expected" : alike.map((pair) => pair.join(" and ")).join("; ");
+      context.judge(
+        "references.unguessable",
+        alike.length === 0,
+        "references that differ in at least half of their characters",
+        actual,
+      );
     },
   },
   {
-    name: "the ids of records",
+    name: "Record ids are version 7 UUIDs",
     ids: ["references.record-ids"],
     effect: "moves-money",
     payouts: 1,
@@ -58,15 +64,15 @@ export const referenceChecks: Check[] = [
     async run(context) {
       const { reference } = await paid(context);
       const { data } = await verified(context, reference);
-      context.judge("references.record-ids", uuid7.test(data.id), "a UUID of version 7", data.id);
+      context.judge("references.record-ids", uuid7.test(data.id), "a version 7 UUID", data.id);
       const made = String(dataOf(await startCheckout(context, checkoutBody()))["reference"]);
       const response = await context.target.send({ method: "GET", path: `/v1/checkouts/${made}` });
       const id = String(dataOf(response)["id"]);
-      context.judge("references.record-ids", uuid7.test(id), "a UUID of version 7", id, [response]);
+      context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, [response]);
     },
   },
   {
-    name: "one customer for one phone number",
+    name: "Each phone number is one customer",
     ids: ["references.customer"],
     effect: "moves-money",
     payouts: 3,
@@ -84,18 +90,18 @@ export const referenceChecks: Check[] = [
         context.judge(
           "references.customer",
           customer.name === name,
-          "Customer and the last four digits",
+          "the name Customer and the last four digits",
           customer.name,
         );
         customers.push(customer.id);
       }
       const ok = customers[0] === customers[1] && customers[0] !== customers[2];
-      const expected = "one id for one number, another for another";
+      const expected = "the same id for the same number, and a different id for another number";
       context.judge("references.customer", ok, expected, customers.join(", "));
     },
   },
   {
-    name: "the amount on the payment page",
+    name: "Payment page shows the amount divided by 100",
     ids: ["money.page-divides"],
     effect: "moves-money",
     async run(context) {
@@ -112,7 +118,7 @@ export const referenceChecks: Check[] = [
           "money.page-divides",
           shown,
           `1,234.56 on the page for 123456 ${currency}`,
-          shown ? "there" : "not there",
+          shown ? "as expected" : "not shown",
           [made, page],
         );
       }

@@ -1,4 +1,4 @@
-// D18: the sandbox's own operations.
+// D18: sandbox operations.
 import { describeResponse, type Check } from "../check.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -19,16 +19,16 @@ const badSteps: [string, unknown, number][] = [
   ["-1", -1, 422],
   ["more than a year", 31_536_001, 422],
   ["1.5", 1.5, 400],
-  ["the text 60", "60", 400],
-  ["nothing", undefined, 400],
+  ["the string 60", "60", 400],
+  ["missing", undefined, 400],
 ];
 
-/** How far the real clock may have moved on between two looks. */
+/** How much real time may pass between two readings of the clock. */
 const slackMs = 10_000;
 
 export const sandboxChecks: Check[] = [
   {
-    name: "the sandbox is closed without a valid key",
+    name: "Sandbox operations require a valid key",
     ids: ["sandbox.needs-key"],
     effect: "must-be-rejected",
     needs: ["sandbox"],
@@ -37,11 +37,11 @@ export const sandboxChecks: Check[] = [
         for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
           const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
           const response = await context.target.send({ method, path, key, json, effect: "must-be-rejected" });
-          const what = key === "none" ? "without a key" : "with a wrong key";
+          const what = key === "none" ? "without a key" : "with an unknown key";
           context.judge(
             "sandbox.needs-key",
             response.status === 401,
-            `401 to ${method} ${path} ${what}`,
+            `401 for ${method} ${path} ${what}`,
             describeResponse(response),
             [response],
           );
@@ -50,7 +50,7 @@ export const sandboxChecks: Check[] = [
     },
   },
   {
-    name: "steps that the clock does not take",
+    name: "Invalid clock advances are refused",
     ids: ["sandbox.clock-bounds"],
     effect: "must-be-rejected",
     needs: ["sandbox"],
@@ -61,7 +61,7 @@ export const sandboxChecks: Check[] = [
         context.judge(
           "sandbox.clock-bounds",
           response.status === expected,
-          `${expected} to ${what} seconds`,
+          `${expected} for seconds: ${what}`,
           describeResponse(response),
           [response],
         );
@@ -69,7 +69,7 @@ export const sandboxChecks: Check[] = [
     },
   },
   {
-    name: "the sandbox time moves, and what falls due happens",
+    name: "Advancing the clock processes everything that falls due",
     ids: ["sandbox.clock"],
     effect: "moves-money",
     payouts: 1,
@@ -85,27 +85,27 @@ export const sandboxChecks: Check[] = [
       context.judge(
         "sandbox.clock",
         ok,
-        "a clock that is an hour further",
+        "a clock one hour later",
         `${describeResponse(before)}, then ${describeResponse(moved)}`,
       );
       const { data } = await verified(context, reference);
       context.judge(
         "sandbox.clock",
         data.status === "failed",
-        "the payout that fell due has failed at once",
+        "the due payout failed before the response",
         data.status,
       );
       const age = Date.parse(data.updatedAt) - Date.parse(data.createdAt);
       context.judge(
         "sandbox.clock",
         age > 0 && age < 600_000,
-        "settled at its own time, not at the end of the step",
-        `${age} ms after it was created`,
+        "settled when it was due, not at the end of the advance",
+        `settled ${age} ms after its creation`,
       );
     },
   },
   {
-    name: "each merchant has a time of its own",
+    name: "Each merchant has its own clock",
     ids: ["sandbox.clock-own"],
     effect: "moves-money",
     needs: ["sandbox", "second-key"],
@@ -120,8 +120,8 @@ export const sandboxChecks: Check[] = [
       context.judge(
         "sandbox.clock-own",
         after - before < slackMs,
-        "the other merchant's time as it was",
-        `${after - before} ms further`,
+        "no advance of the other merchant's clock",
+        `${after - before} ms later`,
       );
     },
   },

@@ -1,4 +1,4 @@
-// D3, D4, D5: what becomes of a disbursement, whose reference is whose, and how a lost answer is recovered.
+// D3, D4, D5: disbursement states, uniqueness of references, and recovery of a lost response.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
@@ -17,11 +17,11 @@ import { advance, forcing, listed, paidAndSettled, settled } from "./sandbox-con
 
 const one = { payouts: 1, amount: usualAmount };
 
-/** The part of a record that a change of status leaves alone. */
+/** The record without the fields that a status change affects. */
 const unchanging = (record: Record<string, unknown>) =>
   JSON.stringify({ ...record, status: undefined, updatedAt: undefined });
 
-/** What a 409 leads to. */
+/** Judges the Location of a 409 and returns the response from there; undefined if there is no valid Location. */
 async function followLocation(context: Context, refused: TargetResponse, id: string) {
   const { location } = refused.headers;
   const expected = "409 with Location: /v1/disbursements/{service reference}";
@@ -33,7 +33,7 @@ async function followLocation(context: Context, refused: TargetResponse, id: str
 
 export const stateChecks: Check[] = [
   {
-    name: "a final status stays",
+    name: "Final status does not change",
     ids: ["status.final-stays", "status.settles", "status.updated-at-moves"],
     effect: "moves-money",
     ...one,
@@ -48,31 +48,31 @@ export const stateChecks: Check[] = [
       for (let round = 0; round < 5; round += 1) {
         const { data } = await verified(context, reference);
         const stays = data.status === final.status;
-        context.judge("status.final-stays", stays, `${final.status} for good`, `${data.status} on a later look`);
+        context.judge("status.final-stays", stays, `status ${final.status}`, `status ${data.status} on a later verify`);
         const same = JSON.stringify(data) === JSON.stringify(final);
         context.judge(
           "status.updated-at-moves",
           same,
-          "the same record once the status is final",
-          same ? "the same" : "another",
+          "an unchanged record once the status is final",
+          same ? "as expected" : "a different record",
         );
       }
       const before = dataOf(first);
       const moved =
         before["status"] === final.status || Date.parse(final.updatedAt) > Date.parse(String(before["updatedAt"]));
       const times = `${String(before["updatedAt"])}, then ${final.updatedAt}`;
-      context.judge("status.updated-at-moves", moved, "a later updatedAt after the status changed", times);
+      context.judge("status.updated-at-moves", moved, "a later updatedAt after the status change", times);
       const kept = unchanging(before) === unchanging(final);
       context.judge(
         "status.updated-at-moves",
         kept,
-        "everything else as it was",
-        kept ? "so it is" : `${unchanging(before)}, then ${unchanging(final)}`,
+        "all other fields unchanged",
+        kept ? "as expected" : `${unchanging(before)}, then ${unchanging(final)}`,
       );
     },
   },
   {
-    name: "a failed disbursement fails for good and keeps its reference",
+    name: "Failed disbursement stays failed and keeps its reference",
     ids: ["uniqueness.failed-counts", "status.final-stays"],
     effect: "moves-money",
     payouts: 2,
@@ -80,25 +80,25 @@ export const stateChecks: Check[] = [
     needs: ["failing-recipient"],
     async run(context) {
       const { body, data, reference } = await paidAndSettled(context, context.options.failingRecipient ?? "");
-      if (data.status !== "failed") throw new Prerequisite("a disbursement that failed", `status ${data.status}`);
+      if (data.status !== "failed") throw new Prerequisite("a failed disbursement", `status ${data.status}`);
       const again = await pay(context, body);
       context.judge(
         "uniqueness.failed-counts",
         again.status === 409,
-        "409 to the reference of a failed disbursement",
+        "409 for the reference of a failed disbursement",
         describeResponse(again),
       );
       const { data: later } = await verified(context, reference);
       context.judge(
         "status.final-stays",
         later.status === "failed",
-        "failed for good",
-        `${later.status} on a later look`,
+        "status failed",
+        `status ${later.status} on a later verify`,
       );
     },
   },
   {
-    name: "a refused request uses no reference up",
+    name: "Refused request does not use up its reference",
     ids: ["uniqueness.refused-leaves-none"],
     effect: "moves-money",
     payouts: 2,
@@ -108,7 +108,7 @@ export const stateChecks: Check[] = [
         const body = disbursementBody(context);
         const refused = await payInvalid(context, { ...body, ...over });
         const response = await pay(context, body);
-        const expected = `200 to a reference that was refused with ${refused.status} before`;
+        const expected = `200 for a reference whose first request got ${refused.status ?? "no response"}`;
         context.judge("uniqueness.refused-leaves-none", response.status === 200, expected, describeResponse(response), [
           refused,
           response,
@@ -117,7 +117,7 @@ export const stateChecks: Check[] = [
     },
   },
   {
-    name: "two merchants, one reference",
+    name: "Two merchants can use the same reference",
     ids: ["uniqueness.per-merchant", "uniqueness.merchants-apart"],
     effect: "moves-money",
     payouts: 2,
@@ -129,7 +129,7 @@ export const stateChecks: Check[] = [
       context.judge(
         "uniqueness.per-merchant",
         other.status === 200,
-        "200 to another merchant's use of the reference",
+        "200 for another merchant's request with the same reference",
         describeResponse(other),
       );
       const looks = [
@@ -148,7 +148,7 @@ export const stateChecks: Check[] = [
     },
   },
   {
-    name: "what another merchant has",
+    name: "Records of another merchant are inaccessible",
     ids: ["uniqueness.merchants-apart"],
     effect: "moves-money",
     ...one,
@@ -166,7 +166,7 @@ export const stateChecks: Check[] = [
       ];
       for (const request of refused) {
         const response = await context.target.send({ ...request, ...second });
-        const expected = `404 to ${request.method} ${request.path} by another merchant`;
+        const expected = `404 for ${request.method} ${request.path} with another merchant's key`;
         context.judge("uniqueness.merchants-apart", response.status === 404, expected, describeResponse(response), [
           response,
         ]);
@@ -174,13 +174,13 @@ export const stateChecks: Check[] = [
       for (const list of ["events", "deliveries"]) {
         const response = await context.target.send({ method: "GET", path: `/sandbox/${list}`, key: "second" });
         const apart = response.status === 200 && !response.text.includes(reference);
-        const expected = `another merchant's ${list} without those of the first`;
+        const expected = `no ${list} of another merchant in the list`;
         context.judge("uniqueness.merchants-apart", apart, expected, describeResponse(response), [response]);
       }
     },
   },
   {
-    name: "the way from a 409 to the record",
+    name: "409 has the Location of the existing disbursement",
     ids: ["recovery.location"],
     effect: "moves-money",
     payouts: 2,
@@ -190,11 +190,13 @@ export const stateChecks: Check[] = [
       const found = await followLocation(context, await pay(context, body), "recovery.location");
       const same = found?.status === 200 && dataOf(found)["reference"] === reference;
       if (found)
-        context.judge("recovery.location", same, "the disbursement that exists", describeResponse(found), [found]);
+        context.judge("recovery.location", same, "the existing disbursement at the Location", describeResponse(found), [
+          found,
+        ]);
     },
   },
   {
-    name: "an answer that was lost",
+    name: "Lost response is recovered by repeating the request",
     ids: ["recovery.lost-answer"],
     effect: "moves-money",
     payouts: 2,
@@ -204,12 +206,12 @@ export const stateChecks: Check[] = [
       const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });
       if (lost.status !== undefined)
-        throw new Prerequisite("a connection closed without an answer (D17, 504)", describeResponse(lost));
+        throw new Prerequisite("a connection closed without a response (forced outcome 504)", describeResponse(lost));
       const found = await followLocation(context, await pay(context, body), "recovery.lost-answer");
       if (!found) return;
       const { merchantsReference, amount } = dataOf(found);
       const same = found.status === 200 && merchantsReference === body["reference"] && amount === body["amount"];
-      context.judge("recovery.lost-answer", same, "the disbursement whose answer was lost", describeResponse(found), [
+      context.judge("recovery.lost-answer", same, "the disbursement whose response was lost", describeResponse(found), [
         found,
       ]);
     },
