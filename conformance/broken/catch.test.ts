@@ -43,6 +43,6 @@ describe.concurrent("what is not wrong is not caught", { timeout }, () => {
       usual,
     );
     expect(missed).toEqual(["verify.customer"]);
-    expect(by["verify.timestamps"]).toEqual(["the record of a new disbursement"]);
+    expect(by["verify.timestamps"]).toEqual(["Record of a new disbursement is correct"]);
   });
 });

@@ -1,9 +1,9 @@
-// §5: who may call.
+// §5: authentication.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement } from "./requests.ts";
 
-/** A key of the usual look that nobody has. */
+/** A well-formed key that no merchant has. */
 const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
 
 async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verifyDisbursement>) {
@@ -11,23 +11,23 @@ async function refused(context: Context, id: string, what: string, send: () => R
   context.judge(id, response.status === 401, `401 ${what}`, describeResponse(response), [response]);
 }
 
-/** The same two checks on each endpoint: no key, and one that does not exist. */
+/** Each endpoint has two checks: without a key, and with an unknown key. */
 const endpoints = [
   {
-    name: "create",
+    name: "Creating a disbursement",
     ids: ["auth.create-needs-key", "auth.create-refuses-wrong-key"],
     effect: "must-be-rejected",
     send: (context: Context, key: TargetRequest["key"]) =>
       pay(context, disbursementBody(context), { effect: "must-be-rejected", key }),
   },
   {
-    name: "verify",
+    name: "Verifying a disbursement",
     ids: ["auth.verify-needs-key", "auth.verify-refuses-wrong-key"],
     effect: "none",
     send: (context: Context, key: TargetRequest["key"]) => verifyDisbursement(context, context.fresh(), { key }),
   },
   {
-    name: "checkout",
+    name: "Creating a checkout",
     ids: ["auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"],
     effect: "must-be-rejected",
     send: (context: Context, key: TargetRequest["key"]) =>
@@ -37,18 +37,18 @@ const endpoints = [
 
 const keys = [
   { name: "without a key", key: () => "none" as const },
-  { name: "with a key that does not exist", key: wrongKey },
+  { name: "with an unknown key", key: wrongKey },
 ];
 
-/** Ways to send almost the right key. A shorter or altered key may exist by chance only. */
+/** Values that differ slightly from the valid key. It would be pure chance if another merchant had one of them. */
 const almost: [string, (key: string) => string][] = [
   ["an empty key", () => ""],
   ["the key without its last character", (key) => key.slice(0, -1)],
-  ["the key with a character added", (key) => `${key}x`],
-  ["the key's last character replaced", (key) => key.slice(0, -1) + (key.endsWith("A") ? "B" : "A")],
-  ["the key in the other case", (key) => (key === key.toUpperCase() ? key.toLowerCase() : key.toUpperCase())],
+  ["the key with an extra character", (key) => `${key}x`],
+  ["the key with its last character replaced", (key) => key.slice(0, -1) + (key.endsWith("A") ? "B" : "A")],
+  ["the key in the opposite case", (key) => (key === key.toUpperCase() ? key.toLowerCase() : key.toUpperCase())],
   ["the key in quotes", (key) => `"${key}"`],
-  ["the key after Bearer", (key) => `Bearer ${key}`],
+  ["the key prefixed with Bearer", (key) => `Bearer ${key}`],
 ];
 
 const elsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers">][] = [
@@ -60,14 +60,14 @@ const elsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers
 export const authChecks: Check[] = [
   ...endpoints.flatMap(({ name, ids, effect, send }) =>
     keys.map((kind, index): Check => ({
-      name: `${name} ${kind.name}`,
+      name: `${name} ${kind.name} is refused`,
       ids: [ids[index] as string],
       effect,
       run: (context) => refused(context, ids[index] as string, kind.name, () => send(context, kind.key(context))),
     })),
   ),
   {
-    name: "verify with almost the right key",
+    name: "Verify refuses keys that differ slightly from the valid one",
     ids: ["auth.whole-key-compared"],
     effect: "none",
     async run(context) {
@@ -75,27 +75,27 @@ export const authChecks: Check[] = [
       for (const [name, alter] of almost) {
         const value = alter(key);
         if (value === key) continue;
-        await refused(context, "auth.whole-key-compared", `to ${name}`, () =>
+        await refused(context, "auth.whole-key-compared", `for ${name}`, () =>
           verifyDisbursement(context, context.fresh(), { key: { value } }),
         );
       }
     },
   },
   {
-    name: "verify with the key in another place",
+    name: "Verify refuses the key outside the x-api-key header",
     ids: ["auth.key-only-in-header"],
     effect: "none",
     async run(context) {
       for (const [name, place] of elsewhere) {
         const { headers } = place(context.options.key);
-        await refused(context, "auth.key-only-in-header", `to the key in ${name}`, () =>
+        await refused(context, "auth.key-only-in-header", `for the key in ${name}`, () =>
           verifyDisbursement(context, context.fresh(), { key: "none", headers }),
         );
       }
     },
   },
   {
-    name: "an existing record without a valid key",
+    name: "Existing record is hidden without a valid key",
     ids: ["auth.record-hidden-without-key"],
     effect: "moves-money",
     payouts: 1,

@@ -1,4 +1,4 @@
-// D6 to D8: the answer to a checkout, its own reference, its record.
+// D6 to D8: the response to a checkout, the merchant's reference, and the checkout's record.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import {
@@ -19,19 +19,18 @@ export const verifyCheckout = (
 ): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/checkouts/${encodeURIComponent(reference)}`, ...more });
 
-/** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not answer as D6 says. */
+/** Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 as in D6. */
 export async function started(context: Context, over: Record<string, unknown> = {}) {
   const body = checkoutBody(over);
   const response = await startCheckout(context, body);
   const data = dataOf(response);
   if (response.status !== 200 || typeof data["reference"] !== "string") {
-    throw new Prerequisite("a checkout to build on: 200 with data.reference (D6)", describeResponse(response));
+    throw new Prerequisite("200 with data.reference for a valid checkout", describeResponse(response));
   }
   return { body, response, data, reference: data["reference"] };
 }
 
-/** How many requests are sent before the first is answered. */
-const atOnce = 10;
+const concurrency = 10;
 
 const same = (expected: unknown, actual: unknown) => JSON.stringify(expected) === JSON.stringify(actual);
 
@@ -39,12 +38,12 @@ const badAmounts: [string, unknown, number][] = [
   ["0", 0, 422],
   ["-5", -5, 422],
   ["2.5", 2.5, 400],
-  ["the text 2500", "2500", 400],
+  ["the string 2500", "2500", 400],
 ];
 
 export const checkoutRecordChecks: Check[] = [
   {
-    name: "the answer to a checkout, field by field",
+    name: "Response to a checkout has all fields",
     ids: ["checkout-body.shape", "checkout-body.echo"],
     effect: "moves-money",
     async run(context) {
@@ -63,7 +62,7 @@ export const checkoutRecordChecks: Check[] = [
       context.judge(
         "checkout-body.echo",
         echoed,
-        "amount and merchantsReference as given",
+        "amount and merchantsReference as in the request",
         describeResponse(response),
         [response],
       );
@@ -72,14 +71,14 @@ export const checkoutRecordChecks: Check[] = [
       context.judge(
         "checkout-body.echo",
         equal,
-        "both references equal when none was given",
+        "merchantsReference equal to reference if the request has none",
         describeResponse(bare.response),
         [bare.response],
       );
     },
   },
   {
-    name: "a checkout's own reference is used once",
+    name: "Duplicate checkout reference is refused",
     ids: ["checkout-request.reference-unique"],
     effect: "moves-money",
     async run(context) {
@@ -92,20 +91,20 @@ export const checkoutRecordChecks: Check[] = [
     },
   },
   {
-    name: `${atOnce} checkouts with one reference at once`,
+    name: `Of ${concurrency} concurrent checkouts with the same reference, one is accepted`,
     ids: ["checkout-request.reference-unique"],
     effect: "moves-money",
     async run(context) {
       const body = checkoutBody({ reference: context.fresh() });
-      const responses = await Promise.all(Array.from({ length: atOnce }, () => startCheckout(context, body)));
-      const seen = responses.map(({ status }) => status ?? "no answer").toSorted();
+      const responses = await Promise.all(Array.from({ length: concurrency }, () => startCheckout(context, body)));
+      const seen = responses.map(({ status }) => status ?? "no response").toSorted();
       const ok = seen[0] === 200 && seen.slice(1).every((status) => status === 409);
-      const expected = `1 × 200 and ${atOnce - 1} × 409`;
+      const expected = `1 × 200 and ${concurrency - 1} × 409`;
       context.judge("checkout-request.reference-unique", ok, expected, seen.join(", "), responses);
     },
   },
   {
-    name: "a checkout and a disbursement with one reference",
+    name: "Checkout and disbursement can have the same reference",
     ids: ["checkout-request.reference-apart"],
     effect: "moves-money",
     payouts: 1,
@@ -116,13 +115,13 @@ export const checkoutRecordChecks: Check[] = [
       context.judge(
         "checkout-request.reference-apart",
         response.status === 200,
-        "200 to a disbursement with a checkout's reference",
+        "200 for a disbursement with a checkout's reference",
         describeResponse(response),
       );
     },
   },
   {
-    name: "the languages of a checkout",
+    name: "Checkout locale must be en or fr",
     ids: ["checkout-request.locale"],
     effect: "moves-money",
     async run(context) {
@@ -131,7 +130,7 @@ export const checkoutRecordChecks: Check[] = [
         context.judge(
           "checkout-request.locale",
           response.status === 200,
-          `200 to locale ${locale}`,
+          `200 for locale ${locale}`,
           describeResponse(response),
           [response],
         );
@@ -147,7 +146,7 @@ export const checkoutRecordChecks: Check[] = [
         context.judge(
           "checkout-request.locale",
           ok,
-          `${expected} to locale ${JSON.stringify(locale)}`,
+          `${expected} for locale ${JSON.stringify(locale)}`,
           describeResponse(response),
           [response],
         );
@@ -155,7 +154,7 @@ export const checkoutRecordChecks: Check[] = [
     },
   },
   {
-    name: "a checkout's amount is a whole number of at least 1",
+    name: "Checkout amount must be an integer of at least 1",
     ids: ["checkout-request.amount"],
     effect: "must-be-rejected",
     async run(context) {
@@ -164,7 +163,7 @@ export const checkoutRecordChecks: Check[] = [
         context.judge(
           "checkout-request.amount",
           response.status === expected,
-          `${expected} to an amount of ${what}`,
+          `${expected} for an amount of ${what}`,
           describeResponse(response),
           [response],
         );
@@ -172,7 +171,7 @@ export const checkoutRecordChecks: Check[] = [
     },
   },
   {
-    name: "a checkout's country and currency follow their patterns",
+    name: "Checkout country and currency must match their patterns",
     ids: ["checkout-request.patterns"],
     effect: "must-be-rejected",
     async run(context) {
@@ -181,7 +180,7 @@ export const checkoutRecordChecks: Check[] = [
         context.judge(
           "checkout-request.patterns",
           response.status === 422,
-          `422 to ${JSON.stringify(over)}`,
+          `422 for ${JSON.stringify(over)}`,
           describeResponse(response),
           [response],
         );
@@ -189,7 +188,7 @@ export const checkoutRecordChecks: Check[] = [
     },
   },
   {
-    name: "the record of a checkout",
+    name: "Checkout record agrees with request and response",
     ids: ["checkout-record.shape", "checkout-record.agrees"],
     effect: "moves-money",
     async run(context) {
@@ -209,7 +208,7 @@ export const checkoutRecordChecks: Check[] = [
         "checkout-record.shape",
         faults.length === 0,
         "200 with the record of a checkout",
-        faults.join(", ") || "so it is",
+        faults.join(", ") || "as expected",
       );
       const record = dataOf(response);
       const { url: _, ...answered } = data;
@@ -227,7 +226,7 @@ export const checkoutRecordChecks: Check[] = [
     },
   },
   {
-    name: "a checkout that nobody has",
+    name: "Unknown checkout returns 404",
     ids: ["checkout-record.unknown-404"],
     effect: "none",
     async run(context) {
@@ -236,7 +235,7 @@ export const checkoutRecordChecks: Check[] = [
         context.judge(
           "checkout-record.unknown-404",
           response.status === 404,
-          "404 to an unknown checkout",
+          "404 for an unknown checkout",
           describeResponse(response),
           [response],
         );
@@ -244,13 +243,13 @@ export const checkoutRecordChecks: Check[] = [
     },
   },
   {
-    name: "a checkout without a valid key",
+    name: "Checkout record requires a valid key",
     ids: ["checkout-record.needs-key"],
     effect: "none",
     async run(context) {
       for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
         const response = await verifyCheckout(context, context.fresh(), { key });
-        const what = key === "none" ? "without a key" : "with a wrong key";
+        const what = key === "none" ? "without a key" : "with an unknown key";
         context.judge("checkout-record.needs-key", response.status === 401, `401 ${what}`, describeResponse(response), [
           response,
         ]);

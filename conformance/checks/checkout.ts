@@ -1,9 +1,9 @@
-// §2.4, §4.3: checkouts. The interface leaves the answer's shape open; a link and a reference have to be somewhere in it.
+// §2.4, §4.3: checkouts. The interface leaves the response's shape open, so the link and the reference may be anywhere in it.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { checkoutBody, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
-/** Every text in a JSON value, with the name of its field. */
+/** Every string in a JSON value, with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
   if (typeof value === "string") return [[name, value]];
   if (typeof value !== "object" || value === null) return [];
@@ -12,11 +12,11 @@ function texts(value: unknown, name = ""): [name: string, text: string][] {
 
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
-/** The link to the payment page: an address in the answer that was not in the request. */
+/** The link to the payment page: a URL in the response that was not in the request. */
 export const linkOf = (response: TargetResponse, sent: readonly string[] = []) =>
   texts(response.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
 
-/** Texts that may be the reference: fields named so, or any text without spaces that is no link and was not sent. */
+/** Strings that may be the reference: those in fields with a typical name, otherwise all that are not links. */
 function referencesOf(response: TargetResponse): string[] {
   const all = texts(response.json).filter(([, text]) => !isLink(text) && text !== "");
   const named = all.filter(([name]) => /ref|^id$|_id$|Id$|checkout|token|session/i.test(name));
@@ -25,10 +25,10 @@ function referencesOf(response: TargetResponse): string[] {
 
 const isCreated = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
-/** Creates a checkout that a check builds on. Throws `Prerequisite` when the target does not accept it. */
+/** Creates a checkout that a check builds on. Throws `Prerequisite` if the target does not accept it. */
 async function started(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse> {
   const response = await startCheckout(context, checkoutBody(over));
-  if (!isCreated(response)) throw new Prerequisite("a checkout to build on: a 2xx (§4.3)", describeResponse(response));
+  if (!isCreated(response)) throw new Prerequisite("a 2xx for a valid checkout", describeResponse(response));
   return response;
 }
 
@@ -43,14 +43,14 @@ const bad: [string, string, unknown][] = [
 
 const bodies: [string, string | undefined][] = [
   ["no body", undefined],
-  ["text", "not json"],
-  ["an object cut short", '{"amount":2500,'],
+  ["plain text", "not json"],
+  ["a truncated object", '{"amount":2500,'],
   ["null", "null"],
-  ["an array", "[]"],
+  ["an empty array", "[]"],
   ["an empty object", "{}"],
 ];
 
-/** The names and types of a JSON value, without its values. */
+/** The field names and types of a JSON value. */
 export const shapeOf = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
@@ -58,7 +58,7 @@ export const shapeOf = (value: unknown): unknown => {
 
 export const checkoutChecks: Check[] = [
   {
-    name: "a checkout with the required fields",
+    name: "Checkout with the required fields is accepted",
     ids: ["checkout.accepted", "checkout.link", "checkout.link-opens"],
     effect: "moves-money",
     async run(context) {
@@ -68,17 +68,17 @@ export const checkoutChecks: Check[] = [
       context.judge(
         "checkout.link",
         link !== undefined,
-        "an http or https address in the answer",
+        "an http or https URL in the response",
         describeResponse(response),
       );
-      if (link === undefined) throw new Prerequisite("a link to open", describeResponse(response));
+      if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(response));
       const page = await follow(context, link);
       const { status = 0 } = page;
       context.judge("checkout.link-opens", status >= 200 && status < 300, `a 2xx at ${link}`, describeResponse(page));
     },
   },
   {
-    name: "each checkout has a reference of its own",
+    name: "Checkout references are unique",
     ids: ["checkout.reference"],
     effect: "moves-money",
     async run(context) {
@@ -88,13 +88,13 @@ export const checkoutChecks: Check[] = [
       context.judge(
         "checkout.reference",
         own.length > 0,
-        "a reference, different from that of another checkout",
+        "a reference that differs from that of another checkout",
         describeResponse(first),
       );
     },
   },
   {
-    name: "a checkout with and without addresses",
+    name: "webhookURL and redirectURL are optional for a checkout",
     ids: ["checkout.optional-fields"],
     effect: "moves-money",
     async run(context) {
@@ -114,7 +114,7 @@ export const checkoutChecks: Check[] = [
     },
   },
   ...["amount", "currency", "country"].map((field): Check => ({
-    name: `a checkout without ${field}`,
+    name: `Checkout without ${field} is refused`,
     ids: [`checkout.${field}-required`],
     effect: "must-be-rejected",
     async run(context) {
@@ -128,7 +128,7 @@ export const checkoutChecks: Check[] = [
     },
   })),
   {
-    name: "a checkout whose body is no object",
+    name: "Malformed checkout is refused",
     ids: ["checkout.malformed-refused"],
     effect: "must-be-rejected",
     async run(context) {
@@ -138,14 +138,14 @@ export const checkoutChecks: Check[] = [
           ...(body === undefined ? { "content-length": "0" } : {}),
         };
         const response = await startInvalidCheckout(context, undefined, { body, headers });
-        context.judge("checkout.malformed-refused", is4xx(response), `a 4xx to ${what}`, describeResponse(response), [
+        context.judge("checkout.malformed-refused", is4xx(response), `a 4xx for ${what}`, describeResponse(response), [
           response,
         ]);
       }
     },
   },
   {
-    name: "a checkout with a field of the wrong type",
+    name: "Checkout with a field of the wrong type is refused",
     ids: ["checkout.types", "checkout.error-statuses"],
     effect: "must-be-rejected",
     async run(context) {
@@ -153,14 +153,14 @@ export const checkoutChecks: Check[] = [
       for (const [id, field, value] of bad) {
         const response = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
         const what = `${field} ${JSON.stringify(value)}`;
-        context.judge(id, is4xx(response), `a 4xx to ${what}`, describeResponse(response), [response]);
-        statuses[what] = response.status ?? "no answer";
+        context.judge(id, is4xx(response), `a 4xx for ${what}`, describeResponse(response), [response]);
+        statuses[what] = response.status ?? "no response";
       }
       context.observe("checkout.error-statuses", "status by fault", statuses);
     },
   },
   {
-    name: "the answer to a checkout",
+    name: "Records the response to a checkout",
     ids: ["checkout.response-body"],
     effect: "moves-money",
     async run(context) {
@@ -171,7 +171,7 @@ export const checkoutChecks: Check[] = [
   },
 ];
 
-/** Opens a link as a browser does, redirects followed. */
+/** Opens a link as a browser does, following up to five redirects. */
 async function follow(context: Context, link: string): Promise<TargetResponse> {
   let url = link;
   for (let hops = 0; ; hops += 1) {

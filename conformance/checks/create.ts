@@ -1,8 +1,8 @@
-// §2.1, §2.2, §4.1: what create accepts, and how it answers.
+// §2.1, §2.2, §4.1: what create accepts and returns.
 import { describeResponse, type Check } from "../check.ts";
 import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
-/** The last is the first whole number that single precision cannot hold, and still within a usual budget. */
+/** The last is the smallest integer that a single-precision float cannot represent, and still fits a usual budget. */
 const amounts = [1, 7, 99, 1_234_567, 16_777_217];
 const references = [
   "UPPER and lower",
@@ -18,13 +18,13 @@ const pairs = [
   ["KE", "KES"],
 ] as const;
 
-/** A number of that many digits that ends like the recipient's, since the last three may force an outcome (D17). */
+/** A phone number of this length with the recipient's last three digits, since those may force an outcome (D17). */
 const sized = (recipient: string, length: number) =>
   `${recipient.slice(0, -3)}00000000000`.slice(0, length - 3) + recipient.slice(-3);
 
 export const createChecks: Check[] = [
   {
-    name: "a valid disbursement",
+    name: "Valid disbursement is accepted",
     ids: ["create.accepted", "create.status-known", "create.service-reference-verifies"],
     effect: "moves-money",
     payouts: 1,
@@ -38,7 +38,7 @@ export const createChecks: Check[] = [
       context.judge(
         "create.status-known",
         known,
-        "pending, success or failed as status",
+        "status pending, success or failed",
         JSON.stringify(status) ?? "no status",
       );
       const found = await verifyDisbursement(context, String(reference));
@@ -46,13 +46,13 @@ export const createChecks: Check[] = [
       context.judge(
         "create.service-reference-verifies",
         same,
-        "200 and the record that was just created",
+        "200 with the record just created",
         describeResponse(found),
       );
     },
   },
   {
-    name: "the status of a new disbursement",
+    name: "Records the status of a new disbursement",
     ids: ["create.initial-status"],
     effect: "moves-money",
     payouts: 1,
@@ -63,7 +63,7 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "amounts come back as they were sent",
+    name: "Amounts are returned unchanged",
     ids: ["create.amount-echoed", "create.amount-minimum-accepted"],
     effect: "moves-money",
     payouts: amounts.length,
@@ -75,7 +75,7 @@ export const createChecks: Check[] = [
           context.judge(
             "create.amount-minimum-accepted",
             response.status === 200,
-            "200 to an amount of 1",
+            "200 for an amount of 1",
             describeResponse(response),
             [response],
           );
@@ -86,7 +86,7 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "references come back as they were sent",
+    name: "References are returned unchanged",
     ids: ["create.reference-echoed"],
     effect: "moves-money",
     payouts: references.length,
@@ -107,7 +107,7 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "service references differ",
+    name: "Service references are unique",
     ids: ["create.service-reference-unique"],
     effect: "moves-money",
     payouts: 3,
@@ -125,7 +125,7 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "phone numbers of 10 and of 15 digits",
+    name: "Phone numbers of 10 and 15 digits are accepted",
     ids: ["create.phone-lengths-accepted"],
     effect: "moves-money",
     payouts: 2,
@@ -138,7 +138,7 @@ export const createChecks: Check[] = [
         context.judge(
           "create.phone-lengths-accepted",
           response.status === 200,
-          `200 to ${length} digits`,
+          `200 for a phone number of ${length} digits`,
           describeResponse(response),
           [response],
         );
@@ -146,7 +146,7 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "with and without a webhookURL",
+    name: "webhookURL is optional",
     ids: ["create.webhook-optional"],
     effect: "moves-money",
     payouts: 2,
@@ -154,7 +154,7 @@ export const createChecks: Check[] = [
     async run(context) {
       for (const webhookURL of [undefined, someAddress(context)]) {
         const response = await pay(context, disbursementBody(context, { webhookURL }));
-        const what = webhookURL === undefined ? "without webhookURL" : "with a webhookURL";
+        const what = webhookURL === undefined ? "without webhookURL" : "with webhookURL";
         context.judge("create.webhook-optional", response.status === 200, `200 ${what}`, describeResponse(response), [
           response,
         ]);
@@ -162,7 +162,7 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "the common pairs of country and currency",
+    name: "Common country and currency pairs are accepted",
     ids: ["create.pairs-accepted"],
     effect: "moves-money",
     payouts: pairs.length,
@@ -173,7 +173,7 @@ export const createChecks: Check[] = [
         context.judge(
           "create.pairs-accepted",
           response.status === 200,
-          `200 to ${country}/${currency}`,
+          `200 for ${country}/${currency}`,
           describeResponse(response),
           [response],
         );
@@ -181,14 +181,14 @@ export const createChecks: Check[] = [
     },
   },
   {
-    name: "a field that the interface does not name",
+    name: "Records the response to an unknown field",
     ids: ["create.extra-field"],
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
     async run(context) {
       const response = await pay(context, disbursementBody(context, { certifyExtra: "x" }));
-      context.observe("create.extra-field", "status of the answer", response.status ?? "none");
+      context.observe("create.extra-field", "response status", response.status ?? "none");
     },
   },
 ];

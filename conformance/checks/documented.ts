@@ -1,12 +1,12 @@
-// How each answer that the contract documents is brought about, for Dredd to judge. Answers that cannot be had at will
-// (429, most 500) stand in no table; neither do operations that would undo what the caller keeps in a sandbox.
+// How to provoke each documented response, so that Dredd can judge it. Responses that cannot be provoked on demand (429,
+// most 500) are not listed. Neither are sandbox operations, since some destroy what the caller keeps in the sandbox.
 import type { Context } from "../check.ts";
 import type { Profile } from "../results.ts";
 import type { Effect } from "../results.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, dataOf, disbursementBody, paid, startCheckout, usualAmount } from "./requests.ts";
 
-/** What a request is made of; `json` becomes the body. */
+/** The parts of a request. `json` is sent as the body. */
 type Made = {
   parameter?: string;
   query?: string;
@@ -21,17 +21,17 @@ export type Documented = {
   method: string;
   template: string;
   status: number;
-  /** The requirement it counts for. */
+  /** The requirement under which the result is reported. */
   id: string;
   profile: Profile;
   effect: Effect;
   payouts?: number;
-  /** Only where the target has sandbox controls. */
+  /** Sent only to a target with sandbox controls. */
   sandbox?: true;
   make(context: Context): Made | Promise<Made>;
 };
 
-const wrong = { key: "none" as const };
+const withoutKey = { key: "none" as const };
 const tooLarge = (json: Record<string, unknown>) => ({ json: { ...json, padding: "x".repeat(17_000) } });
 
 const disbursements = { method: "POST", template: "/v1/disbursements" };
@@ -73,7 +73,7 @@ const forDisbursements: Documented[] = [
     id: "auth.create-needs-key",
     ...core,
     ...rejected,
-    make: (c) => ({ json: disbursementBody(c), ...wrong }),
+    make: (c) => ({ json: disbursementBody(c), ...withoutKey }),
   },
   {
     ...disbursements,
@@ -140,7 +140,7 @@ const forDisbursements: Documented[] = [
     id: "auth.verify-needs-key",
     ...core,
     ...harmless,
-    make: (c) => ({ parameter: c.fresh(), ...wrong }),
+    make: (c) => ({ parameter: c.fresh(), ...withoutKey }),
   },
   {
     ...aDisbursement,
@@ -168,7 +168,7 @@ const forCheckouts: Documented[] = [
     id: "auth.checkout-needs-key",
     ...core,
     ...rejected,
-    make: () => ({ json: checkoutBody(), ...wrong }),
+    make: () => ({ json: checkoutBody(), ...withoutKey }),
   },
   {
     ...checkouts,
@@ -213,7 +213,7 @@ const forCheckouts: Documented[] = [
     id: "checkout-record.needs-key",
     ...extended,
     ...harmless,
-    make: (c) => ({ parameter: c.fresh(), ...wrong }),
+    make: (c) => ({ parameter: c.fresh(), ...withoutKey }),
   },
   {
     ...aCheckout,
@@ -225,10 +225,10 @@ const forCheckouts: Documented[] = [
   },
 ];
 
-/** What an answer of the contract is judged for, in the order of the document. */
+/** The documented responses that can be provoked, in the order of the OpenAPI document. */
 export const documented: readonly Documented[] = [...forDisbursements, ...forCheckouts];
 
-/** What it may cost at worst. */
+/** The most that these requests can cost. */
 export const costOf = (rows: readonly Documented[]) => {
   const payouts = rows.reduce((sum, row) => sum + (row.payouts ?? 0), 0);
   return { payouts, amount: payouts * usualAmount };

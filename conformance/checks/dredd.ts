@@ -1,4 +1,4 @@
-// Dredd's judgement of the answers that the contract documents, under the requirements they belong to.
+// Dredd's verdicts on the documented responses, reported under the requirements they belong to.
 import { responseSchema, routeOf } from "../contract/contract.ts";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { runDredd, type Prepared } from "../contract/dredd.ts";
@@ -7,7 +7,7 @@ import type { Effect } from "../results.ts";
 import { inlined } from "../contract/validate.ts";
 import { costOf, documented, type Documented } from "./documented.ts";
 
-/** `core` leaves it open which of 400 and 422 an invalid disbursement gets, and how a checkout is answered. */
+/** Accepts other statuses where `core` leaves them open: 400 or 422 for a disbursement, and most responses to a checkout. */
 function alike({ method, template, status }: Documented): ((actual: number) => boolean) | undefined {
   if (method === "POST" && template === "/v1/checkouts" && status !== 401) {
     return (actual) => (status < 300 ? actual >= 200 && actual < 300 : actual >= 400 && actual < 500);
@@ -18,7 +18,7 @@ function alike({ method, template, status }: Documented): ((actual: number) => b
 function schemaOf({ method, template, status }: Documented, { options }: Context) {
   const route = routeOf(method, template);
   const name = route && responseSchema(route, status)?.$ref?.split("/").at(-1);
-  // Errors of checkouts are open in the interface (§4.3).
+  // The interface leaves checkout responses open (§4.3).
   const open = options.profile === "core" && template.startsWith("/v1/checkouts");
   return name === undefined || open ? undefined : inlined(options.profile, name);
 }
@@ -55,7 +55,7 @@ async function judge(rows: readonly Documented[], context: Context) {
       context.judge(
         row.id,
         ok,
-        `${method} ${template} answers ${status} as documented`,
+        `${method} ${template} returns ${status} as documented`,
         actual,
         response ? [response] : [],
       );
@@ -66,21 +66,21 @@ async function judge(rows: readonly Documented[], context: Context) {
 }
 
 const titles: Record<Effect, string> = {
-  none: "harmless requests",
-  "must-be-rejected": "requests to be refused",
-  "moves-money": "requests that create",
+  none: "reads",
+  "must-be-rejected": "invalid requests",
+  "moves-money": "creates",
 };
 
-/** One check for each effect, since that is what a run allows or not; one more for what only a sandbox can do. */
+/** One check per effect and profile, since a run selects by these, and one more per pair for what needs a sandbox. */
 function checkOf(effect: Effect, sandbox: boolean, profile: "core" | "extended"): Check[] {
   const rows = documented.filter(
     (row) => row.effect === effect && (row.sandbox ?? false) === sandbox && row.profile === profile,
   );
   if (rows.length === 0) return [];
-  const where = sandbox ? " of a sandbox" : profile === "core" ? "" : " beyond the interface";
+  const where = sandbox ? " in a sandbox" : profile === "core" ? "" : " beyond the interface";
   return [
     {
-      name: `Dredd: documented answers to ${titles[effect]}${where}`,
+      name: `Dredd: responses to ${titles[effect]}${where} are as documented`,
       ids: [...new Set(rows.map((row) => row.id))],
       effect,
       ...costOf(rows),

@@ -1,4 +1,4 @@
-// Every check there is, and the requirements that have none yet.
+// All checks, and the requirements that have none yet.
 import type { Check } from "../check.ts";
 import { addressChecks } from "./addresses.ts";
 import { authChecks } from "./auth.ts";
@@ -58,6 +58,6 @@ export const checks: readonly Check[] = [
   ...retryChecks,
   ...deliveryChecks,
   ...dreddChecks,
-  // Looks back on the others.
+  // Last, because it judges the webhooks that the other checks received.
   ...metWebhookChecks,
 ];

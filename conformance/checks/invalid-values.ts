@@ -1,4 +1,4 @@
-// Values that break one rule of §2.1 for one field. Each goes into an otherwise valid disbursement.
+// Values that violate one rule of §2.1 for one field. Each is sent in an otherwise valid disbursement.
 
 type Case = readonly [what: string, value: unknown];
 export type Kind = "required" | "type" | "value";
@@ -8,7 +8,7 @@ const missing = (field: string, id: string): Rule => ({
   id,
   field,
   kind: "required",
-  cases: [["left out", undefined]],
+  cases: [["missing", undefined]],
 });
 
 const required: Rule[] = [
@@ -19,7 +19,7 @@ const required: Rule[] = [
   missing("currency", "create.currency-required"),
 ];
 
-/** Types that no text field has. */
+/** Values of types that no string field accepts. */
 const noText: readonly Case[] = [
   ["null", null],
   ["true", true],
@@ -37,7 +37,7 @@ const types: Rule[] = [
       ["null", null],
       ["a fraction", 1.5],
       ["a numeric string", "100"],
-      ["text", "abc"],
+      ["a word", "abc"],
       ["an empty string", ""],
       ["true", true],
       ["an object", {}],
@@ -47,7 +47,7 @@ const types: Rule[] = [
   { id: "create.phone-type", field: "phoneNumber", kind: "type", cases: [["a number", 2257038102473], ...noText] },
   { id: "create.country-type", field: "country", kind: "type", cases: [["a number", 12], ...noText] },
   { id: "create.currency-type", field: "currency", kind: "type", cases: [["a number", 952], ...noText] },
-  // Null may stand for an address that was not given.
+  // Null is not among the cases, since it may stand for a missing address.
   { id: "create.webhook-type", field: "webhookURL", kind: "type", cases: [["a number", 1], ...noText.slice(1)] },
 ];
 
@@ -70,11 +70,11 @@ const values: Rule[] = [
       ["empty", ""],
       ["9 digits", "225703810"],
       ["16 digits", "2257038102473000"],
-      ["a plus sign", "+2257038102473"],
-      ["spaces", "225 70 38 10 24 73"],
-      ["a letter", "22570381O2473"],
-      ["a line break at the end", "2257038102473\n"],
-      ["digits of another script", "٢٢٥٧٠٣٨١٠٢٤٧٣"],
+      ["with a plus sign", "+2257038102473"],
+      ["with spaces", "225 70 38 10 24 73"],
+      ["with a letter", "22570381O2473"],
+      ["with a trailing line break", "2257038102473\n"],
+      ["in Arabic-Indic digits", "٢٢٥٧٠٣٨١٠٢٤٧٣"],
     ],
   },
   {
@@ -85,10 +85,10 @@ const values: Rule[] = [
       ["empty", ""],
       ["one letter", "C"],
       ["three letters", "CIV"],
-      ["small letters", "ci"],
-      ["a digit", "C1"],
-      ["a space after it", "CI "],
-      ["a letter with an accent", "CÍ"],
+      ["lower case", "ci"],
+      ["with a digit", "C1"],
+      ["with a trailing space", "CI "],
+      ["with an accented letter", "CÍ"],
     ],
   },
   {
@@ -99,9 +99,9 @@ const values: Rule[] = [
       ["empty", ""],
       ["two letters", "XO"],
       ["four letters", "XOFF"],
-      ["small letters", "xof"],
-      ["a digit", "X0F"],
-      ["a space before it", " XOF"],
+      ["lower case", "xof"],
+      ["with a digit", "X0F"],
+      ["with a leading space", " XOF"],
     ],
   },
   {
@@ -109,9 +109,9 @@ const values: Rule[] = [
     field: "webhookURL",
     kind: "value",
     cases: [
-      ["text", "not a url"],
+      ["plain text", "not a url"],
       ["without a scheme", "merchant.example/hooks"],
-      ["an address with a space in its host", "https://merchant example/hooks"],
+      ["with a space in the host", "https://merchant example/hooks"],
     ],
   },
 ];

@@ -1,38 +1,38 @@
-// §2.1, §7, §8: what create refuses, field by field.
+// §2.1, §7, §8: invalid values that create must refuse, field by field.
 import { describeResponse, type Check } from "../check.ts";
 import { rules } from "./invalid-values.ts";
 import { disbursementBody, isRefusal, payInvalid } from "./requests.ts";
 
-const titles = { required: "without", type: "with the wrong type of", value: "with a bad" };
+const titles = { required: "without", type: "with the wrong type of", value: "with an invalid" };
 
 export const invalidChecks: Check[] = [
   ...rules.map(({ id, field, kind, cases }): Check => ({
-    name: `create ${titles[kind]} ${field}`,
+    name: `Create ${titles[kind]} ${field} is refused`,
     ids: [id],
     effect: "must-be-rejected",
     async run(context) {
       for (const [what, value] of cases) {
         const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
-        context.judge(id, isRefusal(response), `400 or 422 when ${field} is ${what}`, describeResponse(response), [
+        context.judge(id, isRefusal(response), `400 or 422 for ${field}: ${what}`, describeResponse(response), [
           response,
         ]);
       }
     },
   })),
   {
-    name: "the status for a bad phone number",
+    name: "Phone number in the wrong format is refused with 422",
     ids: ["create.phone-422"],
     effect: "must-be-rejected",
     async run(context) {
       for (const phoneNumber of ["225703810", "+2257038102473"]) {
         const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
-        const expected = "422 to a phone number of the wrong format";
+        const expected = "422 for a phone number in the wrong format";
         context.judge("create.phone-422", response.status === 422, expected, describeResponse(response), [response]);
       }
     },
   },
   {
-    name: "which invalid requests get 400 and which 422",
+    name: "Records which invalid requests get 400 and which get 422",
     ids: ["create.split-400-422"],
     effect: "must-be-rejected",
     async run(context) {
@@ -40,7 +40,7 @@ export const invalidChecks: Check[] = [
       for (const { id, field, cases } of rules) {
         for (const [what, value] of cases.slice(0, 1)) {
           const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
-          split[`${id.replace("create.", "")}: ${what}`] = response.status ?? "no answer";
+          split[`${id.replace("create.", "")}: ${what}`] = response.status ?? "no response";
         }
       }
       context.observe("create.split-400-422", "status by fault", split);

@@ -1,27 +1,27 @@
-// §1, §4, §7: bodies that are not what they should be.
+// §1, §4, §7: malformed bodies, and a charset in Content-Type.
 import { describeResponse, type Check } from "../check.ts";
 import { dataOf, disbursementBody, is4xx, isRefusal, pay, payInvalid } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 
 /**
- * Bodies that are no JSON, although a lenient reader finds a whole sound request in all but the first.
- * @param sound a request that would be accepted
+ * Bodies that are not valid JSON. All but the first contain a valid request that a lenient parser might accept.
+ * @param sound a valid request
  */
 export function malformed(sound: Record<string, unknown>): [string, string | Buffer][] {
   const text = JSON.stringify(sound);
   const open = text.slice(0, -1);
   const form = new URLSearchParams(Object.entries(sound).map(([name, value]) => [name, String(value)]));
-  /** Up to the first text of the request, its quote included. */
+  /** The text up to and including the opening quote of the first string value. */
   const start = /^.*?:"/.exec(text)?.[0] ?? "{";
   return [
-    ["text", "not json"],
-    ["an object cut short", `${open},`],
+    ["plain text", "not json"],
+    ["a truncated object", `${open},`],
     ["a trailing comma", `${open},}`],
     ["single quotes", text.replaceAll('"', "'")],
-    ["a form", form.toString()],
+    ["form data", form.toString()],
     [
-      "bytes that are no UTF-8",
+      "bytes that are not UTF-8",
       Buffer.concat([Buffer.from(start), Buffer.from([0xff, 0xfe]), Buffer.from(text.slice(start.length))]),
     ],
     ["NaN", text.replace(/"amount":[^,}]+/, '"amount":NaN')],
@@ -29,10 +29,10 @@ export function malformed(sound: Record<string, unknown>): [string, string | Buf
   ];
 }
 
-/** Bodies that are JSON but no object; the list of one holds a sound request. */
+/** JSON values other than an object. One is an array that contains a valid request. */
 export const notObjects = (sound: Record<string, unknown>): [string, unknown][] => [
   ["null", null],
-  ["an array", []],
+  ["an empty array", []],
   ["an array of one request", [sound]],
   ["a string", "certify"],
   ["a number", 100],
@@ -41,20 +41,20 @@ export const notObjects = (sound: Record<string, unknown>): [string, unknown][] 
 
 export const jsonChecks: Check[] = [
   {
-    name: "create with a body that is no JSON",
+    name: "Create refuses a body that is not JSON",
     ids: ["json.malformed-refused"],
     effect: "must-be-rejected",
     async run(context) {
       for (const [name, body] of malformed(disbursementBody(context))) {
         const response = await payInvalid(context, undefined, { body, headers: json });
-        context.judge("json.malformed-refused", is4xx(response), `a 4xx to ${name}`, describeResponse(response), [
+        context.judge("json.malformed-refused", is4xx(response), `a 4xx for ${name}`, describeResponse(response), [
           response,
         ]);
       }
     },
   },
   {
-    name: "create with a body that is no object",
+    name: "Create refuses JSON that is not an object",
     ids: ["json.object-required"],
     effect: "must-be-rejected",
     async run(context) {
@@ -63,7 +63,7 @@ export const jsonChecks: Check[] = [
         context.judge(
           "json.object-required",
           isRefusal(response),
-          `400 or 422 to ${name}`,
+          `400 or 422 for ${name}`,
           describeResponse(response),
           [response],
         );
@@ -71,20 +71,20 @@ export const jsonChecks: Check[] = [
     },
   },
   {
-    name: "create without a body",
+    name: "Create refuses a missing body",
     ids: ["json.body-required"],
     effect: "must-be-rejected",
     async run(context) {
       for (const headers of [json, {}]) {
         const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
-        context.judge("json.body-required", is4xx(response), "a 4xx to no body at all", describeResponse(response), [
+        context.judge("json.body-required", is4xx(response), "a 4xx for a missing body", describeResponse(response), [
           response,
         ]);
       }
     },
   },
   {
-    name: "create with a charset in Content-Type",
+    name: "Create accepts a charset in Content-Type",
     ids: ["json.charset-accepted"],
     effect: "moves-money",
     payouts: 2,
@@ -99,7 +99,7 @@ export const jsonChecks: Check[] = [
         context.judge(
           "json.charset-accepted",
           ok,
-          `200 to Content-Type ${type}, text understood`,
+          `200 for Content-Type ${type}, with the reference read as UTF-8`,
           describeResponse(response),
           [response],
         );

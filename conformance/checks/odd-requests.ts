@@ -1,4 +1,4 @@
-// Requests that are unusual in method, path or headers: never a way around the key, never a 5xx.
+// Requests with an unusual method, path, header or body. None may bypass the key or cause a 5xx.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, disbursementBody, payInvalid } from "./requests.ts";
@@ -13,7 +13,7 @@ const get = (path: string, headers: Record<string, string> = {}): Odd => [
   { method: "GET", path, headers },
 ];
 
-/** Ways in which the check of the key has been got around elsewhere. */
+/** Techniques that have bypassed authentication in other services. */
 function waysAround(context: Context): Odd[] {
   const post = (path: string, headers: Record<string, string> = {}): Odd => [
     `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim(),
@@ -55,20 +55,20 @@ const paths = ["/v1/disbursements", "/v1/disbursements/certify-unknown", "/v1/ch
 const deep = (open: string, close: string) => open.repeat(3000) + close.repeat(3000);
 
 const bodies: [string, string | Buffer, Record<string, string>][] = [
-  ["arrays within arrays", deep("[", "]"), json],
-  ["objects within objects", `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`, json],
+  ["deeply nested arrays", deep("[", "]"), json],
+  ["deeply nested objects", `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`, json],
   ["a number of 5,000 digits", `{"amount":${"9".repeat(5000)}}`, json],
-  ["a key that stands twice", '{"amount":100,"amount":"100","reference":1}', json],
+  ["a duplicate key", '{"amount":100,"amount":"100","reference":1}', json],
   ["1e400", '{"amount":1e400}', json],
-  ["a half surrogate", String.raw`{"reference":"\ud800","amount":1}`, json],
+  ["a lone surrogate", String.raw`{"reference":"\ud800","amount":1}`, json],
   ["__proto__", '{"__proto__":{"amount":1},"constructor":{"prototype":{"amount":1}}}', json],
   ["a byte order mark", "\ufeff{}", json],
   ["UTF-16", Buffer.from('{"amount":1}', "utf16le"), json],
-  ["a body said to be gzip", "not gzip", { ...json, "content-encoding": "gzip" }],
-  ["a charset that does not exist", "{}", { "content-type": "application/json; charset=certify" }],
-  ["a Content-Type that cannot be read", "{}", { "content-type": "application/json;;;=" }],
-  ["an Accept that cannot be met", "{}", { ...json, accept: "image/png" }],
-  ["an Expect that cannot be met", "{}", { ...json, expect: "certify" }],
+  ["plain text declared as gzip", "not gzip", { ...json, "content-encoding": "gzip" }],
+  ["an unknown charset", "{}", { "content-type": "application/json; charset=certify" }],
+  ["a malformed Content-Type", "{}", { "content-type": "application/json;;;=" }],
+  ["an Accept that cannot be satisfied", "{}", { ...json, accept: "image/png" }],
+  ["an Expect that cannot be satisfied", "{}", { ...json, expect: "certify" }],
   ["a header of 6,000 characters", "{}", { ...json, "x-long": "x".repeat(6000) }],
 ];
 
@@ -76,7 +76,7 @@ const sound = (status: number | undefined) => (status !== undefined && status < 
 
 export const oddChecks: Check[] = [
   {
-    name: "ways around the key",
+    name: "Unusual requests do not succeed without a key",
     ids: ["auth.no-way-around"],
     effect,
     async run(context) {
@@ -84,14 +84,14 @@ export const oddChecks: Check[] = [
         const response = await context.target.send({ key: "none", effect, ...request });
         const { status } = response;
         const ok = status === undefined || status >= 300;
-        context.judge("auth.no-way-around", ok, `no success to ${what} without a key`, describeResponse(response), [
+        context.judge("auth.no-way-around", ok, `no 2xx for ${what} without a key`, describeResponse(response), [
           response,
         ]);
       }
     },
   },
   {
-    name: "methods that nobody uses",
+    name: "Unusual methods cause no 5xx",
     ids: ["errors.no-5xx"],
     effect,
     async run(context) {
@@ -101,7 +101,7 @@ export const oddChecks: Check[] = [
           context.judge(
             "errors.no-5xx",
             sound(response.status),
-            `no 5xx to ${method} ${path}`,
+            `a response and no 5xx for ${method} ${path}`,
             describeResponse(response),
             [response],
           );
@@ -110,7 +110,7 @@ export const oddChecks: Check[] = [
     },
   },
   {
-    name: "bodies and headers that nobody sends",
+    name: "Unusual bodies and headers cause no 5xx",
     ids: ["errors.no-5xx"],
     effect,
     async run(context) {
@@ -119,7 +119,7 @@ export const oddChecks: Check[] = [
         context.judge(
           "errors.no-5xx",
           sound(response.status),
-          `an answer and no 5xx to ${what}`,
+          `a response and no 5xx for ${what}`,
           describeResponse(response),
           [response],
         );

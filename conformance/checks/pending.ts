@@ -1,2 +1,2 @@
-/** Requirements without a check. A test lets this list only shrink. */
+/** Requirements that have no check yet. A test keeps this list empty. */
 export const pending: readonly string[] = [];

@@ -1,4 +1,4 @@
-// D1, D2: which status a refusal has, which comes first, and what it says.
+// D1, D2: the status of a refusal, the order of precedence among faults, and the error message.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { rules, type Kind } from "./invalid-values.ts";
@@ -9,25 +9,25 @@ const json = { "content-type": "application/json" };
 const large = "x".repeat(17_000);
 
 const status = (context: Context, id: string, expected: number, what: string, response: TargetResponse) =>
-  context.judge(id, response.status === expected, `${expected} to ${what}`, describeResponse(response), [response]);
+  context.judge(id, response.status === expected, `${expected} for ${what}`, describeResponse(response), [response]);
 
-/** Every case of a kind, on the fields of a disbursement and on those that a checkout shares. */
+/** Sends every case of a kind in a disbursement and, where a checkout has the same field, in a checkout. */
 async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
   for (const { field, cases } of rules.filter((rule) => rule.kind === kind)) {
     for (const [what, value] of cases) {
       const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
-      status(context, id, expected, `a disbursement with ${field} ${what}`, response);
+      status(context, id, expected, `a disbursement with ${field}: ${what}`, response);
       if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;
       const other = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
-      status(context, id, expected, `a checkout with ${field} ${what}`, other);
+      status(context, id, expected, `a checkout with ${field}: ${what}`, other);
     }
   }
 }
 
 const kinds: { id: string; kind: Kind; expected: number; name: string }[] = [
-  { id: "refusal.missing-field-400", kind: "required", expected: 400, name: "a missing field is a 400" },
-  { id: "refusal.wrong-type-400", kind: "type", expected: 400, name: "a wrong type is a 400" },
-  { id: "refusal.bad-value-422", kind: "value", expected: 422, name: "a bad value is a 422" },
+  { id: "refusal.missing-field-400", kind: "required", expected: 400, name: "Missing field is refused with 400" },
+  { id: "refusal.wrong-type-400", kind: "type", expected: 400, name: "Wrong type is refused with 400" },
+  { id: "refusal.bad-value-422", kind: "value", expected: 422, name: "Invalid value is refused with 422" },
 ];
 
 const paths = ["/v1/nothing", "/nothing", "/v1/disbursements/a/b", "/v1", "/V1/disbursements", "/v2/disbursements/a"];
@@ -45,13 +45,13 @@ const methods: [method: string, path: string, allowed: string][] = [
 
 const types: [string, Record<string, string>][] = [
   ["text/plain", { "content-type": "text/plain" }],
-  ["a form", { "content-type": "application/x-www-form-urlencoded" }],
+  ["form data", { "content-type": "application/x-www-form-urlencoded" }],
   ["XML", { "content-type": "application/xml" }],
   ["application/jsonx", { "content-type": "application/jsonx" }],
   ["no Content-Type", {}],
 ];
 
-/** Bodies without a JSON object in them. */
+/** Bodies that are not a JSON object. */
 const bodiesOf = (sound: Record<string, unknown>) => [
   ...malformed(sound),
   ...notObjects(sound).map(([what, value]) => [what, JSON.stringify(value)] as const),
@@ -59,19 +59,23 @@ const bodiesOf = (sound: Record<string, unknown>) => [
 
 type Step = { what: string; expected: number; over?: Record<string, unknown>; more: Partial<TargetRequest> };
 
-/** Requests with two faults each, of which the first in the order has to be answered. */
+/** Requests with two faults each. The response must report the one that comes first in the order of D1. */
 const twoFaults: Step[] = [
-  { what: "a wrong method without a key", expected: 405, more: { method: "DELETE", key: "none" } },
-  { what: "a path that does not exist without a key", expected: 404, more: { path: "/v1/nothing", key: "none" } },
-  { what: "a body too large without a key", expected: 401, over: { padding: large }, more: { key: "none" } },
-  { what: "text without a key", expected: 401, more: { key: "none", headers: { "content-type": "text/plain" } } },
+  { what: "an unsupported method without a key", expected: 405, more: { method: "DELETE", key: "none" } },
+  { what: "an unknown path without a key", expected: 404, more: { path: "/v1/nothing", key: "none" } },
+  { what: "an oversized body without a key", expected: 401, over: { padding: large }, more: { key: "none" } },
   {
-    what: "a body too large that is text",
+    what: "a text/plain body without a key",
+    expected: 401,
+    more: { key: "none", headers: { "content-type": "text/plain" } },
+  },
+  {
+    what: "an oversized text/plain body",
     expected: 413,
     more: { body: large, headers: { "content-type": "text/plain" } },
   },
   {
-    what: "text that is no JSON",
+    what: "a text/plain body that is not JSON",
     expected: 415,
     more: { body: "not json", headers: { "content-type": "text/plain" } },
   },
@@ -97,7 +101,7 @@ export const refusalChecks: Check[] = [
     run: (context) => refuseAll(context, kind, id, expected),
   })),
   {
-    name: "a body that is no JSON object is a 400",
+    name: "Body that is not a JSON object is refused with 400",
     ids: ["refusal.malformed-400"],
     effect: "must-be-rejected",
     async run(context) {
@@ -114,7 +118,7 @@ export const refusalChecks: Check[] = [
     },
   },
   {
-    name: "400 goes before 422",
+    name: "400 takes precedence over 422",
     ids: ["refusal.mixed-400"],
     effect: "must-be-rejected",
     async run(context) {
@@ -125,12 +129,18 @@ export const refusalChecks: Check[] = [
       ];
       for (const over of faults) {
         const response = await payInvalid(context, disbursementBody(context, over));
-        status(context, "refusal.mixed-400", 400, Object.keys(over).join(" and ") + ", wrong in both ways", response);
+        status(
+          context,
+          "refusal.mixed-400",
+          400,
+          `a 400 fault and a 422 fault in ${Object.keys(over).join(" and ")}`,
+          response,
+        );
       }
     },
   },
   {
-    name: "a media type that is not JSON is a 415",
+    name: "Content-Type other than JSON is refused with 415",
     ids: ["refusal.media-type-415"],
     effect: "must-be-rejected",
     async run(context) {
@@ -146,7 +156,7 @@ export const refusalChecks: Check[] = [
     },
   },
   {
-    name: "a path that does not exist is a 404",
+    name: "Unknown path returns 404",
     ids: ["refusal.unknown-path-404"],
     effect: "none",
     async run(context) {
@@ -157,7 +167,7 @@ export const refusalChecks: Check[] = [
             context,
             "refusal.unknown-path-404",
             404,
-            `${path} with ${key === "own" ? "the" : "no"} key`,
+            `${path} ${key === "own" ? "with" : "without"} a key`,
             response,
           );
         }
@@ -165,7 +175,7 @@ export const refusalChecks: Check[] = [
     },
   },
   {
-    name: "a method that the path does not have is a 405",
+    name: "Unsupported method is refused with 405",
     ids: ["refusal.wrong-method-405"],
     effect: "must-be-rejected",
     async run(context) {
@@ -176,13 +186,13 @@ export const refusalChecks: Check[] = [
           .split(/\s*,\s*/);
         const ok = response.status === 405 && listed.includes(allowed) && !listed.includes(method);
         const actual = `${describeResponse(response)}, Allow: ${response.headers["allow"] ?? "missing"}`;
-        const expected = `405 to ${method} ${path}, with Allow: ${allowed}`;
+        const expected = `405 for ${method} ${path}, with Allow: ${allowed}`;
         context.judge("refusal.wrong-method-405", ok, expected, actual, [response]);
       }
     },
   },
   {
-    name: "of two faults the first in order is answered",
+    name: "Of two faults, the first in order decides the status",
     ids: ["refusal.order"],
     effect: "moves-money",
     payouts: 3,
@@ -195,13 +205,13 @@ export const refusalChecks: Check[] = [
       }
       const { body } = await paid(context);
       const bad = await payInvalid(context, { ...body, phoneNumber: "12" });
-      status(context, "refusal.order", 422, "a used reference with a bad value", bad);
+      status(context, "refusal.order", 422, "a duplicate reference with an invalid value", bad);
       const worse = await payInvalid(context, { ...body, amount: "100" });
-      status(context, "refusal.order", 400, "a used reference with a wrong type", worse);
+      status(context, "refusal.order", 400, "a duplicate reference with a wrong type", worse);
     },
   },
   {
-    name: "the message names every field at fault",
+    name: "Error message names every invalid field",
     ids: ["error-body.names-fields"],
     effect: "must-be-rejected",
     async run(context) {
@@ -209,7 +219,7 @@ export const refusalChecks: Check[] = [
         const response = await payInvalid(context, disbursementBody(context, over));
         const { message } = (response.json ?? {}) as { message?: unknown };
         const ok = response.status === expected && fields.every((field) => String(message).includes(field));
-        const wanted = `${expected} whose message names ${fields.join(" and ")}`;
+        const wanted = `${expected} with a message that names ${fields.join(" and ")}`;
         context.judge("error-body.names-fields", ok, wanted, describeResponse(response), [response]);
       }
     },

@@ -1,4 +1,4 @@
-// The requests that checks send, so that a check says only what is special about it.
+// The requests that checks send. A check states only what differs from a valid request.
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
@@ -7,10 +7,10 @@ type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
 export type Disbursement = Schemas["Disbursement"];
 
-/** What checks pay when the amount does not matter, in the lowest denomination. */
+/** The amount of a payout where it does not matter, in the lowest denomination. */
 export const usualAmount = 100;
 
-/** A valid disbursement with a fresh reference; `over` replaces fields, and removes those that are undefined. */
+/** A valid disbursement with a fresh reference. `over` replaces fields; an undefined value removes the field. */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     reference: context.fresh(),
@@ -22,12 +22,12 @@ export function disbursementBody(context: Context, over: Record<string, unknown>
   };
 }
 
-/** A valid checkout; `over` as above. */
+/** A valid checkout; `over` works as above. */
 export function checkoutBody(over: Record<string, unknown> = {}): Record<string, unknown> {
   return { amount: 2500, currency: "XOF", country: "CI", ...over };
 }
 
-/** An address to be notified at: the suite's own where it listens, otherwise one that is reserved for examples. */
+/** A webhook address: the suite's own receiver if it has one, otherwise a host reserved for examples. */
 export const someAddress = ({ receiver }: Context): string =>
   receiver
     ? `${receiver.openMailbox().url}?order=1&from=certify`
@@ -35,54 +35,51 @@ export const someAddress = ({ receiver }: Context): string =>
 
 type More = Omit<TargetRequest, "method" | "path">;
 
-/** Creates a disbursement that the target ought to pay. */
+/** Sends a disbursement that the target may accept. */
 export const pay = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "POST", path: "/v1/disbursements", effect: "moves-money", json: body, ...more });
 
-/** Sends a disbursement that the target has to refuse. */
+/** Sends a disbursement that the target must refuse. */
 export const payInvalid = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   pay(context, body, { effect: "must-be-rejected", ...more });
 
-/** Creates a checkout. */
+/** Sends a checkout that the target may accept. */
 export const startCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "POST", path: "/v1/checkouts", effect: "moves-money", json: body, ...more });
 
-/** Sends a checkout that the target has to refuse. */
+/** Sends a checkout that the target must refuse. */
 export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
-/** Looks a disbursement up. */
+/** Retrieves a disbursement by its service reference. */
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
 
-/** What an envelope holds, as far as it is an object. */
+/** The `data` of an envelope; empty if it is not an object. */
 export function dataOf(response: TargetResponse): Record<string, unknown> {
   const data = (response.json as { data?: unknown } | undefined)?.data;
   return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
 }
 
-/** Creates a disbursement that a check builds on. Throws `Prerequisite` when the target does not accept it. */
+/** Creates a disbursement that a check builds on. Throws `Prerequisite` if the target does not accept it. */
 export async function paid(context: Context, over: Record<string, unknown> = {}, more: More = {}) {
   const body = disbursementBody(context, over);
   const response = await pay(context, body, more);
   const { reference } = dataOf(response);
   if (response.status !== 200 || typeof reference !== "string") {
-    throw new Prerequisite(
-      "a disbursement to build on: 200 with a service reference (§4.1)",
-      describeResponse(response),
-    );
+    throw new Prerequisite("200 with a service reference for a valid disbursement", describeResponse(response));
   }
   return { body, response, reference, data: dataOf(response) as unknown as Created };
 }
 
-/** Looks up what exists. Throws `Prerequisite` when the target does not show it. */
+/** Retrieves an existing disbursement. Throws `Prerequisite` if the target does not return it. */
 export async function verified(
   context: Context,
   reference: string,
 ): Promise<{ response: TargetResponse; data: Disbursement }> {
   const response = await verifyDisbursement(context, reference);
   if (response.status !== 200)
-    throw new Prerequisite("the record of a disbursement that was created: 200", describeResponse(response));
+    throw new Prerequisite("200 with the record of an existing disbursement", describeResponse(response));
   return { response, data: dataOf(response) as unknown as Disbursement };
 }
 

@@ -1,4 +1,4 @@
-// §2.3, §4.2: looking a disbursement up.
+// §2.3, §4.2: verifying a disbursement.
 import { describeResponse, type Check } from "../check.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./sandbox-controls.ts";
@@ -21,7 +21,7 @@ const odd = [
 
 export const verifyChecks: Check[] = [
   {
-    name: "the record of a new disbursement",
+    name: "Record of a new disbursement is correct",
     ids: [
       "verify.found",
       "verify.status-known",
@@ -42,7 +42,7 @@ export const verifyChecks: Check[] = [
       context.judge(
         "verify.status-known",
         known,
-        "pending, success or failed as status",
+        "status pending, success or failed",
         `status ${JSON.stringify(record["status"])}`,
       );
       const { createdAt, updatedAt } = record;
@@ -50,11 +50,11 @@ export const verifyChecks: Check[] = [
       context.judge(
         "verify.timestamps",
         isInstant(createdAt) && isInstant(updatedAt),
-        "two moments like 2026-01-31T09:30:00.000Z",
+        "two timestamps like 2026-01-31T09:30:00.000Z",
         times,
       );
       const ordered = Date.parse(String(updatedAt)) >= Date.parse(String(createdAt));
-      context.judge("verify.updated-not-before-created", ordered, "updatedAt not before createdAt", times);
+      context.judge("verify.updated-not-before-created", ordered, "updatedAt not earlier than createdAt", times);
       const expected = {
         reference,
         merchantsReference: body["reference"],
@@ -77,13 +77,13 @@ export const verifyChecks: Check[] = [
       context.judge(
         "verify.customer",
         same,
-        "the recipient's number, as it was sent",
-        same ? "it is" : "another, or none",
+        "the recipient's phone number as it was sent",
+        same ? "as expected" : "a different number, or none",
       );
     },
   },
   {
-    name: "the webhookURL in the record",
+    name: "Record shows the webhookURL",
     ids: ["verify.webhook-address"],
     effect: "moves-money",
     payouts: 1,
@@ -101,7 +101,7 @@ export const verifyChecks: Check[] = [
     },
   },
   {
-    name: "a reference that nobody has",
+    name: "Unknown reference returns 404",
     ids: ["verify.unknown-404"],
     effect: "none",
     async run(context) {
@@ -110,7 +110,7 @@ export const verifyChecks: Check[] = [
         context.judge(
           "verify.unknown-404",
           response.status === 404,
-          "404 to an unknown reference",
+          "404 for an unknown reference",
           describeResponse(response),
           [response],
         );
@@ -118,7 +118,7 @@ export const verifyChecks: Check[] = [
     },
   },
   {
-    name: "odd references",
+    name: "Unusual references get a 4xx",
     ids: ["verify.odd-references-404"],
     effect: "none",
     async run(context) {
@@ -129,7 +129,7 @@ export const verifyChecks: Check[] = [
         context.judge(
           "verify.odd-references-404",
           ok,
-          `a 4xx to ${reference.slice(0, 40)}`,
+          `a 4xx for ${reference.slice(0, 40)}`,
           describeResponse(response),
           [response],
         );
@@ -137,7 +137,7 @@ export const verifyChecks: Check[] = [
     },
   },
   {
-    name: "verify by the merchant's reference",
+    name: "Records the response to verify by the merchant's reference",
     ids: ["verify.by-merchants-reference"],
     effect: "moves-money",
     payouts: 1,
@@ -145,11 +145,11 @@ export const verifyChecks: Check[] = [
     async run(context) {
       const { body } = await paid(context);
       const response = await verifyDisbursement(context, String(body["reference"]));
-      context.observe("verify.by-merchants-reference", "status of the answer", response.status ?? "none");
+      context.observe("verify.by-merchants-reference", "response status", response.status ?? "none");
     },
   },
   {
-    name: "the statuses that a disbursement goes through",
+    name: "Records the statuses that a disbursement goes through",
     ids: ["verify.transitions"],
     effect: "moves-money",
     payouts: 1,

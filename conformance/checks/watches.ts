@@ -1,11 +1,11 @@
-// What every answer of a run is looked at for, whatever check it belongs to.
+// Rules for every response of a run, whichever check sent the request.
 import { describeResponse, type Watch } from "../check.ts";
 import { differences, operationOf, routeOfResponse } from "../contract/documented.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 
 const errorSchema = "Error";
-/** The operations that the interface itself describes; of the checkouts it leaves the errors open (§4.3). */
+/** The operations whose errors the interface defines. It leaves the errors of checkouts open (§4.3). */
 const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);
 
@@ -20,23 +20,23 @@ const isJson = (response: TargetResponse) =>
 function jsonFaults(response: TargetResponse): string[] {
   const faults: string[] = [];
   if (!isJson(response)) faults.push(`Content-Type is ${response.headers["content-type"] ?? "missing"}`);
-  if (response.json === undefined) faults.push(`the body is no JSON: ${describeResponse(response).slice(0, 80)}`);
+  if (response.json === undefined) faults.push(`the body is not JSON: ${describeResponse(response).slice(0, 80)}`);
   return faults;
 }
 
 const shapeFaults = (response: TargetResponse, validator: (schema: string) => Validator) =>
-  response.json === undefined ? ["the body is no JSON"] : validator(errorSchema)(response.json);
+  response.json === undefined ? ["the body is not JSON"] : validator(errorSchema)(response.json);
 
 function mirrorFaults(response: TargetResponse): string[] {
   const { statusCode } = (response.json ?? {}) as { statusCode?: unknown };
   return statusCode === response.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
 }
 
-/** Judges the body of a successful answer of one operation. */
+/** Judges the body of every 200 response of one operation. */
 const successOf = (id: string, operationId: string, what: string): Watch => ({
   id,
   name: what,
-  expected: `a body of the form that is promised for ${operationId}`,
+  expected: `a body that matches the schema of ${operationId}`,
   applies: (response) => response.status === 200 && operationOf(response) === operationId,
   faults: differences,
 });
@@ -44,8 +44,8 @@ const successOf = (id: string, operationId: string, what: string): Watch => ({
 const coreWatches: Watch[] = [
   {
     id: "json.answers",
-    name: "JSON",
-    expected: "a JSON body with Content-Type application/json",
+    name: "Responses are JSON",
+    expected: "a JSON body with a JSON Content-Type",
     applies: (response) =>
       isDescribedError(response) ||
       (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response))),
@@ -53,47 +53,47 @@ const coreWatches: Watch[] = [
   },
   {
     id: "errors.shape",
-    name: "errors",
-    expected: "statusCode (integer), error (text) and, when there, message (text)",
+    name: "Errors have the documented shape",
+    expected: "statusCode (integer), error (string) and, if present, message (string)",
     applies: isDescribedError,
     faults: shapeFaults,
   },
   {
     id: "errors.status-mirrored",
-    name: "statusCode of errors",
-    expected: "the HTTP status as statusCode",
+    name: "Errors repeat the HTTP status",
+    expected: "statusCode equal to the HTTP status",
     applies: isDescribedError,
     faults: mirrorFaults,
   },
   {
     id: "errors.no-5xx",
-    name: "no 5xx to a bad request",
-    expected: "an answer, and no 5xx",
+    name: "Reads and invalid requests get no 5xx",
+    expected: "a response, and no 5xx other than 501",
     applies: ({ request }) => request.effect !== "moves-money" && !request.forced,
-    // 501 is how a server says that it knows no such method.
+    // 501 is a valid response to a method that the server does not implement.
     faults: (response) =>
       (response.status ?? 500) >= 500 && response.status !== 501 ? [describeResponse(response).slice(0, 120)] : [],
   },
   {
     id: "errors.checkout-shape",
-    name: "errors of checkouts",
-    expected: "statusCode (integer, the HTTP status), error (text) and, when there, message (text)",
+    name: "Checkout errors have the documented shape",
+    expected: "statusCode (integer, the HTTP status), error (string) and, if present, message (string)",
     applies: (response) => isError(response) && operationOf(response) === "createCheckout",
     faults: (response, validator) => [...shapeFaults(response, validator), ...mirrorFaults(response)],
   },
-  successOf("create.result-shape", "createDisbursement", "results of create"),
-  successOf("verify.record-shape", "verifyDisbursement", "records"),
+  successOf("create.result-shape", "createDisbursement", "Results of create match the schema"),
+  successOf("verify.record-shape", "verifyDisbursement", "Records match the schema"),
 ];
 
-/** Pages for people, and probes, do not belong to the API. */
+/** False for web pages and health probes, which are not part of the API. */
 const ofApi = ({ request }: TargetResponse) =>
   !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);
 
 const extendedWatches: Watch[] = [
   {
     id: "error-body.message",
-    name: "message of errors",
-    expected: "a message that is not empty",
+    name: "Errors have a message",
+    expected: "a non-empty message",
     applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
     faults(response) {
       const { message } = (response.json ?? {}) as { message?: unknown };
@@ -104,7 +104,7 @@ const extendedWatches: Watch[] = [
   },
   {
     id: "error-body.everywhere",
-    name: "errors of every kind",
+    name: "Errors have the documented shape everywhere",
     expected: "JSON with statusCode (the HTTP status), error and message",
     applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
     faults: (response, validator) => [
@@ -115,33 +115,33 @@ const extendedWatches: Watch[] = [
   },
   {
     id: "answers.exact",
-    name: "the OpenAPI document",
-    expected: "a status that is documented for the operation, and a body of its schema",
+    name: "Responses match the OpenAPI document",
+    expected: "a status documented for the operation, and a body that matches its schema",
     applies: (response) => response.status !== undefined && routeOfResponse(response) !== undefined,
     faults: differences,
   },
   {
     id: "answers.envelope-200",
-    name: "envelopes",
-    expected: "statusCode 200 beside data",
+    name: "Envelopes have statusCode 200",
+    expected: "statusCode 200 in the envelope",
     applies: (response) => response.status === 200 && routeOfResponse(response) !== undefined,
     faults: mirrorFaults,
   },
   {
     id: "answers.request-id",
-    name: "request ids",
-    expected: "a header x-request-id",
+    name: "Responses have a request id",
+    expected: "an x-request-id header",
     applies: (response) => response.status !== undefined && ofApi(response),
     faults: (response) => (response.headers["x-request-id"] ? [] : ["x-request-id is missing"]),
   },
   {
     id: "limits.retry-after",
-    name: "429",
-    expected: "a Retry-After of whole seconds",
+    name: "429 has Retry-After",
+    expected: "Retry-After as a whole number of seconds",
     applies: (response) => response.status === 429,
     faults: ({ headers }) =>
-      /^\d+$/.test(headers["retry-after"] ?? "") ? [] : [`Retry-After is ${headers["retry-after"]}`],
-    rare: "no 429 was met: the target did not limit the rate of this run",
+      /^\d+$/.test(headers["retry-after"] ?? "") ? [] : [`Retry-After is ${headers["retry-after"] ?? "missing"}`],
+    rare: "no response was a 429: the target did not rate-limit this run",
   },
 ];
 
