@@ -43,7 +43,7 @@ const badAmounts: [string, unknown, number][] = [
 
 export const checkoutRecordChecks: Check[] = [
   {
-    name: "Response to a checkout has all fields",
+    name: "Response to a checkout has all fields and repeats the request's values",
     ids: ["checkout-body.shape", "checkout-body.echo"],
     effect: "moves-money",
     async run(context) {

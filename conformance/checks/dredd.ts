@@ -66,9 +66,9 @@ async function judge(rows: readonly Documented[], context: Context) {
 }
 
 const titles: Record<Effect, string> = {
-  none: "reads",
+  none: "read requests",
   "must-be-rejected": "invalid requests",
-  "moves-money": "creates",
+  "moves-money": "create requests",
 };
 
 /** One check per effect and profile, since a run selects by these, and one more per pair for what needs a sandbox. */

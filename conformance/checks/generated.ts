@@ -1,7 +1,7 @@
 // Requests generated from the contract: systematic mutations, and random values from the run's seed.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
-import { anyValueFor, sample, soundDisbursements } from "../generate/arbitraries.ts";
+import { anyValueFor, sample, validDisbursements } from "../generate/arbitraries.ts";
 import { mutations } from "../generate/mutations.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
@@ -26,20 +26,20 @@ type Invalid = { what: string; body: Record<string, unknown>; faults: string[] }
 const asSent = (body: Record<string, unknown>) => JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
 
 /** Mutations and random changes of a valid request that violate the contract, as far as the profile includes it. */
-function invalidRequests(context: Context, schema: string, sound: () => Record<string, unknown>): Invalid[] {
+function invalidRequests(context: Context, schema: string, valid: () => Record<string, unknown>): Invalid[] {
   const validate = context.validator(schema);
   const plain: Schema = inlined(context.options.profile, schema);
   const fields = Object.keys(plain.properties ?? {}).filter(
     (field) => Object.keys(plain.properties?.[field] ?? {}).length > 0,
   );
-  const table = mutations(plain, sound()).map(({ what, field, body }) => ({
+  const table = mutations(plain, valid()).map(({ what, field, body }) => ({
     what,
     // A fresh reference for every request, unless the reference is what was mutated.
-    body: field === "reference" ? body : { ...body, reference: sound()["reference"] },
+    body: field === "reference" ? body : { ...body, reference: valid()["reference"] },
   }));
   const random = sample(anyValueFor(fields), randomInvalid, context.options.seed).map(([field, value]) => ({
     what: `${field}: ${JSON.stringify(value)?.slice(0, 60)}`,
-    body: { ...sound(), [field]: value },
+    body: { ...valid(), [field]: value },
   }));
   return [...table, ...random]
     .map(({ what, body }) => ({ what, body: asSent(body), faults: validate(asSent(body)) }))
@@ -105,7 +105,7 @@ export const generatedChecks: Check[] = [
     needs: ["safe-numbers"],
     async run(context) {
       const { recipient, seed } = context.options;
-      for (const { text, ...fields } of sample(soundDisbursements(recipient, largestAmount), randomValid, seed)) {
+      for (const { text, ...fields } of sample(validDisbursements(recipient, largestAmount), randomValid, seed)) {
         const body = { ...fields, reference: freshText(context, text) };
         const response = await pay(context, body);
         const { merchantsReference, amount, reference } = dataOf(response);

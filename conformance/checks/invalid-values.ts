@@ -20,7 +20,7 @@ const required: Rule[] = [
 ];
 
 /** Values of types that no string field accepts. */
-const noText: readonly Case[] = [
+const nonStrings: readonly Case[] = [
   ["null", null],
   ["true", true],
   ["an object", { value: "x" }],
@@ -28,7 +28,7 @@ const noText: readonly Case[] = [
 ];
 
 const types: Rule[] = [
-  { id: "create.reference-type", field: "reference", kind: "type", cases: [["a number", 12345], ...noText] },
+  { id: "create.reference-type", field: "reference", kind: "type", cases: [["a number", 12345], ...nonStrings] },
   {
     id: "create.amount-type",
     field: "amount",
@@ -44,11 +44,11 @@ const types: Rule[] = [
       ["an array", [100]],
     ],
   },
-  { id: "create.phone-type", field: "phoneNumber", kind: "type", cases: [["a number", 2257038102473], ...noText] },
-  { id: "create.country-type", field: "country", kind: "type", cases: [["a number", 12], ...noText] },
-  { id: "create.currency-type", field: "currency", kind: "type", cases: [["a number", 952], ...noText] },
+  { id: "create.phone-type", field: "phoneNumber", kind: "type", cases: [["a number", 2257038102473], ...nonStrings] },
+  { id: "create.country-type", field: "country", kind: "type", cases: [["a number", 12], ...nonStrings] },
+  { id: "create.currency-type", field: "currency", kind: "type", cases: [["a number", 952], ...nonStrings] },
   // Null is not among the cases, since it may stand for a missing address.
-  { id: "create.webhook-type", field: "webhookURL", kind: "type", cases: [["a number", 1], ...noText.slice(1)] },
+  { id: "create.webhook-type", field: "webhookURL", kind: "type", cases: [["a number", 1], ...nonStrings.slice(1)] },
 ];
 
 const values: Rule[] = [

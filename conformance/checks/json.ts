@@ -6,12 +6,12 @@ const json = { "content-type": "application/json" };
 
 /**
  * Bodies that are not valid JSON. All but the first contain a valid request that a lenient parser might accept.
- * @param sound a valid request
+ * @param valid a valid request
  */
-export function malformed(sound: Record<string, unknown>): [string, string | Buffer][] {
-  const text = JSON.stringify(sound);
+export function malformed(valid: Record<string, unknown>): [string, string | Buffer][] {
+  const text = JSON.stringify(valid);
   const open = text.slice(0, -1);
-  const form = new URLSearchParams(Object.entries(sound).map(([name, value]) => [name, String(value)]));
+  const form = new URLSearchParams(Object.entries(valid).map(([name, value]) => [name, String(value)]));
   /** The text up to and including the opening quote of the first string value. */
   const start = /^.*?:"/.exec(text)?.[0] ?? "{";
   return [
@@ -30,10 +30,10 @@ export function malformed(sound: Record<string, unknown>): [string, string | Buf
 }
 
 /** JSON values other than an object. One is an array that contains a valid request. */
-export const notObjects = (sound: Record<string, unknown>): [string, unknown][] => [
+export const nonObjects = (valid: Record<string, unknown>): [string, unknown][] => [
   ["null", null],
   ["an empty array", []],
-  ["an array of one request", [sound]],
+  ["an array of one request", [valid]],
   ["a string", "certify"],
   ["a number", 100],
   ["true", true],
@@ -58,7 +58,7 @@ export const jsonChecks: Check[] = [
     ids: ["json.object-required"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [name, body] of notObjects(disbursementBody(context))) {
+      for (const [name, body] of nonObjects(disbursementBody(context))) {
         const response = await payInvalid(context, body);
         context.judge(
           "json.object-required",

@@ -20,7 +20,7 @@ const lookalikes: [string, (text: string) => [string, string]][] = [
   ["by case", (text) => [`${text}a`, `${text}A`]],
   ["by a trailing space", (text) => [text, `${text} `]],
   ["by a leading space", (text) => [text, ` ${text}`]],
-  ["in Unicode normalisation", (text) => [`${text}é`, `${text}e\u0301`]],
+  ["by Unicode normalisation", (text) => [`${text}é`, `${text}e\u0301`]],
 ];
 
 /** Amounts and their fees, rounded half up: 1 % for a disbursement, 4.8 % for a checkout. */
@@ -180,12 +180,12 @@ const amountChecks: Check[] = [
       for (const [amount, fee] of fees.disbursement) {
         const { data, reference, response } = await paid(context, { amount });
         const { data: record } = await verified(context, reference);
-        const sound = Number.isInteger(data.fee) && data.fee >= 0 && data.fee === record.fee;
+        const consistent = Number.isInteger(data.fee) && data.fee >= 0 && data.fee === record.fee;
         const kept = data.amount === amount && record.amount === amount;
         const actual = `fee ${data.fee}, then ${record.fee}; amount ${data.amount}, then ${record.amount}`;
         context.judge(
           "fee.on-top",
-          sound && kept,
+          consistent && kept,
           `the same integer fee in response and record, and amount ${amount} in both`,
           actual,
           [response],

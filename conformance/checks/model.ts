@@ -1,6 +1,6 @@
 // §4.1, §4.2: random sequences compared with a model, and the status of a disbursement while it settles.
 import { describeResponse, type Check, type Context } from "../check.ts";
-import { mostPayouts, OutOfStep, runSequences, type Actions, type Paid } from "../generate/model.ts";
+import { maxPayouts, ModelMismatch, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import {
   dataOf,
@@ -18,7 +18,7 @@ const sequences = 4;
 const largest = 501;
 
 function demand(ok: boolean, expected: string, response: TargetResponse) {
-  if (!ok) throw new OutOfStep(`expected ${expected}, received ${describeResponse(response)}`);
+  if (!ok) throw new ModelMismatch(`expected ${expected}, received ${describeResponse(response)}`);
 }
 
 function actionsOn(context: Context): Actions {
@@ -61,8 +61,8 @@ const inOrder = ({ merchantsReference, reference, amount }: Paid) => ({ merchant
 async function watchStatus(context: Context, reference: string, rounds: number): Promise<unknown[][]> {
   const seen: unknown[][] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const looks = await Promise.all(Array.from({ length: 5 }, () => verifyDisbursement(context, reference)));
-    seen.push(looks.map((look) => dataOf(look)["status"]));
+    const responses = await Promise.all(Array.from({ length: 5 }, () => verifyDisbursement(context, reference)));
+    seen.push(responses.map((response) => dataOf(response)["status"]));
     if (round === 2 && context.options.environment === "sandbox") await advance(context, 60);
     await context.sleep(20);
   }
@@ -74,8 +74,8 @@ export const modelChecks: Check[] = [
     name: "Random sequences agree with a model of the interface",
     ids: ["create.model"],
     effect: "moves-money",
-    payouts: sequences * mostPayouts,
-    amount: sequences * mostPayouts * largest,
+    payouts: sequences * maxPayouts,
+    amount: sequences * maxPayouts * largest,
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
       const expected = "responses as the model of the interface predicts";

@@ -4,9 +4,12 @@ import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { dataOf } from "./requests.ts";
 
-/** How long to wait for a notification that is due immediately. As long as none at all was received, later waits are short. */
+/**
+ * How long to wait for a notification that is due immediately. After a wait during which the receiver has received nothing
+ * in the whole run, waits are short until it receives something.
+ */
 const patienceMs = 8000;
-const littlePatienceMs = 500;
+const shortPatienceMs = 500;
 const pollMs = 50;
 const silent = new WeakSet<Receiver>();
 
@@ -18,10 +21,10 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
   return receiver.openMailbox(reply);
 }
 
-/** Waits until `count` notifications were received or the wait times out. @returns those received */
+/** Waits until the box has `count` notifications or the wait times out. Returns all that it has. */
 export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
   const { receiver } = context;
-  const patience = receiver && silent.has(receiver) ? littlePatienceMs : patienceMs;
+  const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
   const end = context.now().getTime() + patience;
   while (box.received.length < count && context.now().getTime() < end) await context.sleep(pollMs);
   if (receiver && receiver.all.length === 0) silent.add(receiver);

@@ -6,7 +6,7 @@ import { linkOf } from "./checkout.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 
 const merchant = "https://merchant.example";
-const mostHops = 5;
+const maxHops = 5;
 
 type Return = { response: TargetResponse; address?: URL };
 
@@ -16,7 +16,7 @@ async function follow(context: Context, link: string): Promise<Return> {
   for (let hop = 0; ; hop += 1) {
     const response = await context.target.openLink(url);
     const { location } = response.headers;
-    if (location === undefined || hop === mostHops) return { response };
+    if (location === undefined || hop === maxHops) return { response };
     const next = new URL(location, url);
     if (next.origin === merchant) return { response, address: next };
     url = next.href;

@@ -2,7 +2,7 @@
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { rules, type Kind } from "./invalid-values.ts";
-import { malformed, notObjects } from "./json.ts";
+import { malformed, nonObjects } from "./json.ts";
 import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
@@ -52,9 +52,9 @@ const types: [string, Record<string, string>][] = [
 ];
 
 /** Bodies that are not a JSON object. */
-const bodiesOf = (sound: Record<string, unknown>) => [
-  ...malformed(sound),
-  ...notObjects(sound).map(([what, value]) => [what, JSON.stringify(value)] as const),
+const bodiesOf = (valid: Record<string, unknown>) => [
+  ...malformed(valid),
+  ...nonObjects(valid).map(([what, value]) => [what, JSON.stringify(value)] as const),
 ];
 
 type Step = { what: string; expected: number; over?: Record<string, unknown>; more: Partial<TargetRequest> };

@@ -51,7 +51,7 @@ export const startCheckout = (context: Context, body: unknown, more: More = {}):
 export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
-/** Retrieves a disbursement by its service reference. */
+/** Retrieves a disbursement by its reference. */
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
 

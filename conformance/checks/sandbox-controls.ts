@@ -27,7 +27,7 @@ export const finishCheckout = (context: Context, reference: string, outcome: str
 
 /** How long to wait for a disbursement to settle. After one timeout, later waits on the same target are short. */
 const patienceMs = 8000;
-const littlePatienceMs = 500;
+const shortPatienceMs = 500;
 const slow = new WeakSet<Target>();
 
 /**
@@ -36,7 +36,7 @@ const slow = new WeakSet<Target>();
  */
 export async function settled(context: Context, reference: string): Promise<{ data: Disbursement; seen: string[] }> {
   const seen: string[] = [];
-  const end = context.now().getTime() + (slow.has(context.target) ? littlePatienceMs : patienceMs);
+  const end = context.now().getTime() + (slow.has(context.target) ? shortPatienceMs : patienceMs);
   for (let round = 0; ; round += 1) {
     const { data } = await verified(context, reference);
     if (data.status !== seen.at(-1)) seen.push(data.status);

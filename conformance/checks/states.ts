@@ -132,17 +132,17 @@ export const stateChecks: Check[] = [
         "200 for another merchant's request with the same reference",
         describeResponse(other),
       );
-      const looks = [
+      const responses = [
         await verifyDisbursement(context, reference, { key: "second" }),
         await verifyDisbursement(context, String(dataOf(other)["reference"])),
       ];
-      for (const look of looks) {
+      for (const response of responses) {
         context.judge(
           "uniqueness.merchants-apart",
-          look.status === 404,
+          response.status === 404,
           "404 for another merchant's disbursement",
-          describeResponse(look),
-          [look],
+          describeResponse(response),
+          [response],
         );
       }
     },

@@ -75,7 +75,7 @@ const about = (
   { reference, body: sent }: { reference: string; body: Record<string, unknown> },
 ) => body.includes(reference) || body.includes(String(sent["reference"]));
 
-async function apart(context: Context): Promise<string[]> {
+async function strayNotifications(context: Context): Promise<string[]> {
   const boxes: [Box, Box] = [mailbox(context), mailbox(context)];
   const refused = mailbox(context);
   const made = [
@@ -131,10 +131,10 @@ export const webhookChecks: Check[] = [
         }
         const ended = await finishCheckout(context, reference, outcome);
         const received = await arrived(context, box);
-        const told = ended.status === 200 && received.length > 0;
+        const ok = ended.status === 200 && received.length > 0;
         context.judge(
           "webhook.checkout-outcome",
-          told,
+          ok,
           `200 for finishing a checkout as ${outcome}, and a notification`,
           `${describeResponse(ended)}; ${await tally(context, box)}`,
         );
@@ -151,7 +151,7 @@ export const webhookChecks: Check[] = [
     amount: 4 * usualAmount,
     needs: ["receiver"],
     async run(context) {
-      const strays = await apart(context);
+      const strays = await strayNotifications(context);
       const actual = strays.length === 0 ? "as expected" : `also received: ${strays.join("; ")}`;
       context.judge(
         "webhook.only-with-address",

@@ -10,7 +10,7 @@ const text = fc
  * Valid disbursements, with a text to which the caller adds a fresh reference. Phone numbers have the recipient's last
  * three digits, since those force an outcome in a sandbox.
  */
-export const soundDisbursements = (recipient: string, maxAmount: number) =>
+export const validDisbursements = (recipient: string, maxAmount: number) =>
   fc.record({
     text,
     amount: fc.integer({ min: 1, max: maxAmount }),

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { createValidators, inlined } from "../contract/validate.ts";
-import { anyValueFor, sample, soundDisbursements } from "./arbitraries.ts";
-import { OutOfStep, runSequences, type Actions } from "./model.ts";
+import { anyValueFor, sample, validDisbursements } from "./arbitraries.ts";
+import { ModelMismatch, runSequences, type Actions } from "./model.ts";
 import { mutations } from "./mutations.ts";
 
-const sound = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
+const valid = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 
 describe.each(["core", "extended"] as const)("mutations of a disbursement, %s profile", (profile) => {
   const validate = createValidators(profile)("DisbursementRequest");
-  const all = mutations(inlined(profile, "DisbursementRequest"), sound);
+  const all = mutations(inlined(profile, "DisbursementRequest"), valid);
   const invalid = all.filter(({ body }) => validate(JSON.parse(JSON.stringify(body))).length > 0);
 
   test("start from a valid request", () => {
-    expect(validate(sound)).toEqual([]);
+    expect(validate(valid)).toEqual([]);
   });
 
-  test.each(Object.keys(sound))("omit %s and invalidate it in many ways", (field) => {
+  test.each(Object.keys(valid))("omit %s and invalidate it in many ways", (field) => {
     const broken = invalid.filter((mutation) => mutation.field === field);
     expect(broken.some(({ body }) => !(field in body))).toBe(true);
     expect(broken.length).toBeGreaterThan(field === "reference" ? 8 : 15);
@@ -27,13 +27,13 @@ describe.each(["core", "extended"] as const)("mutations of a disbursement, %s pr
 });
 
 test("core does not restrict what the interface leaves open", () => {
-  const long = { ...sound, reference: "x".repeat(65), webhookURL: "ftp://merchant.example" };
+  const long = { ...valid, reference: "x".repeat(65), webhookURL: "ftp://merchant.example" };
   expect(createValidators("core")("DisbursementRequest")(long)).toEqual([]);
   expect(createValidators("extended")("DisbursementRequest")(long)).toHaveLength(2);
 });
 
 describe("random requests", () => {
-  const requests = soundDisbursements("2257038102473", 1000);
+  const requests = validDisbursements("2257038102473", 1000);
 
   test("are the same for the same seed and differ for another", () => {
     expect(sample(requests, 20, 7)).toEqual(sample(requests, 20, 7));
@@ -70,11 +70,11 @@ function service(faults: Partial<Actions> = {}): Actions {
 }
 
 const fail = async () => {
-  throw new OutOfStep("expected 409, received 200");
+  throw new ModelMismatch("expected 409, received 200");
 };
 
 describe("model-based sequences", () => {
-  test("find no fault in a sound service", async () => {
+  test("find no fault in a correct service", async () => {
     expect(await runSequences(service(), 20, 3)).toBeUndefined();
   });
 

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 export type Paid = { merchantsReference: string; reference: string; amount: number };
 type Model = { paid: Paid[] };
 
-/** How the commands act on the target. Each throws `OutOfStep` if the target does not do what the model predicts. */
+/** How the commands act on the target. Each throws `ModelMismatch` if the target does not do what the model predicts. */
 export type Actions = {
   create(amount: number): Promise<Paid>;
   createRefused(amount: number): Promise<void>;
@@ -14,7 +14,7 @@ export type Actions = {
 };
 
 /** The target and the model disagree. */
-export class OutOfStep extends Error {}
+export class ModelMismatch extends Error {}
 
 type Command = fc.AsyncCommand<Model, Actions>;
 
@@ -38,9 +38,9 @@ const repeat = ([index, amount]: [number, number]) =>
 const verify = (index: number) => command("verify", (model, actions) => actions.verify(pick(model, index)), true);
 const verifyUnknown = () => command("verify unknown", (_, actions) => actions.verifyUnknown());
 
-const mostCommands = 12;
+const maxCommands = 12;
 /** The most payouts of one sequence: one at its start and one per command, and a duplicate of each at its end. */
-export const mostPayouts = 2 * (mostCommands + 1);
+export const maxPayouts = 2 * (maxCommands + 1);
 
 const amounts = fc.integer({ min: 1, max: 500 });
 const indices = fc.nat({ max: 100 });
@@ -52,7 +52,7 @@ const sequences = fc.commands(
     indices.map(verify),
     fc.constant(0).map(verifyUnknown),
   ],
-  { maxCommands: mostCommands, size: "max" },
+  { maxCommands, size: "max" },
 );
 
 /** The executed commands. Removes the replay path that fast-check appends for shrinking, which is not used here. */
@@ -78,7 +78,7 @@ export async function runSequences(actions: Actions, count: number, seed: number
     try {
       await runSequence(commands, actions);
     } catch (error) {
-      if (error instanceof OutOfStep) return `${error.message}, after ${sequenceOf(commands)}`;
+      if (error instanceof ModelMismatch) return `${error.message}, after ${sequenceOf(commands)}`;
       throw error;
     }
   }

@@ -76,10 +76,10 @@ const addresses: [string, unknown][] = [
   "https://merchant.example/a b",
 ].map((address) => [address, address]);
 
-function casesOf(schema: Schema, sound: unknown): [string, unknown][] {
+function casesOf(schema: Schema, valid: unknown): [string, unknown][] {
   const more = schema.type === "integer" ? numbers(schema) : schema["format"] === "uri" ? addresses : [];
   const text =
-    typeof sound === "string" ? nearMisses(sound) : [["the number as a string", String(sound)] as [string, unknown]];
+    typeof valid === "string" ? nearMisses(valid) : [["the number as a string", String(valid)] as [string, unknown]];
   return [...ofEveryType, ...text, ...more];
 }
 
@@ -87,13 +87,13 @@ function casesOf(schema: Schema, sound: unknown): [string, unknown][] {
  * Requests that omit one field of a valid request, or replace its value with one that may be invalid.
  * @param schema of the request, with all references resolved
  */
-export function mutations(schema: Schema, sound: Record<string, unknown>): Mutation[] {
+export function mutations(schema: Schema, valid: Record<string, unknown>): Mutation[] {
   return Object.entries(schema.properties ?? {}).flatMap(([field, property]) => {
-    const { [field]: _, ...without } = sound;
-    const given = casesOf(property, sound[field] ?? "https://merchant.example/hooks");
+    const { [field]: _, ...without } = valid;
+    const given = casesOf(property, valid[field] ?? "https://merchant.example/hooks");
     return [
       { what: `${field} missing`, field, body: without },
-      ...given.map(([what, value]) => ({ what: `${field}: ${what}`, field, body: { ...sound, [field]: value } })),
+      ...given.map(([what, value]) => ({ what: `${field}: ${what}`, field, body: { ...valid, [field]: value } })),
     ];
   });
 }
