@@ -74,7 +74,7 @@ export const addressChecks: Check[] = [
     },
   },
   {
-    name: "Record has the webhookURL exactly as sent",
+    name: "Record has the webhookURL exactly as sent, or none",
     ids: ["addresses.kept", "addresses.left-out"],
     effect: "moves-money",
     payouts: goodAddresses.length + 2,

@@ -39,7 +39,7 @@ export const createChecks: Check[] = [
         "create.status-known",
         known,
         "status pending, success or failed",
-        JSON.stringify(status) ?? "no status",
+        `status ${JSON.stringify(status) ?? "missing"}`,
       );
       const found = await verifyDisbursement(context, String(reference));
       const same = found.status === 200 && dataOf(found)["merchantsReference"] === body["reference"];

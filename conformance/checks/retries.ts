@@ -22,7 +22,7 @@ async function judgeSteps(
     await advance(context, seconds);
     passed += seconds;
     const count = box.received.length;
-    context.judge(id, count === attempts, `${attempts} attempts after ${passed} s`, `${count}`);
+    context.judge(id, count === attempts, `attempts after ${passed} s: ${attempts}`, `attempts: ${count}`);
   }
 }
 
@@ -55,7 +55,7 @@ export const retryChecks: Check[] = [
         "retries.after-failure",
         alike && box.received.length === 3,
         expected,
-        `${box.received.length} attempts, ${alike ? "identical" : "not identical"}`,
+        `attempts: ${box.received.length}, ${alike ? "identical" : "not identical"}`,
       );
     },
   },
@@ -112,7 +112,7 @@ export const retryChecks: Check[] = [
         "retries.gone-ends",
         ok,
         "one attempt, then status ended",
-        `${box.received.length} attempts, status ${String(delivery["status"])}`,
+        `attempts: ${box.received.length}, status ${String(delivery["status"])}`,
         [response],
       );
     },
@@ -162,7 +162,7 @@ export const retryChecks: Check[] = [
         "retries.slow-receiver",
         response.exchange.durationMs < 2000,
         "a response to create while the receiver is still busy",
-        `${response.exchange.durationMs} ms`,
+        `response after ${response.exchange.durationMs} ms`,
       );
       context.judge(
         "retries.slow-receiver",
