@@ -29,7 +29,8 @@ describe.each(["core", "extended"] as const)("mutations of a disbursement, %s pr
 test("core does not restrict what the interface leaves open", () => {
   const long = { ...valid, reference: "x".repeat(65), webhookURL: "ftp://merchant.example" };
   expect(createValidators("core")("DisbursementRequest")(long)).toEqual([]);
-  expect(createValidators("extended")("DisbursementRequest")(long)).toHaveLength(2);
+  const faults = createValidators("extended")("DisbursementRequest")(long);
+  expect(new Set(faults.map((fault) => fault.split(" ")[0]))).toEqual(new Set(["reference", "webhookURL"]));
 });
 
 describe("random requests", () => {
