@@ -63,7 +63,7 @@ async function judgeAll(
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";
     const ok = exact ? response.status === status : isRefusal(response);
-    // Some patterns of the contract are longer than a page.
+    // Shortened, because the pattern of a URL alone has more than 1,000 characters.
     const expected = `${exact ? status : "400 or 422"} for ${what} (${faults[0]?.slice(0, 120)})`;
     context.judge(id, ok, expected, describeResponse(response), [response]);
   }
