@@ -1,36 +1,38 @@
-// The package as npm would publish it, installed in an empty project.
+// Installs the package in an empty project, exactly as npm would publish it.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const client = fileURLToPath(new URL("..", import.meta.url));
-const modules = fileURLToPath(new URL("../../node_modules", import.meta.url));
+export const modules = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
 export interface Project {
   folder: string;
   tarball: string;
-  /** Where the package lies in it. */
+  /** The folder of the unpacked package. */
   installed: string;
   write(name: string, content: string | object): void;
-  /** Runs node with these arguments and gives what it prints; an error holds the output of a failure. */
+  /** Runs node with these arguments and returns its output. If node fails, the error includes its output. */
   node(args: string[], env?: NodeJS.ProcessEnv): string;
   remove(): void;
 }
 
-/** @param links Packages beside it, taken from this repository instead of the registry. */
-export function installPacked(links: string[]): Project {
+/**
+ * Packs the client, unpacks the tarball into an empty project and links the dependencies that the packed package.json
+ * declares from this repository's node_modules. Nothing reads the npm cache or asks the registry.
+ *
+ * @param extra Other packages to link, for code in the project that imports them.
+ */
+export function installPacked(extra: string[] = []): Project {
   const folder = mkdtempSync(join(tmpdir(), "client-package-"));
-  const run = (command: string, args: string[], cwd = folder) =>
-    execFileSync(command, args, { cwd, encoding: "utf8", stdio: "pipe" });
-  const packed = run("npm", ["pack", "--json", "--pack-destination", folder], client);
-  const [{ filename }] = JSON.parse(packed.slice(packed.indexOf("[")));
-  const tarball = join(folder, filename);
+  const tarball = pack(folder);
   const installed = join(folder, "node_modules/@disbursement-checkout/client");
   mkdirSync(installed, { recursive: true });
-  run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
-  for (const name of links) {
+  execFileSync("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed], { stdio: "pipe" });
+  const { dependencies } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+  for (const name of [...Object.keys(dependencies), ...extra]) {
     const link = join(folder, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(modules, name), link);
@@ -61,5 +63,14 @@ export function installPacked(links: string[]): Project {
   return project;
 }
 
-/** The compiler of this repository. */
+/** The TypeScript compiler of this repository. */
 export const tsc = join(modules, "typescript/bin/tsc");
+
+/** Runs `npm pack` with an empty cache and without a network, so that the result depends on the repository alone. */
+function pack(folder: string): string {
+  const args = ["pack", "--json", "--offline", "--pack-destination", folder];
+  const env = { ...process.env, npm_config_cache: join(folder, "npm-cache"), npm_config_update_notifier: "false" };
+  const output = execFileSync("npm", args, { cwd: client, encoding: "utf8", env, stdio: "pipe" });
+  const [{ filename }] = JSON.parse(output.slice(output.indexOf("[")));
+  return join(folder, filename);
+}

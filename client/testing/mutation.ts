@@ -1,12 +1,12 @@
-// `npm run mutation -w client`: mutation testing with Stryker, which is fetched into a folder of its own for the run.
-// Prints what survived and the score. Needs the registry and three minutes, so it is no part of the tests.
+// `npm run mutation -w client`: mutation testing with Stryker. Prints the surviving mutants and the score. It installs
+// Stryker from the npm registry into a temporary project and takes three minutes, so `npm test` does not run it.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import client from "./package.json" with { type: "json" };
-import root from "../package.json" with { type: "json" };
+import client from "../package.json" with { type: "json" };
+import root from "../../package.json" with { type: "json" };
 
 const tests = ["client", "hooks", "recovery", "retry", "wait", "webhooks", "wire"];
 const sources = [
@@ -30,7 +30,7 @@ const stryker = {
   reporters: ["clear-text"],
   clearTextReporter: { allowColor: false, logTests: false },
   coverageAnalysis: "perTest",
-  // A mutant that lives outside any function would need a run of all tests; there are a few texts and tables of that kind.
+  // A mutant outside any function (a constant or a table) needs a run of all tests, so these few are left out.
   ignoreStatic: true,
   concurrency: 2,
   vitest: { configFile: "vitest.config.ts" },
@@ -48,7 +48,7 @@ const packages = [
 const folder = mkdtempSync(join(tmpdir(), "client-mutation-"));
 try {
   for (const path of ["client", "generated", "tsconfig.json"]) {
-    const from = fileURLToPath(new URL(`../${path}`, import.meta.url));
+    const from = fileURLToPath(new URL(`../../${path}`, import.meta.url));
     cpSync(from, join(folder, path), { recursive: true, filter: (file) => !/\/(dist|node_modules)$/.test(file) });
   }
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
