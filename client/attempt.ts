@@ -16,23 +16,23 @@ import type { ErrorDetails } from "./errors.ts";
 import { parse } from "./json.ts";
 import { ignore } from "./options.ts";
 import type { ErrorInfo, Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
-import { atEnd } from "./runtime.ts";
+import { afterOrAbort } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Reply, Transport } from "./transport.ts";
 import type { OperationId } from "./types.ts";
 
-/** What all calls of a client share. */
+/** State shared by all calls of a client. */
 export interface Context {
   runtime: Runtime;
   transport: Transport;
   fetch: Fetch;
-  /** Of the service, without a slash at its end. */
+  /** URL of the service, without a trailing slash. */
   baseUrl: string;
-  giveKey: () => Promise<string>;
+  apiKey: () => Promise<string>;
   hooks: Required<Hooks>;
 }
 
-/** `data` of an answer's body, as far as every operation has it. */
+/** The fields that the `data` of every response has. */
 export interface Data {
   reference: string;
   merchantsReference: string;
@@ -40,35 +40,35 @@ export interface Data {
   status: string;
 }
 
-/** What a call asks for, whatever the number of its tries. */
+/** The request of a call; every attempt sends the same. */
 export interface Job {
   operation: OperationId;
   path: Path;
-  /** The merchant's reference of a create, the service's of a verify. */
+  /** The merchant's reference for a create, the service's reference for a verify. */
   reference: string | undefined;
   body?: unknown;
-  /** Whether an answer is about what was asked for. */
-  answers(data: Data): boolean;
-  /** For waitFor: only an answer with one of these statuses ends the call. */
+  /** True if the response is about the requested record. */
+  matches(data: Data): boolean;
+  /** Set by waitFor: poll until the record has one of these statuses. */
   final?: readonly string[];
 }
 
-/** How a try ended: with the data of an answer that is about what was asked for, or with an error. */
-export type Outcome = ({ data: Data; error?: undefined } | { data?: undefined; error: ClientError }) & {
-  /** Another try may help, and cannot pay twice. */
+/** How an attempt ended: with the data of the requested record, or with an error. */
+export type AttemptOutcome = ({ data: Data; error?: undefined } | { data?: undefined; error: ClientError }) & {
+  /** A retry may help, and cannot pay twice. */
   retry?: boolean;
-  /** The service may have done what was asked. */
+  /** The service may have recorded the request. */
   ambiguous?: boolean;
-  /** In ms, from `Retry-After`. */
+  /** The delay that `Retry-After` asks for, in ms. */
   retryAfter?: number;
-  /** There when it came to its end. */
+  /** Set if the response was read completely. */
   response?: Response;
 };
 
 type ErrorClass = new (message: string, details: ErrorDetails) => ClientError;
 
-// The service has recorded nothing, or (409) says itself what there is.
-const refusals: Record<number, ErrorClass> = {
+// Statuses with which the service refuses a request. It recorded nothing, or (409) has a record from before.
+const refusalErrors: Record<number, ErrorClass> = {
   400: ValidationError,
   401: AuthenticationError,
   403: AuthenticationError,
@@ -80,12 +80,12 @@ const refusals: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
-// The connection was never made, in the words of Node and of Bun.
+// Error codes of Node and Bun for a connection that was never established, so that the service received nothing.
 const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$/i;
 
 /**
- * Sends one request, for so many ms at most. Whatever happens to it becomes an outcome; it throws only before it is sent,
- * when the signal is none.
+ * Sends one request and waits at most `timeout` ms. Returns every failure as an outcome. Throws only if `signal` is not an
+ * AbortSignal, before anything is sent.
  */
 export async function attempt(
   context: Context,
@@ -93,7 +93,7 @@ export async function attempt(
   settings: Settings,
   timeout: number,
   info: RequestInfo,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const { runtime, hooks } = context;
   const { signal } = settings;
   const started = runtime.now();
@@ -101,16 +101,16 @@ export async function attempt(
   let key = "";
   let sent = false;
   let stop!: (error: ClientError) => void;
-  // Ends the try even where a custom fetch, or the function that gives the key, does not look at the signal.
+  // Ends the attempt even if a custom fetch or the apiKey function ignores the signal.
   const stopped = new Promise<never>((_, reject) => {
     stop = reject;
   });
-  const cancel = atEnd(runtime, timeout, signal, () => {
-    stop(signal?.aborted ? new AbortedError("Aborted.") : new TimeoutError(`No answer within ${timeout} ms.`));
+  const cancel = afterOrAbort(runtime, timeout, signal, () => {
+    stop(signal?.aborted ? new AbortedError("Aborted.") : new TimeoutError(`No response within ${timeout} ms.`));
     controller.abort();
   });
-  const send = async () => {
-    key = await context.giveKey();
+  const sendRequest = async () => {
+    key = await context.apiKey();
     const headers = { ...settings.headers, "x-api-key": key };
     return context.transport(job, { headers, signal: controller.signal }, (url, init) => {
       controller.signal.throwIfAborted();
@@ -120,22 +120,22 @@ export async function attempt(
       return fetch(url, init);
     });
   };
-  const outcome = await Promise.race([send(), stopped])
-    .then((reply) => judge(reply, job, context, key))
-    .catch((error) => explain(error, sent, context.baseUrl));
+  const outcome = await Promise.race([sendRequest(), stopped])
+    .then((reply) => outcomeOfReply(reply, job, context, key))
+    .catch((error) => outcomeOfError(error, sent, context.baseUrl));
   cancel();
   notify(hooks.onResponse, {
     ...info,
     duration: runtime.now() - started,
     status: outcome.response?.status,
     requestId: requestIdOf(outcome.response),
-    error: aboutError(outcome.error),
+    error: errorInfo(outcome.error),
   });
   return outcome;
 }
 
-/** The outcome of a try that ended without an answer. */
-function explain(thrown: unknown, sent: boolean, baseUrl: string): Outcome {
+/** The outcome of an attempt that received no response. */
+function outcomeOfError(thrown: unknown, sent: boolean, baseUrl: string): AttemptOutcome {
   if (thrown instanceof ClientError) return { error: thrown, ambiguous: sent, retry: thrown instanceof TimeoutError };
   if (!sent) return { error: new UsageError("apiKey failed, or the request cannot be sent.", { cause: thrown }) };
   const { code, cause } = thrown as { code?: string; cause?: { code?: string } };
@@ -146,26 +146,31 @@ function explain(thrown: unknown, sent: boolean, baseUrl: string): Outcome {
   };
 }
 
-/** The outcome of a try that was answered. */
-function judge({ data: text, error, response }: Reply, job: Job, context: Context, key: string): Outcome {
+/** The outcome of an attempt that received a response. */
+function outcomeOfReply(
+  { data: text, error, response }: Reply,
+  job: Job,
+  context: Context,
+  key: string,
+): AttemptOutcome {
   const { status, headers, ok } = response;
   const body = (ok ? parse(text) : error) as { data?: Data; error?: unknown; message?: unknown } | undefined;
   const data = body?.data;
-  const isWhole = isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
-  if (ok && isWhole && job.answers(data)) {
+  const isComplete = isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
+  if (ok && isComplete && job.matches(data)) {
     return { data, response, retry: !!job.final && !job.final.includes(data.status) };
   }
-  // A service could repeat the key in its text.
+  // The service may echo the key in its message.
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ").replaceAll(key, "[key]");
-  // Whatever stands in between may answer too, but the shape of §7 is the service's own.
-  const Refusal = isText(body?.error) || status === 401 || status === 429 ? refusals[status] : undefined;
-  const Kind = Refusal ?? (status < 500 ? UnexpectedAnswerError : ServerError);
-  const message = `Answered ${status}. ${serverMessage || "Check baseUrl and proxies."}`;
+  // A proxy may respond with these statuses too. Only the service sends the error body of §7.
+  const RefusalError = isText(body?.error) || status === 401 || status === 429 ? refusalErrors[status] : undefined;
+  const ErrorType = RefusalError ?? (status < 500 ? UnexpectedAnswerError : ServerError);
+  const message = `Received ${status}. ${serverMessage || "Check baseUrl and proxies."}`;
   const wait = headers.get("retry-after") ?? "";
   return {
-    error: new Kind(message, { status, requestId: requestIdOf(response), serverMessage }),
-    retry: !Refusal || status === 429 || (status === 404 && !!job.final),
-    ambiguous: !Refusal,
+    error: new ErrorType(message, { status, requestId: requestIdOf(response), serverMessage }),
+    retry: !RefusalError || status === 429 || (status === 404 && !!job.final),
+    ambiguous: !RefusalError,
     retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.now() || 0),
     response,
   };
@@ -179,12 +184,12 @@ function requestIdOf(response: Response | undefined): string | undefined {
   return response?.headers.get("x-request-id") ?? undefined;
 }
 
-/** An error without what it knows of people. */
-export function aboutError(error: ClientError | undefined): ErrorInfo | undefined {
+/** The parts of an error that are safe to log: its cause and records can contain personal data. */
+export function errorInfo(error: ClientError | undefined): ErrorInfo | undefined {
   return error && { code: error.code, message: error.message };
 }
 
-/** Calls a hook so that neither an error nor a rejection in it reaches the payment. */
+/** Calls a hook. Ignores errors and rejections, so that a failing log does not fail the payment. */
 export function notify<Info>(hook: (info: Info) => unknown, info: Info): void {
   (async () => hook(info))().catch(ignore);
 }

@@ -1,5 +1,5 @@
-// CPU per call beside openapi-fetch with a time-out signal, in turns, against a server in another process.
-// `--json` prints the numbers alone.
+// `npm run bench -w client [-- --json]`: CPU time per call, compared with plain openapi-fetch with a timeout signal. The
+// two alternate, against a server in another process.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import createFetchClient from "openapi-fetch";
 import type { paths } from "../generated/openapi.ts";
 import { createClient } from "./index.ts";
-import { created, key, payout, record } from "./testing/fakes.ts";
+import { disbursementCreated, key, disbursementRequest, record } from "./testing/fakes.ts";
 
 const calls = 2000;
 const rounds = 15;
@@ -16,9 +16,9 @@ const width = 16;
 if (process.send) serve();
 else await measure();
 
-/** Answers every request at once with the same record. */
+/** Runs the server, which responds to every request with the same record. */
 function serve() {
-  const bodies = [created, record].map((data) => Buffer.from(JSON.stringify({ statusCode: 200, data })));
+  const bodies = [disbursementCreated, record].map((data) => Buffer.from(JSON.stringify({ statusCode: 200, data })));
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
       const body = request.method === "POST" ? bodies[0]! : bodies[1]!;
@@ -38,8 +38,8 @@ async function measure() {
   const path = { reference: record.reference };
 
   const create = await compare(
-    () => disbursements.create(payout),
-    () => plain.POST("/v1/disbursements", { body: payout, signal: AbortSignal.timeout(15_000) }),
+    () => disbursements.create(disbursementRequest),
+    () => plain.POST("/v1/disbursements", { body: disbursementRequest, signal: AbortSignal.timeout(15_000) }),
   );
   const verify = await compare(
     () => disbursements.verify(record.reference),
@@ -50,7 +50,7 @@ async function measure() {
 }
 
 interface Comparison {
-  /** CPU of this process for one call, in µs: median of the rounds. */
+  /** CPU time of this process per call, in µs: the median of all rounds. */
   client: number;
   openapiFetch: number;
   ratio: number;
@@ -62,7 +62,7 @@ async function compare(client: () => Promise<unknown>, other: () => Promise<unkn
     const first = round % 2 ? client : other;
     const second = round % 2 ? other : client;
     const [a, b] = [await cpuOf(first), await cpuOf(second)];
-    // The first round warms up.
+    // The first round is the warm-up.
     if (round === 0) continue;
     costs.client.push(round % 2 ? a : b);
     costs.other.push(round % 2 ? b : a);
@@ -71,7 +71,7 @@ async function compare(client: () => Promise<unknown>, other: () => Promise<unkn
   return { client: median(costs.client), openapiFetch: median(costs.other), ratio: median(ratios) };
 }
 
-/** µs of CPU for one call, of so many made `width` at a time. */
+/** CPU time per call in µs, with `width` calls in flight. */
 async function cpuOf(call: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   let left = calls;
@@ -91,6 +91,6 @@ function median(numbers: number[]): number {
 function print(results: Record<string, Comparison>) {
   if (process.argv.includes("--json")) return console.log(JSON.stringify(results));
   for (const [name, { client, openapiFetch, ratio }] of Object.entries(results)) {
-    console.log(`${name}: ${client} µs CPU per call, openapi-fetch with a time-out ${openapiFetch} µs: ${ratio} times`);
+    console.log(`${name}: ${client} µs CPU per call, openapi-fetch with a timeout ${openapiFetch} µs, ratio ${ratio}`);
   }
 }

@@ -1,5 +1,5 @@
-// Writes dist/, which is what the published package holds: JavaScript, types, licence. No Node types are in reach of
-// the compiler here, so that a use of them does not build.
+// Writes dist/, the content of the published package: JavaScript, types and licence. tsconfig.build.json excludes Node's
+// types, so that code which needs Node does not compile.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -2,18 +2,18 @@ import * as errors from "./errors.ts";
 import { inspect } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
-  answer,
-  created,
+  respond,
+  disbursementCreated,
   duplicate,
-  failure,
+  rejectionOf,
   key,
-  lost,
+  connectionLost,
   ok,
-  payout,
+  disbursementRequest,
   record,
-  refuse,
-  scripted,
-  silence,
+  refusal,
+  scriptedClient,
+  noResponse,
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 import { AbortedError, ClientError, createClient, UsageError } from "./index.ts";
@@ -23,55 +23,55 @@ afterEach(() => void vi.unstubAllGlobals());
 
 describe("options", () => {
   const refused: [string, object, RegExp][] = [
-    ["no address", { baseUrl: undefined }, /baseUrl must be/],
-    ["an address that is none", { baseUrl: "pay.example" }, /baseUrl must be/],
-    ["a scheme that ends like one", { baseUrl: "xhttp://pay.example/a" }, /baseUrl must be/],
-    ["another scheme", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
-    ["a user in the address", { baseUrl: "https://me@pay.example" }, /baseUrl must be/],
-    ["a password in the address", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
-    ["a query in the address", { baseUrl: "https://pay.example/?a=b" }, /baseUrl must be/],
-    ["a fragment in the address", { baseUrl: "https://pay.example/#a" }, /baseUrl must be/],
-    ["no key", { apiKey: undefined }, /apiKey must be/],
+    ["a missing baseUrl", { baseUrl: undefined }, /baseUrl must be/],
+    ["a baseUrl without a scheme", { baseUrl: "pay.example" }, /baseUrl must be/],
+    ["a scheme that only ends in http", { baseUrl: "xhttp://pay.example/a" }, /baseUrl must be/],
+    ["a scheme other than http(s)", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
+    ["a user in baseUrl", { baseUrl: "https://me@pay.example" }, /baseUrl must be/],
+    ["a password in baseUrl", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
+    ["a query in baseUrl", { baseUrl: "https://pay.example/?a=b" }, /baseUrl must be/],
+    ["a fragment in baseUrl", { baseUrl: "https://pay.example/#a" }, /baseUrl must be/],
+    ["a missing apiKey", { apiKey: undefined }, /apiKey must be/],
     ["an empty key", { apiKey: "" }, /apiKey must be/],
     ["a key with a line break", { apiKey: "abc\n" }, /apiKey must be/],
     ["a key with a space", { apiKey: "a bc" }, /apiKey must be/],
-    ["the version in the address", { baseUrl: "https://pay.example/v1" }, /^baseUrl must be .* without \/v1,/],
+    ["/v1 in baseUrl", { baseUrl: "https://pay.example/v1" }, /^baseUrl must be .* without \/v1,/],
     [
-      "the version and slashes",
+      "/v1 and slashes in baseUrl",
       { baseUrl: new URL("https://pay.example/a/v1//") },
       /^baseUrl must be .* without \/v1,/,
     ],
-    ["a key beyond ASCII", { apiKey: "clé" }, /apiKey must be/],
+    ["a key with non-ASCII characters", { apiKey: "clé" }, /apiKey must be/],
     ["a key that is a number", { apiKey: 7 }, /apiKey must be/],
-    ["a misspelt option", { baseURL: "https://pay.example" }, /No option "baseURL", only: .*baseUrl/],
-    ["a fetch that is none", { fetch: "fetch" }, /fetch must be of type function/],
-    ["hooks that are none", { hooks: "log" }, /hooks must be of type object/],
+    ["an unknown option", { baseURL: "https://pay.example" }, /No option "baseURL"\. Use: .*baseUrl/],
+    ["a fetch that is not a function", { fetch: "fetch" }, /fetch must be of type function/],
+    ["hooks that are not an object", { hooks: "log" }, /hooks must be of type object/],
     [
-      "a misspelt hook",
+      "an unknown hook",
       { hooks: { onrequest() {} } },
-      /^No option "onrequest", only: onRequest, onResponse, onRetry\.$/,
+      /^No option "onrequest"\. Use: onRequest, onResponse, onRetry\.$/,
     ],
-    ["a hook that is none", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
-    ["a time of zero", { timeout: 0 }, /timeout must be from 1 to 1000000000/],
-    ["a time that is text", { timeout: "5" }, /timeout must be of type number/],
-    ["a time beyond what timers take", { timeout: 1e9 + 1 }, /timeout must be from 1/],
-    ["no number", { timeout: NaN }, /timeout must be from 1/],
+    ["a hook that is not a function", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
+    ["a timeout of 0", { timeout: 0 }, /timeout must be from 1 to 1000000000/],
+    ["a timeout that is a string", { timeout: "5" }, /timeout must be of type number/],
+    ["a timeout beyond the maximum", { timeout: 1e9 + 1 }, /timeout must be from 1/],
+    ["a timeout that is NaN", { timeout: NaN }, /timeout must be from 1/],
     ["retry as a number", { retry: 3 }, /retry must be of type object/],
-    ["no try", { retry: { tries: 0 } }, /tries must be from 1/],
-    ["a pause below zero", { retry: { minDelay: -1 } }, /minDelay must be from 1/],
-    ["a misspelt retry option", { retry: { maxTries: 3 } }, /No option "maxTries", only: tries/],
-    ["headers as text", { headers: "a: b" }, /headers must be/],
+    ["zero attempts", { retry: { tries: 0 } }, /tries must be from 1/],
+    ["a negative delay", { retry: { minDelay: -1 } }, /minDelay must be from 1/],
+    ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
+    ["headers as a string", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
     ["a header value with a line break", { headers: { a: "secret\nb" } }, /headers must be/],
   ];
-  test.each(refused)("with %s are refused", (_, change, message) => {
+  test.each(refused)("throw a UsageError for %s", (_, change, message) => {
     const make = () => createClient({ baseUrl: "https://pay.example", apiKey: key, ...change } as ClientOptions);
     expect(make).toThrow(UsageError);
     expect(make).toThrow(message);
     expect(make).not.toThrow(/secret/);
   });
 
-  test("are needed", () => {
+  test("are required", () => {
     expect(() => createClient(undefined as never)).toThrow(UsageError);
   });
 
@@ -83,13 +83,13 @@ describe("options", () => {
     ["https://pay.example/av1", "https://pay.example/av1"],
     ["https://pay.example/~a@b", "https://pay.example/~a@b"],
     [new URL("http://127.0.0.1:3000"), "http://127.0.0.1:3000"],
-  ])("take the address %s", async (baseUrl, expected) => {
-    const { client, time, sent } = scripted([ok(record)], { baseUrl });
+  ])("accept the baseUrl %s", async (baseUrl, expected) => {
+    const { client, time, sent } = scriptedClient([ok(record)], { baseUrl });
     await time.run(client.disbursements.verify("DSB1"));
     expect(sent[0]!.url).toBe(`${expected}/v1/disbursements/DSB1`);
   });
 
-  test("may be at either end of what is taken", () => {
+  test("accept the smallest and the largest values", () => {
     const options = {
       baseUrl: "https://pay.example",
       apiKey: key,
@@ -99,8 +99,8 @@ describe("options", () => {
     expect(() => createClient(options)).not.toThrow();
   });
 
-  test("left undefined are as if left out", async () => {
-    const { client, time } = scripted([ok(record)], {
+  test("that are undefined take their defaults", async () => {
+    const { client, time } = scriptedClient([ok(record)], {
       timeout: undefined,
       retry: undefined,
       headers: undefined,
@@ -108,8 +108,8 @@ describe("options", () => {
     expect(await time.run(client.disbursements.verify("DSB1", { timeout: undefined } as object))).toEqual(record);
   });
 
-  test("of one call go over those of the client, for that call", async () => {
-    const { client, time, sent } = scripted([refuse(500), ok(record), refuse(500)], {
+  test("of a call override those of the client, for that call only", async () => {
+    const { client, time, sent } = scriptedClient([refusal(500), ok(record), refusal(500)], {
       headers: { a: "1", b: "1" },
       retry: { tries: 1 },
     });
@@ -119,45 +119,47 @@ describe("options", () => {
       "2",
       key,
     ]);
-    await time.run(failure(client.disbursements.verify("DSB1")));
+    await time.run(rejectionOf(client.disbursements.verify("DSB1")));
     expect([sent.length, sent[2]!.headers.get("b")]).toEqual([3, "1"]);
   });
 
-  test("may hold a signal that ends every call", async () => {
-    const { client, time, sent } = scripted([], { signal: AbortSignal.abort() });
+  test("accept a signal that aborts every call", async () => {
+    const { client, time, sent } = scriptedClient([], { signal: AbortSignal.abort() });
     const calls = [
-      () => client.disbursements.create(payout),
+      () => client.disbursements.create(disbursementRequest),
       () => client.checkouts.verify("x"),
       () => client.checkouts.waitFor("x"),
     ];
-    for (const call of calls) expect(await time.run(failure(call()))).toBeInstanceOf(AbortedError);
+    for (const call of calls) expect(await time.run(rejectionOf(call()))).toBeInstanceOf(AbortedError);
     expect(sent).toEqual([]);
   });
 
   test.each([
-    ["an object", { "X-Trace": "1" }],
+    ["a plain object", { "X-Trace": "1" }],
     ["Headers", new Headers({ "x-trace": "1" })],
     ["pairs", [["x-trace", "1"]]],
-  ])("take headers as %s", async (_, headers) => {
-    const { client, time, sent } = scripted([ok(record)], { headers: headers as HeadersInit });
+  ])("accept headers as %s", async (_, headers) => {
+    const { client, time, sent } = scriptedClient([ok(record)], { headers: headers as HeadersInit });
     await time.run(client.disbursements.verify("DSB1"));
     expect(sent[0]!.headers.get("x-trace")).toBe("1");
   });
 
-  test("with a signal that is none send nothing", async () => {
-    const { client, time, sent } = scripted([]);
+  test("with an invalid signal send no request", async () => {
+    const { client, time, sent } = scriptedClient([]);
     const signal = new AbortController() as unknown as AbortSignal;
-    expect(await time.run(failure(client.disbursements.create(payout, { signal })))).toBeInstanceOf(TypeError);
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest, { signal })))).toBeInstanceOf(
+      TypeError,
+    );
     expect([sent, time.waiting]).toEqual([[], 0]);
   });
 
-  test("of one call may be null", async () => {
-    const { client, time } = scripted([ok(record)]);
+  test("of a call may be null", async () => {
+    const { client, time } = scriptedClient([ok(record)]);
     expect(await time.run(client.disbursements.verify("DSB1", null as never))).toEqual(record);
   });
 
-  test("may hold a fetch that must be called without an object, as browsers' own", async () => {
-    const { client, time } = scripted([ok(record)], {
+  test("call a custom fetch without a receiver, as browsers require", async () => {
+    const { client, time } = scriptedClient([ok(record)], {
       fetch: async function (this: unknown) {
         expect(this).toBeUndefined();
         return ok(record);
@@ -166,18 +168,18 @@ describe("options", () => {
     expect(await time.run(client.disbursements.verify("DSB1"))).toEqual(record);
   });
 
-  test("of one call are checked as well", async () => {
-    const { client, time } = scripted([]);
-    const call = client.disbursements.create(payout, { timeout: -1 });
-    expect(await time.run(failure(call))).toBeInstanceOf(UsageError);
+  test("of a call are validated too", async () => {
+    const { client, time } = scriptedClient([]);
+    const call = client.disbursements.create(disbursementRequest, { timeout: -1 });
+    expect(await time.run(rejectionOf(call))).toBeInstanceOf(UsageError);
     expect(await call.result()).toMatchObject({ ok: false, status: "no-answer" });
   });
 });
 
-describe("the key", () => {
-  test("may come from a function, which is asked before every try", async () => {
+describe("the API key", () => {
+  test("may come from a function that is called before every attempt", async () => {
     let count = 0;
-    const { client, time, sent } = scripted([refuse(500), ok(record)], { apiKey: async () => `key-${++count}` });
+    const { client, time, sent } = scriptedClient([refusal(500), ok(record)], { apiKey: async () => `key-${++count}` });
     await time.run(client.disbursements.verify("DSB1"));
     expect(sent.map(({ headers }) => headers.get("x-api-key"))).toEqual(["key-1", "key-2"]);
   });
@@ -186,44 +188,44 @@ describe("the key", () => {
     [
       "throws",
       () => {
-        throw new Error("vault is closed");
+        throw new Error("vault is locked");
       },
     ],
-    ["rejects", () => Promise.reject(new Error("vault is closed"))],
-    ["gives nothing", () => undefined as never],
-    ["gives two lines", () => `${key}\n${key}`],
-  ])("is not sent when its function %s", async (how, apiKey) => {
-    const { client, time, sent } = scripted([], { apiKey });
-    const error = await time.run(failure(client.disbursements.create(payout)));
+    ["rejects", () => Promise.reject(new Error("vault is locked"))],
+    ["returns undefined", () => undefined as never],
+    ["returns two lines", () => `${key}\n${key}`],
+  ])("is not sent if its function %s", async (how, apiKey) => {
+    const { client, time, sent } = scriptedClient([], { apiKey });
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).toMatch(/^apiKey/);
-    const cause = /throws|rejects/.test(how) ? "Error: vault is closed" : "undefined";
+    const cause = /throws|rejects/.test(how) ? "Error: vault is locked" : "undefined";
     expect(String((error as Error).cause)).toBe(cause);
     expect(JSON.stringify([error, `${error}`, (error as Error).stack])).not.toContain(key);
     expect(sent).toEqual([]);
   });
 
   const echoes: [string, Step][] = [
-    ["a refusal that repeats it", answer(401, { statusCode: 401, error: `Bad key ${key}`, message: `${key} ${key}` })],
-    ["a failure that repeats it", answer(500, { statusCode: 500, error: key })],
-    ["a page that repeats it", answer(200, `<html>x-api-key: ${key}`)],
-    ["a page of a proxy that repeats it", answer(404, `<html>x-api-key: ${key}`)],
-    ["a lost connection", lost()],
-    ["silence", silence],
+    ["a refusal that echoes it", respond(401, { statusCode: 401, error: `Bad key ${key}`, message: `${key} ${key}` })],
+    ["a 500 that echoes it", respond(500, { statusCode: 500, error: key })],
+    ["a page that echoes it", respond(200, `<html>x-api-key: ${key}`)],
+    ["a proxy page that echoes it", respond(404, `<html>x-api-key: ${key}`)],
+    ["a lost connection", connectionLost()],
+    ["no response", noResponse],
     ["a duplicate", duplicate()],
   ];
-  test.each(echoes)("is in no error and in no hook: %s", async (_, step) => {
+  test.each(echoes)("appears in no error and no hook after %s", async (_, step) => {
     const seen: unknown[] = [];
     const hooks = { onRequest: seen.push.bind(seen), onResponse: seen.push.bind(seen), onRetry: seen.push.bind(seen) };
-    const { client, time } = scripted([step, step], { hooks: hooks as object, retry: { tries: 1 } });
-    const error = await time.run(failure(client.disbursements.create(payout)));
+    const { client, time } = scriptedClient([step, step], { hooks: hooks as object, retry: { tries: 1 } });
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     const shown = inspect([error, (error as Error).cause, seen], { depth: 9, showHidden: true });
     expect(shown).toContain("ClientError".slice(6));
     expect(shown).not.toContain(key);
-    expect(shown).not.toContain(payout.phoneNumber);
+    expect(shown).not.toContain(disbursementRequest.phoneNumber);
   });
 
-  test("in a page is worth a warning", () => {
+  test("causes a warning when used in a web page", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     createClient({ baseUrl: "https://pay.example", apiKey: key });
     expect(warn).not.toHaveBeenCalled();
@@ -237,7 +239,7 @@ describe("the key", () => {
 
 describe("errors", () => {
   test.each(Object.entries(errors).filter(([name]) => name !== "ClientError"))(
-    "have a code that lasts: %s",
+    "have their class name as code: %s",
     (name, Kind) => {
       const error = new (Kind as typeof UsageError)("Something.", { cause: "x", status: 400 });
       expect([error.code, error.name, `${error}`]).toEqual([name, name, `${name}: Something.`]);
@@ -247,38 +249,38 @@ describe("errors", () => {
   );
 
   const said: [string, Step, RegExp, unknown][] = [
-    ["silence", silence, /^No answer within 15000 ms\.$/, undefined],
+    ["no response", noResponse, /^No response within 15000 ms\.$/, undefined],
     [
       "a lost connection",
-      lost(),
+      connectionLost(),
       /^No connection to https:\/\/pay\.example:8443\/path, or it broke\.$/,
       expect.any(TypeError),
     ],
-    ["a bare 401", answer(401), /^Answered 401\. Check baseUrl and proxies\.$/, undefined],
-    ["an error that is none", () => Promise.reject<never>(), /^No connection to/, expect.any(TypeError)],
+    ["a bare 401", respond(401), /^Received 401\. Check baseUrl and proxies\.$/, undefined],
+    ["a rejection without a reason", () => Promise.reject<never>(), /^No connection to/, expect.any(TypeError)],
   ];
-  test.each(said)("say what happened: %s", async (_, step, message, cause) => {
-    const { client, time } = scripted([step], { baseUrl: "https://pay.example:8443/path", retry: { tries: 1 } });
-    const error = (await time.run(failure(client.disbursements.verify("x")))) as Error;
+  test.each(said)("describe what happened after %s", async (_, step, message, cause) => {
+    const { client, time } = scriptedClient([step], { baseUrl: "https://pay.example:8443/path", retry: { tries: 1 } });
+    const error = (await time.run(rejectionOf(client.disbursements.verify("x")))) as Error;
     expect(error.message).toMatch(message);
     expect(error.cause).toEqual(cause);
   });
 
-  test("hide the key where the service repeats it", async () => {
-    const { client, time } = scripted([answer(401, { error: `No key ${key}!` })]);
-    const error = await time.run(failure(client.disbursements.verify("x")));
-    expect(error).toMatchObject({ serverMessage: "No key [key]!", message: "Answered 401. No key [key]!" });
+  test("redact the key if the service echoes it", async () => {
+    const { client, time } = scriptedClient([respond(401, { error: `No key ${key}!` })]);
+    const error = await time.run(rejectionOf(client.disbursements.verify("x")));
+    expect(error).toMatchObject({ serverMessage: "No key [key]!", message: "Received 401. No key [key]!" });
   });
 
-  test("of the caller's own making come through result() as they are", async () => {
-    const { client, time } = scripted([]);
+  test("other than ClientError are rethrown by result()", async () => {
+    const { client, time } = scriptedClient([]);
     const call = client.disbursements.verify("x", { signal: {} as AbortSignal });
-    expect(await time.run(failure(call.result()))).toBeInstanceOf(TypeError);
+    expect(await time.run(rejectionOf(call.result()))).toBeInstanceOf(TypeError);
   });
 
-  test("carry status, request id and what the service said", async () => {
-    const { client, time } = scripted([refuse(422)]);
-    const error = (await time.run(failure(client.disbursements.create(payout)))) as ClientError;
+  test("carry status, request id and the service's message", async () => {
+    const { client, time } = scriptedClient([refusal(422)]);
+    const error = (await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))) as ClientError;
     expect(error).toBeInstanceOf(ClientError);
     expect({ ...error }).toEqual({
       name: "ValidationError",
@@ -286,36 +288,36 @@ describe("errors", () => {
       requestId: "req_1",
       serverMessage: "Refused: For a reason.",
     });
-    expect([error.code, error.message]).toEqual(["ValidationError", "Answered 422. Refused: For a reason."]);
+    expect([error.code, error.message]).toEqual(["ValidationError", "Received 422. Refused: For a reason."]);
   });
 
-  test("need no message of the service beyond error (§7)", async () => {
-    const { client, time } = scripted([answer(404, { statusCode: 404, error: "Not Found" })]);
-    expect(await time.run(failure(client.disbursements.verify("x")))).toMatchObject({ serverMessage: "Not Found" });
+  test("use error alone if the service sends no message (§7)", async () => {
+    const { client, time } = scriptedClient([respond(404, { statusCode: 404, error: "Not Found" })]);
+    expect(await time.run(rejectionOf(client.disbursements.verify("x")))).toMatchObject({ serverMessage: "Not Found" });
   });
 
-  test("say where to look when a page comes", async () => {
-    const { client, time } = scripted([answer(404, "<html>")], { retry: { tries: 1 } });
-    const error = await time.run(failure(client.disbursements.verify("x")));
-    expect((error as Error).message).toBe("Answered 404. Check baseUrl and proxies.");
+  test("point to baseUrl and proxies if the response is a page", async () => {
+    const { client, time } = scriptedClient([respond(404, "<html>")], { retry: { tries: 1 } });
+    const error = await time.run(rejectionOf(client.disbursements.verify("x")));
+    expect((error as Error).message).toBe("Received 404. Check baseUrl and proxies.");
   });
 });
 
 describe("result()", () => {
   const creates: [string, Step[], unknown][] = [
-    ["success", [ok(created)], 200],
-    ...[400, 401, 413, 415, 422].map((status) => [`${status}`, [refuse(status)], status] as [string, Step[], unknown]),
+    ["success", [ok(disbursementCreated)], 200],
+    ...[400, 401, 413, 415, 422].map((status) => [`${status}`, [refusal(status)], status] as [string, Step[], unknown]),
     ["409", [duplicate()], 409],
-    ["429", [refuse(429)], 429],
-    ["500", [refuse(500)], "unknown"],
-    ["503", [refuse(503)], "unknown"],
-    ["403", [refuse(403)], "other"],
-    ["404", [refuse(404)], "other"],
+    ["429", [refusal(429)], 429],
+    ["500", [refusal(500)], "unknown"],
+    ["503", [refusal(503)], "unknown"],
+    ["403", [refusal(403)], "other"],
+    ["404", [refusal(404)], "other"],
     ["no connection", [new TypeError("x", { cause: { code: "ECONNREFUSED" } })], "no-answer"],
   ];
-  test.each(creates)("of a create tells %s apart", async (_, steps, status) => {
-    const { client, time } = scripted(steps, { retry: { tries: 1 } });
-    const result = await time.run(client.disbursements.create(payout).result());
+  test.each(creates)("of a create reports %s", async (_, steps, status) => {
+    const { client, time } = scriptedClient(steps, { retry: { tries: 1 } });
+    const result = await time.run(client.disbursements.create(disbursementRequest).result());
     expect(result.status).toBe(status);
     expect(result.ok).toBe(status === 200);
     expect("data" in result ? result.data : result.error).toBeInstanceOf(status === 200 ? Object : ClientError);
@@ -323,25 +325,25 @@ describe("result()", () => {
 
   const reads: [string, Step, unknown][] = [
     ["success", ok(record), 200],
-    ...[401, 404, 429, 500].map((status) => [`${status}`, refuse(status), status] as [string, Step, unknown]),
-    ["502", refuse(502), "other"],
+    ...[401, 404, 429, 500].map((status) => [`${status}`, refusal(status), status] as [string, Step, unknown]),
+    ["502", refusal(502), "other"],
     ["409", duplicate(), "other"],
-    ["a page for 404", answer(404, "<html>"), "other"],
-    ["a page for 500", answer(500, "<html>"), 500],
-    ["a redirect", answer(302), "other"],
-    ["a broken connection", lost(), "no-answer"],
-    ["silence", silence, "no-answer"],
+    ["404 with a page", respond(404, "<html>"), "other"],
+    ["500 with a page", respond(500, "<html>"), 500],
+    ["a redirect", respond(302), "other"],
+    ["a broken connection", connectionLost(), "no-answer"],
+    ["no response", noResponse, "no-answer"],
   ];
-  test.each(reads)("of a verify tells %s apart", async (_, step, status) => {
-    const { client, time } = scripted([step], { retry: { tries: 1 } });
+  test.each(reads)("of a verify reports %s", async (_, step, status) => {
+    const { client, time } = scriptedClient([step], { retry: { tries: 1 } });
     expect(await time.run(client.checkouts.verify("DSB1").result())).toMatchObject({ ok: status === 200, status });
   });
 
-  test("leaves no rejection behind that nobody handles", async () => {
-    const { client, time } = scripted([refuse(422)]);
+  test("leaves no unhandled rejection", async () => {
+    const { client, time } = scriptedClient([refusal(422)]);
     const unhandled = vi.fn<() => void>();
     process.on("unhandledRejection", unhandled);
-    await time.run(client.disbursements.create(payout).result());
+    await time.run(client.disbursements.create(disbursementRequest).result());
     await new Promise(setImmediate);
     process.off("unhandledRejection", unhandled);
     expect(unhandled).not.toHaveBeenCalled();

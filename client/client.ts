@@ -1,9 +1,9 @@
 import type { Context } from "./attempt.ts";
-import { settle, settleClient, settleWait } from "./options.ts";
+import { resolveClientOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, Settings, WaitOptions } from "./options.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
 import type { Kind } from "./recovery.ts";
-import { ofCreate, ofVerify, toCall } from "./result.ts";
+import { createStatuses, toCall, verifyStatuses } from "./result.ts";
 import type { Call } from "./result.ts";
 import { system } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
@@ -19,97 +19,97 @@ import type {
   Final,
 } from "./types.ts";
 
-/** Money sent to mobile wallets. */
+/** Disbursements: payouts to mobile wallets. */
 export interface Disbursements {
   /**
-   * Sends money to a mobile wallet, at most once (§4.1).
+   * Sends money to a mobile wallet, at most once.
    *
-   * Tries again with the same reference while that is safe. After a lost answer it finds the payout that was recorded
-   * and returns it with `recovered: true`.
+   * Retries with the same reference when that is safe. If a response was lost, finds the recorded payout and returns it
+   * with `recovered: true`.
    *
-   * @param request `amount` in the lowest denomination (`10000` is 100.00); `phoneNumber` 10 to 15 digits without a
-   * plus sign; `reference` your own, unique for ever.
-   * @throws {DuplicateReferenceError} The reference was used before; `existing` is the payout that has it.
-   * @throws {OutcomeUnknownError} It may or may not have been recorded: call again with the same reference.
-   * @throws {ClientError} Anything else: nothing was recorded. See the subclasses.
+   * @param request `amount` is in the lowest denomination (`10000` is 100.00). `phoneNumber` is 10 to 15 digits without
+   * a plus sign. `reference` is your own and can be used only once.
+   * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the payout that uses it.
+   * @throws {OutcomeUnknownError} The payout may or may not exist. Call again with the same reference.
+   * @throws {ClientError} Any other failure: nothing was recorded. See the subclasses.
    */
   create(
     request: DisbursementRequest,
     options?: CallOptions,
   ): Call<"createDisbursement", CreatedDisbursement, Disbursement>;
   /**
-   * Looks a payout up (§4.2).
+   * Returns a payout.
    *
-   * @param reference The service's, which create gave as `reference`; not your own.
-   * @throws {NotFoundError} There is none.
+   * @param reference The service's reference, as returned by create; not your own.
+   * @throws {NotFoundError} No payout has this reference.
    */
   verify(reference: string, options?: CallOptions): Call<"verifyDisbursement", Disbursement, Disbursement>;
   /**
-   * Looks a payout up until it is `success` or `failed`. Webhooks tell sooner and cost less.
+   * Polls a payout until its status is `success` or `failed`. Webhooks are faster and need no polling.
    *
-   * @param reference The service's, which create gave as `reference`.
-   * @throws {TimeoutError} Still pending; `last` is the record as last seen.
-   * @throws {NotFoundError} There was none for 10 s.
+   * @param reference The service's reference, as returned by create.
+   * @throws {TimeoutError} The payout is still pending; `last` is the last record read.
+   * @throws {NotFoundError} No payout with this reference appeared within 10 s.
    */
   waitFor(reference: string, options?: WaitOptions): Call<"verifyDisbursement", Final<Disbursement>, Disbursement>;
 }
 
-/** Payments collected through a link. */
+/** Checkouts: payments collected through a link. */
 export interface Checkouts {
   /**
-   * Makes a link to a payment page (§4.3). Send the customer to `url`, store `reference` with the order.
+   * Creates a link to a payment page. Send the customer to `url` and store `reference` with the order.
    *
-   * With a `reference` of your own the checkout is made at most once. Without one, a lost answer leaves a checkout
-   * behind whose link nobody has, and which ends by itself.
+   * With your own `reference`, at most one checkout is created. Without one, a lost response can leave a second
+   * checkout behind. Nobody has its link, and it expires unpaid.
    *
-   * @param request `amount` in the lowest denomination (`10000` is 100.00).
-   * @throws {DuplicateReferenceError} The reference was used before; `existing` is the checkout that has it.
-   * @throws {OutcomeUnknownError} It may or may not have been recorded: call again with the same reference.
-   * @throws {ClientError} Anything else: nothing was recorded. See the subclasses.
+   * @param request `amount` is in the lowest denomination (`10000` is 100.00).
+   * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.
+   * @throws {OutcomeUnknownError} The checkout may or may not exist. Call again with the same reference.
+   * @throws {ClientError} Any other failure: nothing was recorded. See the subclasses.
    */
   create(request: CheckoutRequest, options?: CallOptions): Call<"createCheckout", CreatedCheckout, Checkout>;
   /**
-   * Looks a checkout up (D8).
+   * Returns a checkout.
    *
-   * @param reference The service's, which create gave as `reference`; not your own.
-   * @throws {NotFoundError} There is none.
+   * @param reference The service's reference, as returned by create; not your own.
+   * @throws {NotFoundError} No checkout has this reference.
    */
   verify(reference: string, options?: CallOptions): Call<"verifyCheckout", Checkout, Checkout>;
   /**
-   * Looks a checkout up until it is `success`, `failed` or `cancelled`. Webhooks tell sooner and cost less.
+   * Polls a checkout until its status is `success`, `failed` or `cancelled`. Webhooks are faster and need no polling.
    *
-   * @param reference The service's, which create gave as `reference`.
-   * @throws {TimeoutError} Still pending; `last` is the record as last seen.
-   * @throws {NotFoundError} There was none for 10 s.
+   * @param reference The service's reference, as returned by create.
+   * @throws {TimeoutError} The checkout is still pending; `last` is the last record read.
+   * @throws {NotFoundError} No checkout with this reference appeared within 10 s.
    */
   waitFor(reference: string, options?: WaitOptions): Call<"verifyCheckout", Final<Checkout>, Checkout>;
 }
 
-/** One merchant's access to the service. */
+/** A client that acts for one merchant. */
 export interface DisbursementClient {
-  /** Money sent to mobile wallets. */
+  /** Payouts to mobile wallets. */
   disbursements: Disbursements;
   /** Payments collected through a link. */
   checkouts: Checkouts;
-  /** openapi-fetch itself, typed by the contract: it sends the key and follows no redirect, and that is all. */
+  /** The plain openapi-fetch client, typed by the contract. It sends the key and follows no redirects; it never retries. */
   raw: RawClient;
 }
 
 /**
- * Makes a client. Nothing is sent yet.
+ * Creates a client. Sends no request.
  *
- * @throws {UsageError} An option is wrong; the text says which and what it should be.
+ * @throws {UsageError} An option is invalid; the message names it and says what is expected.
  */
 export function createClient(options: ClientOptions): DisbursementClient {
   if (globalThis.document) {
-    console.warn("This page shows the API key.");
+    console.warn("This page exposes the API key.");
   }
   return buildClient(options, system);
 }
 
-/** createClient with time and chance of the caller's choice. */
+/** createClient with a caller-supplied clock, timers and randomness. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
-  const { settings, ...rest } = settleClient(options);
+  const { settings, ...rest } = resolveClientOptions(options);
   const raw = createRawClient(rest);
   const context: Context = { runtime, transport: createTransport(rest.baseUrl), ...rest };
   return {
@@ -119,15 +119,15 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
   };
 }
 
-const final = ["success", "failed", "cancelled"];
+const finalStatuses = ["success", "failed", "cancelled"];
 
 function resource(context: Context, kind: Kind, base: Settings) {
   return {
     create: (request: DisbursementRequest | CheckoutRequest, options?: CallOptions) =>
-      toCall(ofCreate, () => create(context, kind, request, settle(options, base))),
+      toCall(createStatuses, () => create(context, kind, request, resolveOptions(options, base))),
     verify: (reference: string, options?: CallOptions) =>
-      toCall(ofVerify, () => verify(context, kind, reference, settle(options, base))),
+      toCall(verifyStatuses, () => verify(context, kind, reference, resolveOptions(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>
-      toCall(ofVerify, () => verify(context, kind, reference, settleWait(options, base), final)),
+      toCall(verifyStatuses, () => verify(context, kind, reference, resolveWaitOptions(options, base), finalStatuses)),
   };
 }

@@ -1,17 +1,17 @@
 import type { Checkout, Disbursement } from "./types.ts";
 
-/** What is known when an error is made. */
+/** The facts that an error carries besides its message. */
 export interface ErrorDetails {
-  /** HTTP status, when there was an answer. */
+  /** HTTP status, if a response was received. */
   readonly status?: number | undefined;
-  /** The answer's `x-request-id`: name it when asking the service about a call. */
+  /** The response's `x-request-id`. Quote it when you report a problem to the service. */
   readonly requestId?: string | undefined;
-  /** What the service said: `error` and `message` of §7 in one line. */
+  /** The service's own description: `error` and `message` of the response body in one line. */
   readonly serverMessage?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** Every error of this client. Tell them apart by class or by `code`. No error holds the API key. */
+/** Base class of all errors of this client. Distinguish them by class or by `code`. No error contains the API key. */
 export abstract class ClientError extends Error implements ErrorDetails {
   abstract override readonly name: string;
   declare readonly status?: number | undefined;
@@ -23,23 +23,23 @@ export abstract class ClientError extends Error implements ErrorDetails {
     Object.assign(this, details);
   }
 
-  /** The name of the class. It never changes, whatever a minifier makes of the class itself. */
+  /** The name of the class. It stays the same when a minifier renames the class itself. */
   get code(): this["name"] {
     return this.name;
   }
 }
 
-/** A wrong option or argument. Nothing was sent. */
+/** An option or argument is invalid. No request was sent. */
 export class UsageError extends ClientError {
   override readonly name = "UsageError";
 }
 
-/** The key is missing, wrong or revoked (401), or may not do this (403). */
+/** The API key is missing, unknown or revoked (401), or lacks permission (403). */
 export class AuthenticationError extends ClientError {
   override readonly name = "AuthenticationError";
 }
 
-/** The request breaks a rule (400, 413, 415, 422); `serverMessage` names the fields. Nothing was recorded. */
+/** The request is invalid (400, 413, 415, 422); `serverMessage` names the fields to fix. Nothing was recorded. */
 export class ValidationError extends ClientError {
   override readonly name = "ValidationError";
 }
@@ -49,37 +49,37 @@ export class NotFoundError extends ClientError {
   override readonly name = "NotFoundError";
 }
 
-/** The merchant's reference was used before (409). */
+/** The merchant's reference is already in use (409). */
 export class DuplicateReferenceError extends ClientError {
   override readonly name = "DuplicateReferenceError";
-  /** The record that has the reference, when the answer's `Location` led to it. */
+  /** The record that uses the reference, if the response's `Location` led to it. */
   declare readonly existing?: Disbursement | Checkout | undefined;
   /**
-   * Whether `existing` is what was asked for now: same amount, country, currency and recipient. Undefined when it could
-   * not be looked up (`cause` says why): this very payment may have been made, so send it under no other reference.
+   * True if `existing` has the amount, country, currency and recipient of this request. Undefined if the record could
+   * not be read (`cause` says why). In that case this very payment may exist, so do not send it under another reference.
    */
   declare readonly matches?: boolean | undefined;
 }
 
-/** Still too many requests at the last try (429). Nothing was recorded. */
+/** The last attempt was still rate limited (429). Nothing was recorded. */
 export class RateLimitError extends ClientError {
   override readonly name = "RateLimitError";
 }
 
-/** Still 5xx at the last try. */
+/** The last attempt still returned 5xx. */
 export class ServerError extends ClientError {
   override readonly name = "ServerError";
 }
 
-/** No answer: the service could not be reached, or the connection broke. */
+/** No response: the service was unreachable, or the connection broke. */
 export class ConnectionError extends ClientError {
   override readonly name = "ConnectionError";
 }
 
-/** No answer, or for `waitFor` no final status, within the time allowed. */
+/** No response, or in `waitFor` no final status, within the time allowed. */
 export class TimeoutError extends ClientError {
   override readonly name = "TimeoutError";
-  /** The record as `waitFor` last saw it, not yet final. */
+  /** The last record that `waitFor` read. Its status is not final. */
   declare readonly last?: Disbursement | Checkout | undefined;
 }
 
@@ -88,15 +88,14 @@ export class AbortedError extends ClientError {
   override readonly name = "AbortedError";
 }
 
-/** An answer that the contract does not know: a page from a proxy, a redirect, a wrong shape, another record. */
+/** A response outside the contract: a proxy's page, a redirect, an invalid body, or another record. */
 export class UnexpectedAnswerError extends ClientError {
   override readonly name = "UnexpectedAnswerError";
 }
 
 /**
- * A create may or may not have been recorded, and it could not be found out; `cause` is the last thing that happened.
- * Call create again with the same reference and content: it pays at most once. Never send the payment under another
- * reference.
+ * The record may or may not exist, and the client could not find out; `cause` is the last failure. Call create again
+ * with the same reference and content: it pays at most once. Never send the payment under another reference.
  */
 export class OutcomeUnknownError extends ClientError {
   override readonly name = "OutcomeUnknownError";

@@ -1,4 +1,4 @@
-/** What a text is as JSON; undefined when it is none. */
+/** Parses JSON. Returns undefined if the text is not valid JSON. */
 export function parse(text: string | undefined): unknown {
   try {
     return JSON.parse(text!);

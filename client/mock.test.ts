@@ -9,7 +9,7 @@ import type { Running } from "./testing/processes.ts";
 const read = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
 const { examples } = read("../generated/openapi.json").components;
 
-// `npm run mock`: every request that keeps to the contract gets the contract's first example.
+// `npm run mock` returns the first example of the contract for every valid request.
 describe("against the mock", () => {
   let mock: Running;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe("against the mock", () => {
   afterAll(() => mock.stop());
   const connect = (options: object = {}) => createClient({ baseUrl: mock.baseUrl, apiKey: key, ...options });
 
-  test("every operation answers with the contract's example, typed", async () => {
+  test("every operation returns the contract's example, typed", async () => {
     const { disbursements, checkouts } = connect();
 
     const payout = await disbursements.create(examples.DisbursementRequest.value);
@@ -40,15 +40,15 @@ describe("against the mock", () => {
     expect((await checkouts.waitFor(checkout.reference)).status).toBe("success");
   });
 
-  test("an example is not taken for the answer to a request of one's own", async () => {
-    const mine = { ...examples.DisbursementRequest.value, reference: "my-own-1" };
+  test("an example is not accepted as the response to another request", async () => {
+    const otherRequest = { ...examples.DisbursementRequest.value, reference: "my-own-1" };
     const result = await connect()
-      .disbursements.create(mine, { retry: { tries: 1 } })
+      .disbursements.create(otherRequest, { retry: { tries: 1 } })
       .result();
     expect(result.status).toBe("unknown");
   });
 
-  test("the plain client sends the key, and is typed by the contract", async () => {
+  test("the raw client sends the key and is typed by the contract", async () => {
     const { data, error, response } = await connect().raw.GET("/v1/disbursements/{reference}", {
       params: { path: { reference: "DSB7Q2M9X4T1VK8R3WZ0HA6N" } },
     });
@@ -59,7 +59,7 @@ describe("against the mock", () => {
     expect(withoutKey.status).toBe(401);
   });
 
-  test("a refusal has the shape of the contract", async () => {
+  test("an error response matches the contract", async () => {
     const call = connect({ headers: { prefer: "code=401" } }).disbursements.verify("DSB1");
     await expect(call).rejects.toBeInstanceOf(AuthenticationError);
     await expect(call).rejects.toMatchObject({ status: 401, serverMessage: expect.stringMatching(/./) });

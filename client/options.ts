@@ -1,99 +1,99 @@
 import { UsageError } from "./errors.ts";
 import type { OperationId } from "./types.ts";
 
-/** When to try again. Every try of a create carries the same reference, so that it pays at most once. */
+/** When and how often to retry. Every attempt of a create has the same reference, so it pays at most once. */
 export interface RetryOptions {
-  /** Requests per call, the first included; 1 never tries again. Default 8. */
+  /** Attempts per call, including the first; 1 disables retries. Default 8. */
   tries?: number;
-  /** Upper end of the first pause, in ms; it doubles with each try, and the pause is drawn at random below it. Default 250. */
+  /** Upper bound of the first delay, in ms. The bound doubles with each retry; each delay is random below it. Default 250. */
   minDelay?: number;
-  /** What the upper end grows to, in ms. A `Retry-After` of the service comes on top. Default 8,000. */
+  /** Maximum of that bound, in ms. The service's `Retry-After` is added to the delay. Default 8,000. */
   maxDelay?: number;
-  /** For all tries and pauses of a call together, in ms; looking up what a 409 points to has as much again. Default 60,000. */
+  /** Limit for all attempts and delays of a call, in ms. Reading the record behind a 409 has the same limit again. Default 60,000. */
   totalTime?: number;
 }
 
-/** How long and how often `waitFor` looks. */
+/** How long and how often `waitFor` polls. */
 export interface WaitOptions {
-  /** Ends the wait with AbortedError. */
+  /** Aborts the wait, which then throws AbortedError. */
   signal?: AbortSignal | undefined;
   /** How long to wait for a final status, in ms. Default 120,000. */
   timeout?: number;
-  /** Upper end of the first pause, in ms; it doubles with each look, and the pause is drawn at random below it. Default 1,000. */
+  /** Upper bound of the first delay, in ms. The bound doubles with each poll; each delay is random below it. Default 1,000. */
   minDelay?: number;
-  /** What the upper end grows to, in ms. Default 10,000. */
+  /** Maximum of that bound, in ms. Default 10,000. */
   maxDelay?: number;
 }
 
-/** What a hook is told about a try. Neither key, headers, bodies nor phone numbers are in it. */
+/** Describes an attempt to a hook. Contains no key, headers, bodies or phone numbers. */
 export interface RequestInfo {
   operation: OperationId;
-  /** The merchant's reference of a create, the service's of a verify. */
+  /** The merchant's reference for a create, the service's reference for a verify. */
   reference: string | undefined;
-  /** Counted from 1. */
+  /** Number of the attempt; the first is 1. */
   attempt: number;
 }
 
-/** An error as hooks are told of it: without the records, causes and stack that the error of the call has. */
+/** An error as hooks receive it: without the records, cause and stack of the thrown error. */
 export interface ErrorInfo {
   /** The name of the error's class. */
   code: string;
-  /** With the status, and what the service said. */
+  /** Includes the HTTP status and the service's own message. */
   message: string;
 }
 
-/** How a try ended. */
+/** How an attempt ended. */
 export interface ResponseInfo extends RequestInfo {
-  /** In ms. */
+  /** Duration of the attempt, in ms. */
   duration: number;
-  /** HTTP status, when there was an answer. */
+  /** HTTP status, if a response was received. */
   status: number | undefined;
   requestId: string | undefined;
-  /** What went wrong. Nothing did when `waitFor` finds a record still pending. */
+  /** Why the attempt failed. Undefined when `waitFor` reads a record that is still pending. */
   error: ErrorInfo | undefined;
 }
 
-/** What is told before a pause. */
+/** Describes a retry before its delay begins. */
 export interface RetryInfo extends RequestInfo {
-  /** The pause before the next try, in ms. */
+  /** The delay before the next attempt, in ms. */
   delay: number;
-  /** What went wrong; undefined when `waitFor` found the record still pending. */
+  /** Why the attempt failed. Undefined when `waitFor` reads a record that is still pending. */
   error: ErrorInfo | undefined;
 }
 
-/** For logs and metrics. They are not waited for, and an error in one changes nothing. */
+/** Callbacks for logs and metrics. The client does not await them and ignores their errors. */
 export interface Hooks {
   onRequest?(info: RequestInfo): void;
   onResponse?(info: ResponseInfo): void;
   onRetry?(info: RetryInfo): void;
 }
 
-/** What may differ from call to call. */
+/** Options that can be set for the client and overridden for one call. */
 export interface CallOptions {
-  /** Ends the call; a client's own ends all calls that have none. A create that was already sent then throws OutcomeUnknownError. */
+  /** Aborts the call; replaces the client's signal. An aborted create that was already sent throws OutcomeUnknownError. */
   signal?: AbortSignal | undefined;
-  /** For one try, reading the answer included, in ms. Default 15,000. */
+  /** Limit for one attempt, including reading the response, in ms. Default 15,000. */
   timeout?: number;
   retry?: RetryOptions;
-  /** Sent along with every request; never instead of the key. */
+  /** Extra headers for every request. They cannot replace the API key. */
   headers?: ConstructorParameters<typeof Headers>[0];
 }
 
-/** What a `fetch` of one's own must be: the global one's shape. */
+/** The type of a custom `fetch`: compatible with the global one. */
 export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
 
-/** What a client is made of. */
+/** Options of {@link createClient}. */
 export interface ClientOptions extends CallOptions {
-  /** Where the service is, without `/v1` at its end; another path and slashes at its end are fine. */
+  /** URL of the service without `/v1`. May contain another path and end with slashes. */
   baseUrl: string | URL;
-  /** The merchant's key, or a function that gives it; the function is asked before every try. */
+  /** The merchant's API key, or a function that returns it and is called before every attempt. */
   apiKey: string | (() => string | Promise<string>);
-  /** Used instead of the global `fetch`. */
+  /** Replaces the global `fetch`. It must not retry requests itself. */
   fetch?: Fetch;
   hooks?: Hooks;
 }
 
-/** Options of a call after checks, with nothing left open. */
+/** The validated options of a call, with all defaults filled in. */
 export interface Settings {
   signal?: AbortSignal | undefined;
   timeout: number;
@@ -117,23 +117,24 @@ const clientDefaults = {
   ...defaults,
   baseUrl: undefined as unknown,
   apiKey: undefined as unknown,
-  // Looked up for every call: the global one may be replaced later, and must be called without an object.
+  // Read globalThis.fetch at each call, because instrumentation may replace it later. Browsers require that fetch is
+  // not called as a method of another object.
   fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
   hooks: noHooks as Hooks,
 };
 
-// A longer timer would fire at once.
+// Just under 12 days. Timers fire immediately if the delay exceeds 2^31-1 ms.
 const longest = 1e9;
 
 export function ensure(condition: unknown, message: string): asserts condition {
   if (!condition) throw new UsageError(message);
 }
 
-/** The options over their defaults. Refuses a name that no default has, a type that differs from it, a number out of range. */
-function complete<T extends object>(options: object | undefined, defaultsOfKind: T): T {
-  const whole = { ...defaultsOfKind } as Record<string, unknown>;
+/** Fills in defaults. Throws a UsageError for an unknown option, a type that differs from the default's, or a number out of range. */
+function complete<T extends object>(options: object | undefined, optionDefaults: T): T {
+  const whole = { ...optionDefaults } as Record<string, unknown>;
   for (const [name, value] of Object.entries(options ?? {})) {
-    ensure(name in whole, `No option "${name}", only: ${Object.keys(whole).join(", ")}.`);
+    ensure(name in whole, `No option "${name}". Use: ${Object.keys(whole).join(", ")}.`);
     if (value == null) continue;
     const type = typeof whole[name];
     ensure(type === "undefined" || typeof value === type, `${name} must be of type ${type}.`);
@@ -143,34 +144,34 @@ function complete<T extends object>(options: object | undefined, defaultsOfKind:
   return whole as T;
 }
 
-/** Refuses what is wrong in a call's options and takes from `base` what they leave open. */
-export function settle(options: CallOptions | undefined, base: Settings): Settings {
+/** Validates the options of a call and fills in the rest from `base`. */
+export function resolveOptions(options: CallOptions | undefined, base: Settings): Settings {
   const settings = complete<Settings>(options, base);
   try {
     settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
   } catch {
-    // Without its cause, which shows the value: it may be a secret.
+    // The cause is dropped because its message contains the header value, which may be a secret.
     throw new UsageError("headers must be valid.");
   }
   settings.retry = complete(settings.retry, base.retry);
   return settings;
 }
 
-/** A wait as a call that is tried until its time is over. */
-export function settleWait(options: WaitOptions | undefined, base: Settings): Settings {
+/** Turns wait options into call settings: unlimited attempts within the timeout. */
+export function resolveWaitOptions(options: WaitOptions | undefined, base: Settings): Settings {
   const { signal = base.signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
   return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };
 }
 
-/** The key, fit for a header. The message must not repeat it, as the one of `fetch` would. */
+/** Checks that the key is valid in a header. `fetch` would check it too, but its error message contains the value. */
 function checkKey(key: unknown): string {
-  const isPlain = typeof key === "string" && /^[!-~]+$/.test(key);
-  ensure(isPlain, "apiKey must be ASCII without spaces.");
+  const isValid = typeof key === "string" && /^[!-~]+$/.test(key);
+  ensure(isValid, "apiKey must be ASCII without spaces.");
   return key;
 }
 
-/** Refuses wrong client options with a text that says what to do. */
-export function settleClient(options: ClientOptions) {
+/** Validates the options of a client and fills in the defaults. */
+export function resolveClientOptions(options: ClientOptions) {
   const { baseUrl, apiKey, hooks, fetch, ...call } = complete(options, clientDefaults);
   if (typeof apiKey !== "function") checkKey(apiKey);
   const url = URL.canParse(baseUrl as string) ? new URL(baseUrl as string).href.replace(/\/+$/, "") : "";
@@ -180,9 +181,9 @@ export function settleClient(options: ClientOptions) {
   );
   return {
     baseUrl: url,
-    giveKey: async () => checkKey(typeof apiKey === "function" ? await apiKey() : apiKey),
+    apiKey: async () => checkKey(typeof apiKey === "function" ? await apiKey() : apiKey),
     hooks: complete(hooks, noHooks),
     fetch,
-    settings: settle(call, defaults),
+    settings: resolveOptions(call, defaults),
   };
 }

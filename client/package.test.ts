@@ -14,7 +14,7 @@ const examples = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => cod
 const names = ["pay", "result", "wait", "checkout", "webhooks"];
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwLaLaSw==";
 
-/** Sends one signed and one forged event to both handlers of the webhook example. */
+/** Sends a signed and a forged event to both handlers of the README's webhook example. */
 const webhookDriver = `
 import { signWebhook } from "@disbursement-checkout/client/webhooks";
 import { readFileSync } from "node:fs";
@@ -35,11 +35,11 @@ const server = app.listen(0, "127.0.0.1", async () => {
 });
 `;
 
-/** What someone with neither Node's types nor skipLibCheck writes. */
+/** Code of a consumer without Node's types and without skipLibCheck. */
 const strictConsumer = `
 import { createClient, ClientError, type Disbursement } from "@disbursement-checkout/client";
 
-export async function look(reference: string): Promise<Disbursement["status"] | string> {
+export async function readStatus(reference: string): Promise<Disbursement["status"] | string> {
   const client = createClient({ baseUrl: "https://pay.example", apiKey: async () => "key", timeout: 5000 });
   try {
     const { status, createdAt } = await client.disbursements.verify(reference);
@@ -64,9 +64,9 @@ afterAll(async () => {
 });
 
 describe("the packed package", () => {
-  test("holds JavaScript, types, licence and README, and no tests", () => {
+  test("contains JavaScript, types, licence and README, and no tests", () => {
     const files = readdirSync(project.installed, { recursive: true }).map(String);
-    const wanted = [
+    const required = [
       "package.json",
       "README.md",
       "dist/LICENSE",
@@ -74,23 +74,23 @@ describe("the packed package", () => {
       "dist/client/index.d.ts",
       "dist/generated/openapi.d.ts",
     ];
-    expect(files).toEqual(expect.arrayContaining(wanted));
+    expect(files).toEqual(expect.arrayContaining(required));
     expect(files.filter((file) => /test|testing|chaos|bench|(?<!\.d)\.ts$/.test(file))).toEqual([]);
   });
 
-  test("is clean for publint", async () => {
+  test("passes publint without a message", async () => {
     const { messages } = await publint({ pkgDir: project.installed, pack: false, strict: true, level: "suggestion" });
     expect(messages).toEqual([]);
   });
 
-  test("has types that every way of importing ESM finds", async () => {
+  test("has types that resolve for every ESM import", async () => {
     const analysis = await checkPackage(createPackageFromTarballData(readFileSync(project.tarball)));
     expect(analysis.types).toBeTruthy();
-    // ESM alone, on purpose: require() of it works in Node 20.19 and later, which the tool does not know.
-    const isAboutCommonJs = { kind: "CJSResolvesToESM" };
+    // The package is ESM only. require() of ESM works since Node 20.19, but the tool still reports it.
+    const isCommonJsProblem = { kind: "CJSResolvesToESM" };
     const problems = "problems" in analysis ? analysis.problems : [];
     expect(problems).toEqual(
-      [".", "./webhooks"].map((entrypoint) => expect.objectContaining({ ...isAboutCommonJs, entrypoint })),
+      [".", "./webhooks"].map((entrypoint) => expect.objectContaining({ ...isCommonJsProblem, entrypoint })),
     );
   });
 
@@ -108,7 +108,7 @@ describe("the packed package", () => {
     expect(project.node([tsc, "-p", "strict.json"])).toBe("");
   });
 
-  test("imports nothing of Node", () => {
+  test("imports nothing from Node", () => {
     const files = readdirSync(`${project.installed}/dist/client`).filter((file) => file.endsWith(".js"));
     const code = files.map((file) => readFileSync(`${project.installed}/dist/client/${file}`, "utf8")).join("\n");
     expect(code).not.toMatch(/node:|\bprocess\b|\bBuffer\b|require\(/);
@@ -118,7 +118,7 @@ describe("the packed package", () => {
 });
 
 describe("the README", () => {
-  test("has five examples that compile with strict", () => {
+  test("has five examples that compile in strict mode", () => {
     expect(examples).toHaveLength(names.length);
     const compilerOptions = {
       strict: true,
@@ -135,10 +135,10 @@ describe("the README", () => {
   });
 
   const expected: [string, RegExp][] = [
-    ["pay", /^DSB\S+ pending made\n$/],
-    ["pay", /^made before: DSB\S+ \w+\n$/],
-    ["result", /^made: DSB\S+\nmade before\nmend the request: .*phoneNumber.*\n$/],
-    ["wait", /^did not arrive\n$/],
+    ["pay", /^DSB\S+ pending created\n$/],
+    ["pay", /^already created: DSB\S+ \w+\n$/],
+    ["result", /^created: DSB\S+\nalready created\nfix the request: .*phoneNumber.*\n$/],
+    ["wait", /^failed\n$/],
     ["checkout", /^send the customer to http\S+\/checkouts\/CHK\S+\npending\n$/],
     ["webhook-driver", /^payroll-2026-11-0042 success 473\npayroll-2026-11-0042 success 473\n204 204 400 400\n$/],
   ];

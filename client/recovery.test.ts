@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import {
-  answer,
-  created,
+  respond,
+  disbursementCreated,
   duplicate,
-  failure,
-  link,
-  lost,
-  notReached,
+  rejectionOf,
+  checkoutCreated,
+  connectionLost,
+  connectionRefused,
   ok,
-  order,
-  payout,
+  checkoutRequest,
+  disbursementRequest,
   record,
-  refuse,
-  scripted,
-  silence,
+  refusal,
+  scriptedClient,
+  noResponse,
 } from "./testing/fakes.ts";
 import {
   AbortedError,
@@ -32,18 +32,28 @@ import type { Step } from "./testing/fakes.ts";
 
 const here = "/v1/disbursements/DSB1";
 
-describe("a create that is answered", () => {
-  test("returns what the service answered, marked as not recovered", async () => {
-    const { client, time, sent } = scripted([ok(created)]);
-    expect(await time.run(client.disbursements.create(payout))).toEqual({ ...created, recovered: false });
+describe("a create that receives a definite response", () => {
+  test("returns the created record with recovered: false", async () => {
+    const { client, time, sent } = scriptedClient([ok(disbursementCreated)]);
+    expect(await time.run(client.disbursements.create(disbursementRequest))).toEqual({
+      ...disbursementCreated,
+      recovered: false,
+    });
     expect(sent).toHaveLength(1);
-    expect(sent[0]).toMatchObject({ method: "POST", url: "https://pay.example/v1/disbursements", body: payout });
+    expect(sent[0]).toMatchObject({
+      method: "POST",
+      url: "https://pay.example/v1/disbursements",
+      body: disbursementRequest,
+    });
     expect(time.waiting).toBe(0);
   });
 
-  test.each([400, 401, 403, 404, 413, 415, 422])("a refusal with %i ends it at once", async (status) => {
-    const { client, time, sent } = scripted([refuse(status)]);
-    expect(await time.run(failure(client.disbursements.create(payout)))).toMatchObject({ status, requestId: "req_1" });
+  test.each([400, 401, 403, 404, 413, 415, 422])("fails on %i without a retry", async (status) => {
+    const { client, time, sent } = scriptedClient([refusal(status)]);
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toMatchObject({
+      status,
+      requestId: "req_1",
+    });
     expect(sent).toHaveLength(1);
   });
 });
@@ -52,45 +62,52 @@ test.each([
   [401, AuthenticationError],
   [429, RateLimitError],
 ])("a bare %i, as gateways give it, is a refusal too", async (status, Kind) => {
-  const { client, time } = scripted([answer(status)], { retry: { tries: 1 } });
-  expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(Kind);
+  const { client, time } = scriptedClient([respond(status)], { retry: { tries: 1 } });
+  expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(Kind);
 });
 
 test("middleware of the raw client has no say in what a create is told", async () => {
-  const { client, time } = scripted([lost()], { retry: { tries: 1 } });
-  client.raw.use({ onError: () => answer(422, { statusCode: 422, error: "Refused" }) });
-  expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(OutcomeUnknownError);
+  const { client, time } = scriptedClient([connectionLost()], { retry: { tries: 1 } });
+  client.raw.use({ onError: () => respond(422, { statusCode: 422, error: "Refused" }) });
+  expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(
+    OutcomeUnknownError,
+  );
 });
 
 test.each(["https://pay.example", "https://pay.example/api"])(
-  "a duplicate without Location is looked for nowhere: %s",
+  "a 409 without Location causes no read: baseUrl %s",
   async (baseUrl) => {
-    const { client, time, sent } = scripted([duplicate()], { baseUrl });
-    await time.run(failure(client.disbursements.create(payout)));
+    const { client, time, sent } = scriptedClient([duplicate()], { baseUrl });
+    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(sent).toHaveLength(1);
   },
 );
 
 const nothing = {};
 
-describe("a duplicate on the first try", () => {
+describe("a 409 on the first attempt", () => {
   const cases = [
     ["carries the record that matches", [duplicate(here), ok(record)], record, true],
     ["carries a record with another amount", [duplicate(here), ok({ ...record, amount: 1 })], { amount: 1 }, false],
-    ["carries nothing without Location", [duplicate()], nothing, undefined],
-    ["carries nothing when the record is not found", [duplicate(here), refuse(404)], nothing, undefined],
+    ["carries no record without Location", [duplicate()], nothing, undefined],
+    ["carries no record if it is not found", [duplicate(here), refusal(404)], nothing, undefined],
     [
-      "carries nothing of another reference",
+      "carries no record of another reference",
       [duplicate(here), ok({ ...record, merchantsReference: "x" })],
       nothing,
       undefined,
     ],
-    ["stays one after being told to slow down", [refuse(429), duplicate(here), ok(record)], record, true],
-    ["stays one when nothing was reached before", [notReached(), duplicate(here), ok(record)], record, true],
+    ["is still a duplicate after a 429", [refusal(429), duplicate(here), ok(record)], record, true],
+    [
+      "is still a duplicate after a refused connection",
+      [connectionRefused(), duplicate(here), ok(record)],
+      record,
+      true,
+    ],
   ] as [string, Step[], object, boolean | undefined][];
   test.each(cases)("%s", async (_, steps, existing, matches) => {
-    const { client, time } = scripted(steps);
-    const error = await time.run(failure(client.disbursements.create(payout)));
+    const { client, time } = scriptedClient(steps);
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(DuplicateReferenceError);
     const { existing: found, ...rest } = error as DuplicateReferenceError;
     expect(rest).toMatchObject({ name: "DuplicateReferenceError", status: 409, requestId: "req_1", matches });
@@ -100,28 +117,28 @@ describe("a duplicate on the first try", () => {
 });
 
 const ambiguous: [string, () => Step][] = [
-  ["a lost connection", lost],
-  ["silence", () => silence],
-  ["500", () => refuse(500)],
-  ["502 from a proxy", () => answer(502, "<html>")],
-  ["503", () => refuse(503)],
-  ["504", () => answer(504, "")],
-  ["a page with status 200", () => answer(200, "<html>")],
-  ["a truncated answer", () => answer(200, '{"statusCode":200,"data":{"refer')],
-  ["an answer about another payout", () => ok({ ...created, merchantsReference: "payroll-2" })],
-  ["an answer with another amount", () => ok({ ...created, amount: 15000 })],
-  ["an answer without a reference", () => ok({ ...created, reference: "" })],
-  ["a redirect", () => answer(302, "", { location: "https://elsewhere.example/" })],
-  ["a page with status 404", () => answer(404, "<html>")],
-  ["an empty 409", () => answer(409, "")],
-  ["a failure in an unknown form", () => answer(500, { error: { toString: 1 }, message: [[1]] })],
-  ["an answer whose status is no text", () => ok({ ...created, status: { toString: 1 } })],
+  ["a lost connection", connectionLost],
+  ["no response", () => noResponse],
+  ["500", () => refusal(500)],
+  ["a proxy page with status 502", () => respond(502, "<html>")],
+  ["503", () => refusal(503)],
+  ["504", () => respond(504, "")],
+  ["a page with status 200", () => respond(200, "<html>")],
+  ["a truncated response", () => respond(200, '{"statusCode":200,"data":{"refer')],
+  ["a response about another payout", () => ok({ ...disbursementCreated, merchantsReference: "payroll-2" })],
+  ["a response with another amount", () => ok({ ...disbursementCreated, amount: 15000 })],
+  ["a response without a reference", () => ok({ ...disbursementCreated, reference: "" })],
+  ["a redirect", () => respond(302, "", { location: "https://elsewhere.example/" })],
+  ["a page with status 404", () => respond(404, "<html>")],
+  ["an empty 409", () => respond(409, "")],
+  ["a 500 with an unknown error body", () => respond(500, { error: { toString: 1 }, message: [[1]] })],
+  ["a response whose status is not a string", () => ok({ ...disbursementCreated, status: { toString: 1 } })],
 ];
 
 describe.each(ambiguous)("after %s", (_, step) => {
-  test("a duplicate is followed to the record, which is returned as recovered", async () => {
-    const { client, time, sent } = scripted([step(), duplicate(here), ok({ ...record, status: "success" })]);
-    const result = await time.run(client.disbursements.create(payout));
+  test("a 409 leads to the record, which is returned with recovered: true", async () => {
+    const { client, time, sent } = scriptedClient([step(), duplicate(here), ok({ ...record, status: "success" })]);
+    const result = await time.run(client.disbursements.create(disbursementRequest));
     expect(result).toEqual({ ...record, status: "success", recovered: true });
     expect(sent.map(({ method, url }) => `${method} ${url}`)).toEqual([
       "POST https://pay.example/v1/disbursements",
@@ -131,86 +148,99 @@ describe.each(ambiguous)("after %s", (_, step) => {
     expect(sent[1]!.body).toEqual(sent[0]!.body);
   });
 
-  test("a success is returned", async () => {
-    const { client, time } = scripted([step(), ok(created)]);
-    expect(await time.run(client.disbursements.create(payout))).toEqual({ ...created, recovered: false });
+  test("a successful retry is returned", async () => {
+    const { client, time } = scriptedClient([step(), ok(disbursementCreated)]);
+    expect(await time.run(client.disbursements.create(disbursementRequest))).toEqual({
+      ...disbursementCreated,
+      recovered: false,
+    });
   });
 
-  test("a duplicate that leads nowhere leaves the outcome unknown, and the error says what to do", async () => {
-    const { client, time } = scripted([step(), duplicate()]);
-    const error = await time.run(failure(client.disbursements.create(payout)));
+  test("a 409 without Location leaves the outcome unknown, and the error says what to do", async () => {
+    const { client, time } = scriptedClient([step(), duplicate()]);
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect((error as Error).message).toMatch(/create again with the same reference \(payroll-1\)/);
   });
 
-  test.each([401, 422])("a refusal with %i leaves the outcome unknown", async (status) => {
-    const { client, time } = scripted([step(), refuse(status)]);
-    const error = await time.run(failure(client.disbursements.create(payout)));
+  test.each([401, 422])("%i leaves the outcome unknown", async (status) => {
+    const { client, time } = scriptedClient([step(), refusal(status)]);
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect((error as Error).cause).toBeInstanceOf(status === 401 ? AuthenticationError : ValidationError);
   });
 
-  test("no further try leaves the outcome unknown", async () => {
-    const { client, time, sent } = scripted([step(), step()], { retry: { tries: 2 } });
-    expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(OutcomeUnknownError);
+  test("running out of attempts leaves the outcome unknown", async () => {
+    const { client, time, sent } = scriptedClient([step(), step()], { retry: { tries: 2 } });
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(
+      OutcomeUnknownError,
+    );
     expect(sent).toHaveLength(2);
   });
 });
 
-describe("the record behind a duplicate after an ambiguous try", () => {
+describe("the record behind a 409 after an ambiguous attempt", () => {
   const other = [
     ["amount", { amount: 1 }],
     ["recipient", { customer: { ...record.customer, phoneNumber: "2250000000000" } }],
     ["country", { country: "NG" }],
     ["currency", { currency: "NGN" }],
-    ["recipient left out", { customer: undefined }],
+    ["missing recipient", { customer: undefined }],
   ] as const;
-  test.each(other)("differs in %s: the reference belongs to another payout", async (_, difference) => {
-    const { client, time } = scripted([lost(), duplicate(here), ok({ ...record, ...difference })]);
-    const error = await time.run(failure(client.disbursements.create(payout)));
+  test.each(other)("is reported as another payout if it differs: %s", async (_, difference) => {
+    const { client, time } = scriptedClient([connectionLost(), duplicate(here), ok({ ...record, ...difference })]);
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(DuplicateReferenceError);
     expect(error).toMatchObject({ matches: false, existing: { reference: "DSB1" } });
   });
 
   const leads: [string, string][] = [
     ["a path", "/v1/disbursements/DSB1"],
-    ["a path with an end slash and a query", "/v1/disbursements/DSB1?x=1/2#y/z"],
-    ["one segment", "DSB1"],
+    ["a path with a query and a fragment", "/v1/disbursements/DSB1?x=1/2#y/z"],
+    ["a single segment", "DSB1"],
     ["another origin", "https://evil.example/v1/disbursements/DSB1"],
     ["an escaped segment", "/v1/disbursements/%44SB1"],
   ];
-  test.each(leads)("is looked up under the client's own address: Location is %s", async (_, location) => {
-    const { client, time, sent } = scripted([lost(), duplicate(location), ok(record)], {
+  test.each(leads)("is read from the client's own baseUrl if Location is %s", async (_, location) => {
+    const { client, time, sent } = scriptedClient([connectionLost(), duplicate(location), ok(record)], {
       baseUrl: "https://pay.example/api//",
     });
-    expect(await time.run(client.disbursements.create(payout))).toMatchObject({ recovered: true });
+    expect(await time.run(client.disbursements.create(disbursementRequest))).toMatchObject({ recovered: true });
     expect(sent[2]!.url).toBe("https://pay.example/api/v1/disbursements/DSB1");
   });
 
   test.each(["", "/", "/v1/disbursements/", "/v1/..", "/v1/%2e%2e", "/v1/a%2fb", "/v1/%", "https://evil.example"])(
-    "is not looked up when Location is %j",
+    "is not read if Location is %j",
     async (location) => {
-      const { client, time, sent } = scripted([lost(), duplicate(location)]);
-      // The bare origin has a last segment of its own, which must not be found either.
-      const error = await time.run(failure(client.disbursements.create(payout)));
+      const { client, time, sent } = scriptedClient([connectionLost(), duplicate(location)]);
+      // The last segment of a bare origin is empty.
+      const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
       expect(error).toBeInstanceOf(OutcomeUnknownError);
       expect(sent.filter(({ url }) => !url.startsWith("https://pay.example/v1/disbursements"))).toEqual([]);
     },
   );
 
-  test("is looked up again when the look-up itself fails in passing", async () => {
-    const { client, time } = scripted([lost(), duplicate(here), lost(), refuse(500), ok(record)]);
-    expect(await time.run(client.disbursements.create(payout))).toMatchObject({ recovered: true });
+  test("is read again after a transient failure", async () => {
+    const { client, time } = scriptedClient([
+      connectionLost(),
+      duplicate(here),
+      connectionLost(),
+      refusal(500),
+      ok(record),
+    ]);
+    expect(await time.run(client.disbursements.create(disbursementRequest))).toMatchObject({ recovered: true });
   });
 
   test.each([
-    ["cannot be read", refuse(401), AuthenticationError],
-    ["is not there", refuse(404), NotFoundError],
-    ["has another reference of the merchant", ok({ ...record, merchantsReference: "payroll-2" }), undefined],
+    ["returns 401", refusal(401), AuthenticationError],
+    ["returns 404", refusal(404), NotFoundError],
+    ["has another merchant's reference", ok({ ...record, merchantsReference: "payroll-2" }), undefined],
     ["is another record", ok({ ...record, reference: "DSB2" }), UnexpectedAnswerError],
-  ])("%s: the outcome is unknown, and the causes say why", async (_, last, cause) => {
-    const { client, time } = scripted([lost(), duplicate(here), last, last.clone()], { retry: { tries: 2 } });
-    const error = await time.run(failure(client.disbursements.create(payout)));
+  ])("leaves the outcome unknown if it %s, and the causes say why", async (_, last, cause) => {
+    const { client, time } = scriptedClient([connectionLost(), duplicate(here), last, last.clone()], {
+      retry: { tries: 2 },
+    });
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     const duplicated = (error as Error).cause as Error;
     expect(duplicated).toMatchObject({ status: 409, requestId: "req_1" });
@@ -219,90 +249,106 @@ describe("the record behind a duplicate after an ambiguous try", () => {
   });
 });
 
-describe("a create that comes to nothing", () => {
-  test("is a ConnectionError when no try reached the service", async () => {
-    const { client, time, sent } = scripted(Array.from({ length: 8 }, notReached));
-    expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(ConnectionError);
+describe("a create without a definite response", () => {
+  test("throws ConnectionError if no attempt reached the service", async () => {
+    const { client, time, sent } = scriptedClient(Array.from({ length: 8 }, connectionRefused));
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(
+      ConnectionError,
+    );
     expect(sent).toHaveLength(8);
   });
 
-  test("is a RateLimitError when every try was told to slow down", async () => {
-    const { client, time, sent } = scripted(Array.from({ length: 8 }, () => refuse(429)));
-    expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(RateLimitError);
+  test("throws RateLimitError if every attempt returned 429", async () => {
+    const { client, time, sent } = scriptedClient(Array.from({ length: 8 }, () => refusal(429)));
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(
+      RateLimitError,
+    );
     expect(sent).toHaveLength(8);
   });
 
-  test("is unknown when the last of several tries was the only ambiguous one", async () => {
-    const { client, time } = scripted([refuse(429), refuse(500)], { retry: { tries: 2 } });
-    const error = await time.run(failure(client.disbursements.create(payout)));
+  test("is unknown if only the last attempt was ambiguous", async () => {
+    const { client, time } = scriptedClient([refusal(429), refusal(500)], { retry: { tries: 2 } });
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect((error as Error).cause).toBeInstanceOf(ServerError);
   });
 
-  test("is unknown when a try that reached nothing follows an ambiguous one", async () => {
-    const { client, time } = scripted([refuse(500), notReached()], { retry: { tries: 2 } });
-    expect(await time.run(failure(client.disbursements.create(payout)))).toBeInstanceOf(OutcomeUnknownError);
+  test("is unknown if an unreachable service follows an ambiguous attempt", async () => {
+    const { client, time } = scriptedClient([refusal(500), connectionRefused()], { retry: { tries: 2 } });
+    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(
+      OutcomeUnknownError,
+    );
   });
 
-  test("is aborted when the signal ends before anything is sent", async () => {
-    const { client, time, sent } = scripted([]);
-    const error = await time.run(failure(client.disbursements.create(payout, { signal: AbortSignal.abort() })));
+  test("throws AbortedError if the signal is aborted before anything is sent", async () => {
+    const { client, time, sent } = scriptedClient([]);
+    const error = await time.run(
+      rejectionOf(client.disbursements.create(disbursementRequest, { signal: AbortSignal.abort() })),
+    );
     expect(error).toBeInstanceOf(AbortedError);
     expect(sent).toEqual([]);
   });
 
-  test("is unknown when the signal ends while an answer is awaited", async () => {
+  test("is unknown if the signal is aborted while waiting for a response", async () => {
     const controller = new AbortController();
     const abort: Step = () => {
       controller.abort();
       return new Promise(() => {});
     };
-    const { client, time } = scripted([abort]);
-    const error = await time.run(failure(client.disbursements.create(payout, { signal: controller.signal })));
+    const { client, time } = scriptedClient([abort]);
+    const error = await time.run(
+      rejectionOf(client.disbursements.create(disbursementRequest, { signal: controller.signal })),
+    );
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect((error as Error).cause).toBeInstanceOf(AbortedError);
   });
 
   test.each([
-    ["unknown", refuse(500), OutcomeUnknownError],
-    ["aborted", refuse(429), AbortedError],
-  ])("is %s when the signal ends in the pause after such a try", async (_, first, expected) => {
+    ["unknown", refusal(500), OutcomeUnknownError],
+    ["aborted", refusal(429), AbortedError],
+  ])("is %s if the signal is aborted in the delay after such an attempt", async (_, first, expected) => {
     const controller = new AbortController();
     const hooks = { onRetry: () => controller.abort() };
-    const { client, time, sent } = scripted([first], { hooks });
+    const { client, time, sent } = scriptedClient([first], { hooks });
     const started = time.now();
-    const error = await time.run(failure(client.disbursements.create(payout, { signal: controller.signal })));
+    const error = await time.run(
+      rejectionOf(client.disbursements.create(disbursementRequest, { signal: controller.signal })),
+    );
     expect(error).toBeInstanceOf(expected);
     expect(time.now()).toBe(started);
     expect(sent).toHaveLength(1);
   });
 });
 
-describe("what is sent", () => {
-  test("stays the same on every try, whatever happens to the caller's object", async () => {
-    const mine = { ...payout };
-    const { client, time, sent } = scripted([refuse(500), ok(created)], {
+describe("the request of a create", () => {
+  test("is the same on every attempt, even if the caller changes its object", async () => {
+    const mine = { ...disbursementRequest };
+    const { client, time, sent } = scriptedClient([refusal(500), ok(disbursementCreated)], {
       hooks: { onRetry: () => void (mine.amount = 1) },
     });
     await time.run(client.disbursements.create(mine));
-    expect(sent.map(({ body }) => body)).toEqual([payout, payout]);
+    expect(sent.map(({ body }) => body)).toEqual([disbursementRequest, disbursementRequest]);
   });
 
-  test.each([undefined, "", 7, null])("is nothing when the payout's reference is %j", async (reference) => {
-    const { client, time, sent } = scripted([]);
-    const error = await time.run(failure(client.disbursements.create({ ...payout, reference: reference as string })));
+  test.each([undefined, "", 7, null])("is not sent if the payout's reference is %j", async (reference) => {
+    const { client, time, sent } = scriptedClient([]);
+    const error = await time.run(
+      rejectionOf(client.disbursements.create({ ...disbursementRequest, reference: reference as string })),
+    );
     expect(error).toBeInstanceOf(UsageError);
     expect(sent).toEqual([]);
   });
 
-  test("is nothing when there is no request", async () => {
-    const { client, time } = scripted([]);
-    expect(await time.run(failure(client.disbursements.create(undefined as never)))).toBeInstanceOf(UsageError);
+  test("is not sent if it is undefined", async () => {
+    const { client, time } = scriptedClient([]);
+    expect(await time.run(rejectionOf(client.disbursements.create(undefined as never)))).toBeInstanceOf(UsageError);
   });
 
-  test("is nothing when the request cannot become JSON", async () => {
-    const { client, time, sent } = scripted([]);
-    const error = await time.run(failure(client.disbursements.create({ ...payout, amount: 5n as unknown as number })));
+  test("is not sent if it cannot be serialised as JSON", async () => {
+    const { client, time, sent } = scriptedClient([]);
+    const error = await time.run(
+      rejectionOf(client.disbursements.create({ ...disbursementRequest, amount: 5n as unknown as number })),
+    );
     expect(error).toBeInstanceOf(UsageError);
     expect(sent).toEqual([]);
   });
@@ -312,44 +358,49 @@ describe("a checkout", () => {
   const at = "/v1/checkouts/CHK1";
   const stored = { ...record, reference: "CHK1", merchantsReference: "order-1", amount: 2500000, customer: undefined };
 
-  test("is made", async () => {
-    const { client, time, sent } = scripted([ok(link)]);
-    expect(await time.run(client.checkouts.create(order))).toEqual({ ...link, recovered: false });
-    expect(sent[0]).toMatchObject({ method: "POST", url: "https://pay.example/v1/checkouts", body: order });
+  test("is created", async () => {
+    const { client, time, sent } = scriptedClient([ok(checkoutCreated)]);
+    expect(await time.run(client.checkouts.create(checkoutRequest))).toEqual({ ...checkoutCreated, recovered: false });
+    expect(sent[0]).toMatchObject({ method: "POST", url: "https://pay.example/v1/checkouts", body: checkoutRequest });
   });
 
-  test("is recovered without a link, and without a recipient to compare", async () => {
-    const { client, time } = scripted([lost(), duplicate(at), ok(stored)]);
-    const checkout = await time.run(client.checkouts.create(order));
+  test("is recovered without a link and without comparing a recipient", async () => {
+    const { client, time } = scriptedClient([connectionLost(), duplicate(at), ok(stored)]);
+    const checkout = await time.run(client.checkouts.create(checkoutRequest));
     expect(checkout).toMatchObject({ reference: "CHK1", recovered: true });
     expect(checkout.url).toBeUndefined();
   });
 
-  test("needs no reference, and may then be made again", async () => {
-    const { reference: _, ...anonymous } = order;
-    const { client, time } = scripted([lost(), ok({ ...link, merchantsReference: "CHK1" })]);
-    expect(await time.run(client.checkouts.create(anonymous))).toMatchObject({ recovered: false, url: link.url });
+  test("may be retried without a reference", async () => {
+    const { reference: _, ...anonymous } = checkoutRequest;
+    const { client, time } = scriptedClient([connectionLost(), ok({ ...checkoutCreated, merchantsReference: "CHK1" })]);
+    expect(await time.run(client.checkouts.create(anonymous))).toMatchObject({
+      recovered: false,
+      url: checkoutCreated.url,
+    });
   });
 
-  test("without a reference that stays unanswered may be made again all the same", async () => {
-    const { reference: _, ...anonymous } = order;
-    const { client, time } = scripted([refuse(500)], { retry: { tries: 1 } });
-    const error = await time.run(failure(client.checkouts.create(anonymous)));
+  test("without a reference is unknown after a 500, like any other", async () => {
+    const { reference: _, ...anonymous } = checkoutRequest;
+    const { client, time } = scriptedClient([refusal(500)], { retry: { tries: 1 } });
+    const error = await time.run(rejectionOf(client.checkouts.create(anonymous)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect((error as Error).message).toMatch(/same reference \(none\)/);
   });
 
-  test.each(["", null, 7])("is not made with the reference %j", async (reference) => {
-    const { client, time, sent } = scripted([]);
-    const error = await time.run(failure(client.checkouts.create({ ...order, reference: reference as string })));
+  test.each(["", null, 7])("is not created with the reference %j", async (reference) => {
+    const { client, time, sent } = scriptedClient([]);
+    const error = await time.run(
+      rejectionOf(client.checkouts.create({ ...checkoutRequest, reference: reference as string })),
+    );
     expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toBe("reference must be a text.");
+    expect((error as Error).message).toBe("reference must be a non-empty string.");
     expect(sent).toEqual([]);
   });
 
-  test("whose answer has no link is not taken for made", async () => {
-    const { url: _, ...withoutLink } = link;
-    const { client, time } = scripted([ok(withoutLink)], { retry: { tries: 1 } });
-    expect(await time.run(failure(client.checkouts.create(order)))).toBeInstanceOf(OutcomeUnknownError);
+  test("whose response has no link is not accepted as created", async () => {
+    const { url: _, ...withoutLink } = checkoutCreated;
+    const { client, time } = scriptedClient([ok(withoutLink)], { retry: { tries: 1 } });
+    expect(await time.run(rejectionOf(client.checkouts.create(checkoutRequest)))).toBeInstanceOf(OutcomeUnknownError);
   });
 });

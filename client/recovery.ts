@@ -3,65 +3,71 @@ import { DuplicateReferenceError, OutcomeUnknownError, TimeoutError } from "./er
 import type { ErrorDetails } from "./errors.ts";
 import { ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
-import { send } from "./retry.ts";
+import { sendWithRetries } from "./retry.ts";
 import type { Path } from "./transport.ts";
 import type { CheckoutRequest, DisbursementRequest, KindName } from "./types.ts";
 
-/** What the client has to know of a kind of record. */
+/** A kind of record: its name in operation ids, and its path. */
 export interface Kind {
   name: KindName;
   path: Path;
 }
 
 export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements" };
-/** The merchant's reference may be left out, and the answer to a create has a link. */
+/** Unlike for a disbursement, the merchant's reference is optional, and the response to a create contains a link. */
 export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
 
-type Body = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
+type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
 type Created = Data & { recovered: boolean };
-type Stored = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
+type ExistingRecord = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
 
 /**
- * Creates a record at most once, and finds out what became of it when an answer is lost.
+ * Creates a record at most once. If a response was lost, finds out whether the record exists.
  *
- * It throws OutcomeUnknownError whenever a try may have been recorded and no later one settled the matter. A refusal
- * does not settle it: money that the first try moved can be the very reason why the second one is refused.
+ * Throws OutcomeUnknownError if an attempt may have been recorded and no later attempt proved what happened. A refusal
+ * proves nothing: the payout of the first attempt can be the reason for refusing the second, for example by using up the
+ * balance.
  */
-export async function create(context: Context, kind: Kind, request: Body, settings: Settings): Promise<Created> {
-  // Every try sends the same, whatever the caller does to its object meanwhile.
+export async function create(
+  context: Context,
+  kind: Kind,
+  request: CreateRequest,
+  settings: Settings,
+): Promise<Created> {
+  // Copied, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
   const { reference, amount } = body;
   const isCheckout = kind === checkout;
   ensure(
     reference ? typeof reference === "string" : isCheckout && reference === undefined,
-    "reference must be a text.",
+    "reference must be a non-empty string.",
   );
   const job: Job = {
     operation: `create${kind.name}`,
     path: kind.path,
     reference,
     body,
-    answers: (data) =>
+    matches: (data) =>
       data.amount === amount && (!reference || data.merchantsReference === reference) && (!isCheckout || "url" in data),
   };
-  const sent = await send(context, job, settings);
-  if (!sent.error) return { ...sent.data, recovered: false };
-  const { error, ambiguous } = sent;
+  const outcome = await sendWithRetries(context, job, settings);
+  if (!outcome.error) return { ...outcome.data, recovered: false };
+  const { error, ambiguous } = outcome;
   if (!(error instanceof DuplicateReferenceError)) {
-    throw ambiguous ? unknown(reference, error) : error;
+    throw ambiguous ? outcomeUnknown(reference, error) : error;
   }
 
   let cause: unknown;
-  const found = await follow(context, kind, sent.response!, settings).catch((reason) => void (cause = reason));
+  const found = await readExisting(context, kind, outcome.response!, settings).catch((reason) => void (cause = reason));
   const existing = found?.merchantsReference === reference ? found : undefined;
-  const matches = existing && isSame(existing, body);
+  const matches = existing && isSamePayment(existing, body);
   if (ambiguous && matches) return { ...existing, recovered: true };
   Object.assign(error, { existing, matches, cause });
-  throw ambiguous && !existing ? unknown(reference, error) : error;
+  throw ambiguous && !existing ? outcomeUnknown(reference, error) : error;
 }
 
-/** What decides whether a payment is the one meant: amount, currency, country and who gets it. */
-function isSame(existing: Stored, body: Body): boolean {
+/** True if the record has the amount, currency, country and recipient of the request. */
+function isSamePayment(existing: ExistingRecord, body: CreateRequest): boolean {
   const { phoneNumber } = body;
   return (
     (["amount", "currency", "country"] as const).every((name) => existing[name] === body[name]) &&
@@ -69,19 +75,22 @@ function isSame(existing: Stored, body: Body): boolean {
   );
 }
 
-/** The record that a 409 points to (D5): only the last segment counts, under the client's own base address. */
-async function follow(context: Context, kind: Kind, response: Response, settings: Settings) {
+/**
+ * Reads the record that the `Location` of a 409 points to (D5). Uses only its last segment, with the client's own
+ * `baseUrl`: a forged `Location` must not send the key to another host.
+ */
+async function readExisting(context: Context, kind: Kind, response: Response, settings: Settings) {
   const { pathname } = new URL(response.headers.get("location") ?? "/", context.baseUrl);
   return verify(context, kind, decodeURIComponent(pathname.replace(/.*\//, "")), settings);
 }
 
-function unknown(reference = "none", cause: unknown): OutcomeUnknownError {
+function outcomeUnknown(reference = "none", cause: unknown): OutcomeUnknownError {
   return new OutcomeUnknownError(`Perhaps recorded. Call create again with the same reference (${reference}).`, {
     cause,
   });
 }
 
-/** Looks a record up by the service's reference; with `final`, until its status is one of these. */
+/** Reads a record by the service's reference. With `final`, polls until its status is one of these. */
 export async function verify(
   context: Context,
   kind: Kind,
@@ -89,12 +98,12 @@ export async function verify(
   settings: Settings,
   final?: readonly string[],
 ): Promise<Data> {
-  // `..`, a slash or nothing at all would reach another path.
+  // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
-  ensure(isSegment, "reference must be the one that create gave.");
-  const answers = (data: Data) => data.reference === reference;
-  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, answers, final };
-  const { error, data, retry } = await send(context, job, settings);
+  ensure(isSegment, "reference must be one that create returned.");
+  const matches = (data: Data) => data.reference === reference;
+  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, final };
+  const { error, data, retry } = await sendWithRetries(context, job, settings);
   if (error) throw error;
   if (retry) throw new TimeoutError(`Still ${data.status}.`, { last: data } as ErrorDetails);
   return data;

@@ -1,45 +1,45 @@
-import { aboutError, attempt, notify } from "./attempt.ts";
-import type { Context, Job, Outcome } from "./attempt.ts";
+import { errorInfo, attempt, notify } from "./attempt.ts";
+import type { AttemptOutcome, Context, Job } from "./attempt.ts";
 import { NotFoundError } from "./errors.ts";
 import type { Settings } from "./options.ts";
-import { atEnd } from "./runtime.ts";
+import { afterOrAbort } from "./runtime.ts";
 
-/** How a call ended, and whether any of its tries may have done what was asked. */
-export type Sent = Outcome & { ambiguous: boolean };
+/** How a call ended: the outcome of its last attempt. `ambiguous` if any attempt may have been recorded. */
+export type CallOutcome = AttemptOutcome & { ambiguous: boolean };
 
-// The part of a call's time that is kept for its last try.
-const lastTry = 0.05;
+// The share of a call's time that is reserved for its last attempt.
+const lastAttemptShare = 0.05;
 
-// How long waitFor looks, in ms, for a record that it has not seen yet: servers may learn of a new one at different
-// times, but a mistyped reference should be told soon.
-const absence = 10_000;
+// How long waitFor retries a 404, in ms. A new record may not be visible on every replica yet, but a mistyped reference
+// should fail soon.
+const absenceLimit = 10_000;
 
 /**
- * Sends a request until it is answered for good, or tries or time are used up. Never throws.
+ * Sends a request, and retries it until the outcome is definite, or attempts or time run out. Never throws.
  *
- * Pauses grow exponentially, with full jitter, after whatever time the service asked for itself.
+ * Delays grow exponentially with full jitter, on top of the service's `Retry-After`.
  */
-export async function send(context: Context, job: Job, settings: Settings): Promise<Sent> {
+export async function sendWithRetries(context: Context, job: Job, settings: Settings): Promise<CallOutcome> {
   const { runtime, hooks } = context;
   const { tries, minDelay, maxDelay, totalTime } = settings.retry;
   const started = runtime.now();
   const deadline = started + totalTime;
-  const lastStart = deadline - totalTime * lastTry;
-  let absentUntil = Math.min(lastStart, started + absence);
+  const lastStart = deadline - totalTime * lastAttemptShare;
+  let absentUntil = Math.min(lastStart, started + absenceLimit);
   let ambiguous = false;
-  for (let count = 1; ; count++) {
+  for (let number = 1; ; number++) {
     const timeout = Math.min(settings.timeout, deadline - runtime.now());
-    const info = { operation: job.operation, reference: job.reference, attempt: count };
+    const info = { operation: job.operation, reference: job.reference, attempt: number };
     const outcome = await attempt(context, job, settings, timeout, info);
     const { error, retry, retryAfter = 0 } = outcome;
     ambiguous ||= !!outcome.ambiguous;
     if (!error) absentUntil = lastStart;
-    const room = (error instanceof NotFoundError ? absentUntil : lastStart) - runtime.now();
-    if (!retry || count >= tries || room <= retryAfter) return { ...outcome, ambiguous };
+    const timeLeft = (error instanceof NotFoundError ? absentUntil : lastStart) - runtime.now();
+    if (!retry || number >= tries || timeLeft <= retryAfter) return { ...outcome, ambiguous };
 
-    const delay = Math.min(room, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (count - 1)));
-    notify(hooks.onRetry, { ...info, delay, error: aboutError(error) });
-    // When the signal ends the pause, the next try finds that out before it sends anything.
-    await new Promise<void>((resolve) => atEnd(runtime, delay, settings.signal, resolve));
+    const delay = Math.min(timeLeft, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (number - 1)));
+    notify(hooks.onRetry, { ...info, delay, error: errorInfo(error) });
+    // If the signal ends the delay, the next attempt notices the abort before it sends anything.
+    await new Promise<void>((resolve) => afterOrAbort(runtime, delay, settings.signal, resolve));
   }
 }

@@ -1,10 +1,10 @@
-/** Time and chance, passed in so that tests decide both. */
+/** Clock, timers and randomness, passed in so that tests control them. */
 export interface Runtime {
   /** Milliseconds since 1970. */
   now(): number;
-  /** From 0 up to, not including, 1. */
+  /** A random number from 0 up to but not including 1. */
   random(): number;
-  /** Runs `action` after `delay` ms, unless the function that it returns is called before. */
+  /** Runs `action` after `delay` ms. The returned function cancels it. */
   after(delay: number, action: () => void): () => void;
 }
 
@@ -18,10 +18,15 @@ export const system: Runtime = {
 };
 
 /**
- * Calls `end` once, after `delay` ms or when the signal is aborted, whichever comes first. The function that it returns
- * calls this off.
+ * Calls `end` once, after `delay` ms or when the signal is aborted, whichever is first. The returned function cancels
+ * it.
  */
-export function atEnd(runtime: Runtime, delay: number, signal: AbortSignal | undefined, end: () => void): () => void {
+export function afterOrAbort(
+  runtime: Runtime,
+  delay: number,
+  signal: AbortSignal | undefined,
+  end: () => void,
+): () => void {
   const cancel = () => {
     cancelTimer();
     signal?.removeEventListener("abort", fire);

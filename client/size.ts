@@ -1,10 +1,10 @@
-// The size of what ends up in an application: bundled with openapi-fetch, minified by esbuild, gzipped, as the sizes of
-// other packages are usually told. `npm run size -w client`.
+// `npm run size -w client`: the size that the package adds to an application: bundled with openapi-fetch, minified by
+// esbuild and gzipped.
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** What an application may import, each with everything that it exports. */
+/** The entry points of the package; each is measured with all its exports. */
 const entries = { client: "index.ts", webhooks: "webhooks.ts" };
 
 export type Sizes = Record<keyof typeof entries, { minified: number; gzipped: number }>;
@@ -24,6 +24,6 @@ async function sizeOf(file: string) {
 
 if (import.meta.main) {
   for (const [name, { minified, gzipped }] of Object.entries(await measureSizes())) {
-    console.log(`${name}: ${minified} bytes minified, ${gzipped} gzipped, all that it needs included`);
+    console.log(`${name}: ${minified} bytes minified, ${gzipped} gzipped, dependencies included`);
   }
 }

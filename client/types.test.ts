@@ -14,7 +14,7 @@ import type {
   WebhookEvent,
 } from "./index.ts";
 
-// Judged by the compiler (`npm run check`): every @ts-expect-error must be one.
+// Checked by the compiler (`npm run check`), which also reports every @ts-expect-error without an error.
 const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
 type Client = typeof client;
 type CreateResult = Awaited<ReturnType<ReturnType<Client["disbursements"]["create"]>["result"]>>;
@@ -24,7 +24,7 @@ function never(result: never): string {
   return String(result);
 }
 
-function tell(result: VerifyResult): string {
+function handleAll(result: VerifyResult): string {
   switch (result.status) {
     case 200:
       return result.data.reference;
@@ -40,7 +40,7 @@ function tell(result: VerifyResult): string {
   }
 }
 
-function tellWithout404(result: VerifyResult): string {
+function handleWithout404(result: VerifyResult): string {
   switch (result.status) {
     case 200:
       return result.data.reference;
@@ -57,14 +57,14 @@ function tellWithout404(result: VerifyResult): string {
 }
 
 // @ts-expect-error without a default, the missing cases return nothing
-function tellOnly200(result: VerifyResult): string {
+function handleOnly200(result: VerifyResult): string {
   switch (result.status) {
     case 200:
       return result.data.reference;
   }
 }
 
-function actWithoutCancelled(event: WebhookEvent): string {
+function handleWithoutCancelled(event: WebhookEvent): string {
   switch (event.event) {
     case "disbursement.completed":
     case "disbursement.failed":
@@ -78,14 +78,14 @@ function actWithoutCancelled(event: WebhookEvent): string {
 }
 
 describe("a result", () => {
-  test("has the statuses of its operation, and no others", () => {
+  test("has exactly the statuses of its operation", () => {
     expectTypeOf<CreateResult["status"]>().toEqualTypeOf<
       200 | 400 | 401 | 409 | 413 | 415 | 422 | 429 | "unknown" | "no-answer" | "other"
     >();
     expectTypeOf<VerifyResult["status"]>().toEqualTypeOf<200 | 401 | 404 | 429 | 500 | "no-answer" | "other">();
   });
 
-  test("is told apart by its status", () => {
+  test("is discriminated by its status", () => {
     type Of<S> = Extract<CreateResult, { status: S }>;
     expectTypeOf<Of<422>["error"]>().toEqualTypeOf<ValidationError>();
     expectTypeOf<Of<401>["error"]>().toEqualTypeOf<AuthenticationError>();
@@ -95,38 +95,38 @@ describe("a result", () => {
     expectTypeOf<Extract<VerifyResult, { ok: true }>["data"]>().toEqualTypeOf<Checkout>();
   });
 
-  test("does not compile when a case is missing", () => {
-    expectTypeOf(tell).toEqualTypeOf(tellWithout404);
-    expectTypeOf(tellOnly200).toEqualTypeOf(tell);
+  test("does not compile if a case is missing", () => {
+    expectTypeOf(handleAll).toEqualTypeOf(handleWithout404);
+    expectTypeOf(handleOnly200).toEqualTypeOf(handleAll);
   });
 
-  test("has no data where it has an error", () => {
+  test("has either data or an error", () => {
     expectTypeOf<Extract<VerifyResult, { ok: false }>>().not.toHaveProperty("data");
     expectTypeOf<Extract<VerifyResult, { ok: true }>>().not.toHaveProperty("error");
   });
 });
 
-describe("an event", () => {
-  test("is told apart by its name", () => {
+describe("a webhook event", () => {
+  test("is discriminated by its name", () => {
     type Data<E> = Extract<WebhookEvent, { event: E }>["data"];
     expectTypeOf<Data<"disbursement.completed">>().toEqualTypeOf<Disbursement>();
     expectTypeOf<Data<"checkout.cancelled">>().toEqualTypeOf<Checkout>();
   });
 
-  test("does not compile when a name is missing", () => {
-    expectTypeOf(actWithoutCancelled).returns.toBeString();
+  test("does not compile if a name is missing", () => {
+    expectTypeOf(handleWithoutCancelled).returns.toBeString();
   });
 });
 
-describe("what is sent and returned", () => {
-  test("is the contract's", () => {
+describe("requests and responses", () => {
+  test("have the types of the contract", () => {
     type Schemas = components["schemas"];
     expectTypeOf<Parameters<Client["disbursements"]["create"]>[0]>().toEqualTypeOf<Schemas["DisbursementRequest"]>();
     expectTypeOf<Awaited<ReturnType<Client["disbursements"]["verify"]>>>().toEqualTypeOf<Schemas["Disbursement"]>();
     expectTypeOf<CheckoutRequest["locale"]>().toEqualTypeOf<"en" | "fr" | undefined>();
   });
 
-  test("of a create says whether it was recovered", () => {
+  test("of a create tell whether the record was recovered", () => {
     type Created = Awaited<ReturnType<Client["disbursements"]["create"]>>;
     expectTypeOf<Extract<Created, { recovered: true }>>().toEqualTypeOf<Disbursement & { recovered: true }>();
     expectTypeOf<Extract<Created, { recovered: false }>>().toEqualTypeOf<DisbursementCreated & { recovered: false }>();
@@ -135,12 +135,12 @@ describe("what is sent and returned", () => {
     expectTypeOf<Link>().toEqualTypeOf<string | undefined>();
   });
 
-  test("of a wait is final", () => {
+  test("of waitFor have a final status", () => {
     type Waited = Awaited<ReturnType<Client["checkouts"]["waitFor"]>>;
     expectTypeOf<Waited["status"]>().toEqualTypeOf<"success" | "failed" | "cancelled">();
   });
 
-  test("is refused when it is not the contract's", () => {
+  test("do not compile if they differ from the contract", () => {
     type Request = Parameters<Client["disbursements"]["create"]>[0];
     expectTypeOf<{ reference: string; amount: number; phoneNumber: string; country: string }>().not.toExtend<Request>();
     expectTypeOf<Omit<Request, "amount"> & { amount: string }>().not.toExtend<Request>();

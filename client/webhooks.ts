@@ -4,40 +4,42 @@ import type { WebhookEvent } from "./types.ts";
 
 export type { WebhookEvent };
 
-/** A webhook that must not be trusted. Answer it with 400. */
+/** The webhook must not be trusted. Respond with 400. */
 export class WebhookError extends ClientError {
   override readonly name = "WebhookError";
 }
 
-/** A body as it arrived. */
+/** The body as received, not parsed. */
 export type RawBody = string | ArrayBuffer | Uint8Array;
 
-/** The headers of a request: of `fetch`, of Node, or a plain object in any case. */
+/** Request headers: a `Headers` object, Node's headers, or a plain object. Names are case-insensitive. */
 export type WebhookHeaders = Headers | Record<string, string | readonly string[] | undefined>;
 
-/** What decides whether a webhook is of now. */
+/** Options of {@link verifyWebhook}. */
 export interface VerifyOptions {
-  /** How far `webhook-timestamp` may be from now, either way, in seconds. Default 300. */
+  /** Maximum difference between `webhook-timestamp` and now, in seconds, in either direction. Default 300. */
   tolerance?: number;
-  /** The time to judge by, in ms since 1970. Default: the clock. */
+  /** The current time, as a Date or in ms since 1970. Default: the system clock. */
   now?: number | Date;
 }
 
-/** What a signed event says about itself. */
+/** Options of {@link signWebhook}. */
 export interface SignOptions {
-  /** The same on every delivery of an event. Default: a new one. */
+  /** The event's id, the same on every delivery of the event. Default: a new id. */
   id?: string;
-  /** When the attempt is made, in ms since 1970. Default: the clock. */
+  /** The time of the delivery attempt, as a Date or in ms since 1970. Default: the system clock. */
   now?: number | Date;
 }
 
 /**
- * Checks who sent a webhook and when (D12), and returns its event. Deliveries may repeat: remember `webhook-id`.
- * Keep a default branch for events that come to be later.
+ * Verifies the signature and timestamp of a webhook and returns its event.
  *
- * @param body As it arrived, text or bytes. A body that a framework has parsed is refused: its bytes are lost.
- * @param secret `whsec_…`; several while one takes over from another.
- * @throws {WebhookError} It must not be trusted. Answer with 400.
+ * An event may be delivered more than once: deduplicate on `webhook-id`. Ignore events that you do not know, because new
+ * ones may be added.
+ *
+ * @param body The body as received, text or bytes. A parsed body is refused, because its exact bytes are lost.
+ * @param secret `whsec_…`; during a rotation an array of the current and earlier secrets.
+ * @throws {WebhookError} The webhook must not be trusted. Respond with 400.
  */
 export async function verifyWebhook(
   body: RawBody,
@@ -46,24 +48,24 @@ export async function verifyWebhook(
   { tolerance = 300, now = Date.now() }: VerifyOptions = {},
 ): Promise<WebhookEvent> {
   const isRaw = typeof body === "string" || body instanceof ArrayBuffer || ArrayBuffer.isView(body);
-  trust(isRaw, "The body was parsed. Pass it raw: express.raw({ type: '*/*' }), or await request.text().");
+  check(isRaw, "The body was parsed. Pass it raw: express.raw({ type: '*/*' }), or await request.text().");
   const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => headerOf(headers, name));
-  trust(id && timestamp && signatures, "webhook-id, webhook-timestamp or webhook-signature is missing.");
-  const expected = await Promise.all([secret].flat().map((one) => sign(one, id, timestamp, body)));
-  // Every signature is compared with every secret's, to its end: the time taken tells nothing.
-  const matches = signatures.split(" ").flatMap((given) => expected.map((one) => isEqual(given, one)));
-  trust(matches.includes(true), "No signature fits: another secret, or the body was changed.");
+  check(id && timestamp && signatures, "Header webhook-id, webhook-timestamp or webhook-signature is missing.");
+  const accepted = await Promise.all([secret].flat().map((one) => sign(one, id, timestamp, body)));
+  // Compares every pair, each to the end, so that the duration reveals nothing about a valid signature.
+  const matches = signatures.split(" ").flatMap((given) => accepted.map((one) => isEqual(given, one)));
+  check(matches.includes(true), "No signature matches: check the secret, and pass the body unchanged.");
   const age = Math.floor(Number(now) / 1000) - Number(timestamp);
-  trust(Math.abs(age) <= tolerance, "webhook-timestamp is not within the tolerance.");
+  check(Math.abs(age) <= tolerance, "webhook-timestamp is not within the tolerance.");
   const event = parse(await new Blob([body as BlobPart]).text()) as { event?: unknown; data?: unknown } | undefined;
-  trust(typeof event?.event === "string" && event.data, "The body is no event.");
+  check(typeof event?.event === "string" && event.data, "The body is not an event.");
   return event as WebhookEvent;
 }
 
 /**
- * Signs an event as the service does, to test a receiver with.
+ * Signs an event as the service does. Use it to test a receiver.
  *
- * @param body The event, or its JSON.
+ * @param body The event, or its JSON text.
  * @param secret `whsec_…`
  */
 export async function signWebhook(
@@ -85,7 +87,7 @@ export async function signWebhook(
   };
 }
 
-function trust(condition: unknown, message: string): asserts condition {
+function check(condition: unknown, message: string): asserts condition {
   if (!condition) throw new WebhookError(message);
 }
 
@@ -101,15 +103,15 @@ async function sign(secret: string, id: string, timestamp: string, body: RawBody
   return `v1,${btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", key, message))))}`;
 }
 
-/** The bytes of a secret. The message must not repeat it. */
+/** Decodes a secret. The error message must not contain it. */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   let binary = "";
   try {
     binary = atob(secret.replace(/^whsec_/, ""));
   } catch {
-    // No text, or not base64: nothing was decoded.
+    // Not a string, or not base64. The check below reports it.
   }
-  trust(binary, "The secret must be whsec_ and base64.");
+  check(binary, "The secret must be whsec_ followed by base64.");
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 

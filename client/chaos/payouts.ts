@@ -1,31 +1,31 @@
-// Pays through the chaos proxy, and then compares what each caller was told with the service's own records.
+// Creates payouts through the chaos proxy, then compares what the client reported with the service's own records.
 import { setMaxListeners } from "node:events";
 import { createClient, DuplicateReferenceError, OutcomeUnknownError, ValidationError } from "../index.ts";
 import type { CreatedDisbursement, Disbursement, DisbursementClient, DisbursementRequest } from "../index.ts";
 import { startServer } from "../testing/processes.ts";
 import { seeded, startProxy } from "./proxy.ts";
 
-/** One payout, and what became of it in the eyes of the caller. */
+/** One payout and what the client reported about it. */
 interface Payout {
   request: DisbursementRequest;
-  /** A second payout under the reference of another one, with another amount. */
-  reuses?: boolean;
-  told: { payout: CreatedDisbursement } | { error: unknown };
+  /** True if the reference belongs to an earlier payout with another amount. */
+  reusesReference?: boolean;
+  reported: { payout: CreatedDisbursement } | { error: unknown };
 }
 
 export interface Report {
   payouts: number;
-  /** How often callers were told what. */
-  told: Record<string, number>;
-  /** Whatever the records say is not so. Empty, or the client is wrong. */
-  lies: string[];
-  /** How often the outcome stayed unknown although a `Location` would have led to it. */
+  /** The number of payouts by what the client reported. */
+  reported: Record<string, number>;
+  /** Reports that contradict the records. Must be empty. */
+  falseReports: string[];
+  /** The number of outcomes that stayed unknown although a 409 with `Location` was possible. */
   unknown: number;
   faults: Record<string, number>;
   seconds: number;
 }
 
-// The last digits decide what the sandbox does with a payout (D17); the weights say how many of each are made.
+// Endings of phone numbers, which force outcomes in the sandbox (D17), and their weights.
 const endings: [string, number][] = [
   ["473", 60],
   ["001", 4],
@@ -44,22 +44,22 @@ function draw(index: number, random: () => number): Payout {
   const request = {
     reference: `chaos-${index}`,
     amount: 1 + Math.floor(random() * 1_000_000),
-    // No ending: too short a number, which is refused.
+    // Without an ending the number is empty and therefore refused.
     phoneNumber: ending && `22570381${String(index % 100).padStart(2, "0")}${ending}`,
     country: "CI",
     currency: "XOF",
   };
-  return { request, told: { error: undefined } };
+  return { request, reported: { error: undefined } };
 }
 
 async function pay(client: DisbursementClient, payout: Payout) {
-  payout.told = await client.disbursements.create(payout.request).then(
-    (made) => ({ payout: made }),
+  payout.reported = await client.disbursements.create(payout.request).then(
+    (created) => ({ payout: created }),
     (error: unknown) => ({ error }),
   );
 }
 
-/** Works on `jobs` with so many at a time. */
+/** Runs `work` for every job, `width` at a time. */
 async function inParallel<T>(jobs: T[], width: number, work: (job: T) => Promise<void>) {
   const queue = jobs.values();
   await Promise.all(
@@ -69,7 +69,7 @@ async function inParallel<T>(jobs: T[], width: number, work: (job: T) => Promise
   );
 }
 
-/** Every payout's records by the merchant's reference: each record ends in exactly one event. */
+/** All records by merchant's reference, read from the events: each record has exactly one final event. */
 async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
   await raw.POST("/sandbox/clock/advance", { body: { seconds: 3600 } });
   const records = new Map<string, Disbursement[]>();
@@ -77,7 +77,7 @@ async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Dis
     const { data, error } = await raw.GET("/sandbox/events", {
       params: { query: { limit: 100, ...(before && { before }) } },
     });
-    if (error) throw new Error(`The events cannot be read: ${error.message ?? error.error}`);
+    if (error) throw new Error(`Cannot read the events: ${error.message ?? error.error}`);
     for (const { body } of data!.data.events) {
       const record = body.data as Disbursement;
       records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
@@ -93,33 +93,34 @@ const isOf = (record: Disbursement, { request }: Payout) =>
   record.country === request.country &&
   record.currency === request.currency;
 
-/** What the caller was told, and whether the records bear it out. */
-function judge(payout: Payout, records: Disbursement[]): { told: string; isTrue: boolean } {
+/** Classifies the client's report and checks it against the records. */
+function checkReport(payout: Payout, records: Disbursement[]): { reported: string; isTrue: boolean } {
   const [record] = records;
   const mine = record !== undefined && records.length === 1 && isOf(record, payout);
-  const none = payout.reuses ? !mine : records.length === 0;
-  if ("payout" in payout.told) {
-    const { reference, recovered } = payout.told.payout;
-    return { told: recovered ? "recovered" : "created", isTrue: mine && record.reference === reference };
+  const none = payout.reusesReference ? !mine : records.length === 0;
+  if ("payout" in payout.reported) {
+    const { reference, recovered } = payout.reported.payout;
+    return { reported: recovered ? "recovered" : "created", isTrue: mine && record.reference === reference };
   }
-  const { error } = payout.told;
+  const { error } = payout.reported;
   if (error instanceof OutcomeUnknownError) {
-    // These two are never recorded, so no 409 can lead to a record.
+    // These two are never recorded, so no 409 can resolve the outcome.
     const { phoneNumber } = payout.request;
     const why = phoneNumber === "" ? ", refused later" : phoneNumber.endsWith("500") ? ", ending 500" : "";
-    return { told: `unknown${why}`, isTrue: none || (mine && !why) };
+    return { reported: `unknown${why}`, isTrue: none || (mine && !why) };
   }
   if (error instanceof DuplicateReferenceError) {
     const { existing, matches } = error;
-    if (!existing) return { told: "duplicate without its record", isTrue: records.length === 1 };
+    if (!existing) return { reported: "duplicate without its record", isTrue: records.length === 1 };
     const isTrue = records.length === 1 && record!.reference === existing.reference && matches === mine;
-    return { told: matches ? "duplicate, its own record" : "duplicate, another record", isTrue };
+    return { reported: matches ? "duplicate, its own record" : "duplicate, another record", isTrue };
   }
-  if (error instanceof ValidationError) return { told: "refused", isTrue: none && payout.request.phoneNumber === "" };
-  return { told: `${(error as Error).name}`, isTrue: none };
+  if (error instanceof ValidationError)
+    return { reported: "refused", isTrue: none && payout.request.phoneNumber === "" };
+  return { reported: `${(error as Error).name}`, isTrue: none };
 }
 
-/** Makes so many payouts through the proxy and checks each one's story. */
+/** Creates payouts through the proxy and checks the report of each. */
 export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, width = 100 } = {}): Promise<Report> {
   const started = performance.now();
   const apiKey = "chaos_key_0123456789abcdef";
@@ -136,26 +137,27 @@ export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, wid
       retry: { minDelay: 20, maxDelay: 500 },
     });
     await inParallel(payouts, width, (payout) => pay(client, payout));
-    const again = payouts
+    const reused = payouts
       .filter((_, index) => index % 50 === 0)
       .map(({ request }) => ({
         request: { ...request, amount: request.amount + 1 },
-        reuses: true,
-        told: { error: undefined },
+        reusesReference: true,
+        reported: { error: undefined },
       }));
-    await inParallel(again, width, (payout) => pay(client, payout));
+    await inParallel(reused, width, (payout) => pay(client, payout));
 
     const records = await readRecords(createClient({ baseUrl: server.baseUrl, apiKey }));
-    const told: Record<string, number> = {};
-    const lies: string[] = [];
-    for (const payout of [...payouts, ...again]) {
+    const reported: Record<string, number> = {};
+    const falseReports: string[] = [];
+    for (const payout of [...payouts, ...reused]) {
       const found = records.get(payout.request.reference) ?? [];
-      const verdict = judge(payout, found);
-      told[verdict.told] = (told[verdict.told] ?? 0) + 1;
-      if (!verdict.isTrue) lies.push(`${payout.request.reference}: told ${verdict.told}, ${found.length} records`);
+      const verdict = checkReport(payout, found);
+      reported[verdict.reported] = (reported[verdict.reported] ?? 0) + 1;
+      if (!verdict.isTrue)
+        falseReports.push(`${payout.request.reference}: reported ${verdict.reported}, found ${found.length} records`);
     }
     const seconds = Math.round((performance.now() - started) / 100) / 10;
-    return { payouts: count, told, lies, unknown: told["unknown"] ?? 0, faults: proxy.counts, seconds };
+    return { payouts: count, reported, falseReports, unknown: reported["unknown"] ?? 0, faults: proxy.counts, seconds };
   } finally {
     await proxy.stop();
     await server.stop();

@@ -1,10 +1,10 @@
-// A proxy between client and service that does what bad networks do, each request drawn from a seeded sequence.
+// A proxy that simulates a bad network. A seeded sequence selects the fault for each request.
 import { once } from "node:events";
 import { createServer, request as httpRequest } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
+/** Random numbers from 0 up to but not including 1, reproducible from the seed (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -15,82 +15,82 @@ export function seeded(seed: number): () => number {
   };
 }
 
-interface Answer {
+interface BufferedResponse {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
 }
 
 interface Exchange {
-  forward(): Promise<Answer>;
-  answer(answer: Answer): void;
+  forward(): Promise<BufferedResponse>;
+  respond(response: BufferedResponse): void;
   response: ServerResponse;
   random(): number;
 }
 
 const page = Buffer.from("<html><body>Something went wrong</body></html>");
 const html = { "content-type": "text/html" };
-// A 429 promises that nothing was done, so it is only given instead of forwarding.
-const pages: Answer[] = [
+// A 429 promises that nothing was recorded, so it is only sent instead of forwarding the request.
+const pages: BufferedResponse[] = [
   ...[500, 502, 503, 504, 200, 404, 400, 520].map((status) => ({ status, headers: html, body: page })),
   { status: 302, headers: { ...html, location: "https://elsewhere.invalid/" }, body: page },
   { status: 503, headers: { ...html, "retry-after": "1" }, body: page },
   { status: 200, headers: { "content-type": "application/json" }, body: Buffer.from("{}") },
   { status: 204, headers: {}, body: Buffer.alloc(0) },
 ];
-const slowDown: Answer = { status: 429, headers: { ...html, "retry-after": "1" }, body: page };
+const slowDown: BufferedResponse = { status: 429, headers: { ...html, "retry-after": "1" }, body: page };
 
 const drawn = <T>(from: T[], random: () => number) => from[Math.floor(random() * from.length)]!;
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
-/** What can go wrong, by name. Everything else is passed on unharmed. */
+/** The faults by name. */
 const faults: Record<string, (exchange: Exchange, delay: number) => Promise<void> | void> = {
   dropRequest: ({ response }) => void response.destroy(),
-  async dropAnswer({ forward, response }) {
+  async dropResponse({ forward, response }) {
     await forward();
     response.destroy();
   },
-  async delayRequest({ forward, answer }, delay) {
+  async delayRequest({ forward, respond }, delay) {
     await wait(delay);
-    answer(await forward());
+    respond(await forward());
   },
-  async delayAnswer({ forward, answer }, delay) {
-    const given = await forward();
+  async delayResponse({ forward, respond }, delay) {
+    const buffered = await forward();
     await wait(delay);
-    answer(given);
+    respond(buffered);
   },
-  async truncateAnswer({ forward, response, random }) {
+  async truncateResponse({ forward, response, random }) {
     const { status, headers, body } = await forward();
     response.writeHead(status, { ...headers, "content-length": body.length });
     response.write(body.subarray(0, Math.floor(body.length * random())), () => response.destroy());
   },
   async closeEarly({ forward, response, random }) {
     const { status, headers, body } = await forward();
-    // Without a length the end of the connection is the end of the body, however early it comes.
+    // Without a content-length the closed connection marks the end of the body, so the client cannot detect the loss.
     response.writeHead(status, { ...without(headers, "content-length"), connection: "close" });
     response.useChunkedEncodingByDefault = false;
     response.end(body.subarray(0, Math.floor(body.length * random())));
   },
-  async duplicateRequest({ forward, answer, random }) {
-    const answers = await Promise.all([forward(), forward()]);
-    answer(drawn(answers, random));
+  async duplicateRequest({ forward, respond, random }) {
+    const responses = await Promise.all([forward(), forward()]);
+    respond(drawn(responses, random));
   },
-  answerAtRandom: ({ answer, random }) => answer(drawn([...pages, slowDown], random)),
-  async answerAtRandomAfterwards({ forward, answer, random }) {
+  respondAtRandom: ({ respond, random }) => respond(drawn([...pages, slowDown], random)),
+  async respondAtRandomAfterwards({ forward, respond, random }) {
     await forward();
-    answer(drawn(pages, random));
+    respond(drawn(pages, random));
   },
 };
 
 export interface ChaosProxy {
   baseUrl: string;
-  /** How often each fault was done, and how often none (`passed`). */
+  /** The number of requests by fault; `passed` counts those without one. */
   counts: Record<string, number>;
   stop(): Promise<void>;
 }
 
 /**
- * @param rate Part of the requests that something is done to; every fault is equally likely.
+ * @param rate Share of requests with a fault; all faults are equally likely.
  * @param delay Longest delay, in ms.
  */
 export async function startProxy(target: string, { seed = 1, rate = 0.3, delay = 1500 } = {}): Promise<ChaosProxy> {
@@ -105,13 +105,13 @@ export async function startProxy(target: string, { seed = 1, rate = 0.3, delay =
 
   async function handle(name: string, incoming: IncomingMessage, response: ServerResponse) {
     const body = Buffer.concat(await incoming.toArray());
-    const forward = () => send(target, incoming, body);
-    const answer = (given: Answer) => {
-      if (!response.destroyed) response.writeHead(given.status, given.headers).end(given.body);
+    const forward = () => forwardTo(target, incoming, body);
+    const respond = (buffered: BufferedResponse) => {
+      if (!response.destroyed) response.writeHead(buffered.status, buffered.headers).end(buffered.body);
     };
     const fault = faults[name];
-    if (fault) await fault({ forward, answer, response, random }, random() * delay);
-    else answer(await forward());
+    if (fault) await fault({ forward, respond, response, random }, random() * delay);
+    else respond(await forward());
   }
 
   server.listen(0, "127.0.0.1");
@@ -127,16 +127,24 @@ export async function startProxy(target: string, { seed = 1, rate = 0.3, delay =
   };
 }
 
-/** Sends a request on and reads the answer to its end; fails when the service breaks the connection. */
-async function send(target: string, { method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
+/** Forwards a request and reads the whole response. Fails if the service breaks the connection. */
+async function forwardTo(
+  target: string,
+  { method, url, headers }: IncomingMessage,
+  body: Buffer,
+): Promise<BufferedResponse> {
   const options = { method, headers: { ...without(headers, "host"), "content-length": body.length } };
   const outgoing = httpRequest(new URL(url!, target), options).end(body);
-  const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
-  return { status: answer.statusCode!, headers: without(answer.headers), body: Buffer.concat(await answer.toArray()) };
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  return {
+    status: response.statusCode!,
+    headers: without(response.headers),
+    body: Buffer.concat(await response.toArray()),
+  };
 }
 
-/** Headers that belong to the message, not to the connection. */
+/** The end-to-end headers, without the hop-by-hop ones and `names`. */
 function without(headers: IncomingHttpHeaders, ...names: string[]): IncomingHttpHeaders {
-  const left = new Set(["connection", "transfer-encoding", ...names]);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !left.has(name)));
+  const omitted = new Set(["connection", "transfer-encoding", ...names]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !omitted.has(name)));
 }

@@ -1,18 +1,18 @@
-// What the tests put in place of time, chance and network.
+// Fakes for the clock, timers, randomness and network, and sample requests and records.
 import { buildClient } from "../client.ts";
 import type { ClientOptions, Fetch } from "../options.ts";
 import type { Runtime } from "../runtime.ts";
 
 export const key = "test_key_9f8e7d6c5b4a3210";
 
-export const payout = {
+export const disbursementRequest = {
   reference: "payroll-1",
   amount: 1500000,
   phoneNumber: "2257038102473",
   country: "CI",
   currency: "XOF",
 };
-export const created = {
+export const disbursementCreated = {
   reference: "DSB1",
   merchantsReference: "payroll-1",
   amount: 1500000,
@@ -20,7 +20,7 @@ export const created = {
   status: "pending",
 };
 export const record = {
-  ...created,
+  ...disbursementCreated,
   id: "1",
   userId: "2",
   merchant: { name: "Ada Stores" },
@@ -30,27 +30,26 @@ export const record = {
   createdAt: "2026-11-20T09:30:00.000Z",
   updatedAt: "2026-11-20T09:30:00.000Z",
 };
-export const order = { reference: "order-1", amount: 2500000, country: "CI", currency: "XOF" };
-export const link = {
-  ...created,
+export const checkoutRequest = { reference: "order-1", amount: 2500000, country: "CI", currency: "XOF" };
+export const checkoutCreated = {
+  ...disbursementCreated,
   reference: "CHK1",
   merchantsReference: "order-1",
   amount: 2500000,
   url: "https://pay.example/CHK1",
 };
 
-/** Time that stands still until {@link FakeTime.run} moves it from one timer to the next. */
+/** A clock that stands still until {@link FakeTime.run} moves it from one timer to the next. */
 class FakeTime implements Runtime {
   time = Date.parse("2026-11-20T10:00:00.000Z");
-  chance = 1;
-  readonly pauses: number[] = [];
+  randomValue = 1;
   private timers: { at: number; action: () => void }[] = [];
 
   now() {
     return this.time;
   }
   random() {
-    return this.chance;
+    return this.randomValue;
   }
   after(delay: number, action: () => void) {
     const timer = { at: this.time + delay, action };
@@ -63,7 +62,7 @@ class FakeTime implements Runtime {
     return this.timers.length;
   }
 
-  /** Lets everything happen that needs no time, then fires the next timer, until the call ends. */
+  /** Runs the event loop until it is idle, then fires the next timer. Repeats until the call ends. */
   async run<T>(call: Promise<T>): Promise<T> {
     let ended = false;
     const end = () => void (ended = true);
@@ -72,7 +71,7 @@ class FakeTime implements Runtime {
       for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
       if (ended) return call;
       const next = this.timers.toSorted((a, b) => a.at - b.at)[0];
-      if (!next) throw new Error("The call waits for something that never happens.");
+      if (!next) throw new Error("The call is waiting, but no timer is set.");
       this.timers = this.timers.filter((one) => one !== next);
       this.time = Math.max(this.time, next.at);
       next.action();
@@ -88,30 +87,30 @@ interface SentRequest {
   at: number;
 }
 
-/** An answer, an error that fetch throws, or what else should happen. */
+/** What fetch does: return a response, throw an error, or run a function. */
 export type Step = Response | Error | ((request: SentRequest, init: RequestInit) => Response | Promise<Response>);
 
-export const answer = (status: number, body: unknown = "", headers: Record<string, string> = {}) =>
+export const respond = (status: number, body: unknown = "", headers: Record<string, string> = {}) =>
   new Response(typeof body === "string" ? body : JSON.stringify(body), {
     status,
     headers: { "x-request-id": "req_1", ...headers },
   });
-export const ok = (data: unknown) => answer(200, { statusCode: 200, data });
-export const refuse = (status: number, headers: Record<string, string> = {}) =>
-  answer(status, { statusCode: status, error: "Refused", message: "For a reason." }, headers);
-export const duplicate = (location?: string) => refuse(409, location === undefined ? {} : { location });
-export const lost = () =>
+export const ok = (data: unknown) => respond(200, { statusCode: 200, data });
+export const refusal = (status: number, headers: Record<string, string> = {}) =>
+  respond(status, { statusCode: status, error: "Refused", message: "For a reason." }, headers);
+export const duplicate = (location?: string) => refusal(409, location === undefined ? {} : { location });
+export const connectionLost = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
-export const notReached = () =>
+export const connectionRefused = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
-/** Never answers, and ends when its signal does. */
-export const silence: Step = (_, init) =>
+/** Never responds. Rejects when the signal is aborted. */
+export const noResponse: Step = (_, init) =>
   new Promise((_resolve, reject) => {
     init.signal!.addEventListener("abort", () => reject(init.signal!.reason as Error));
   });
 
-/** A client whose network answers with `steps`, one after another. */
-export function scripted(steps: Step[], options: Partial<ClientOptions> = {}) {
+/** A client whose fetch performs `steps` in order, one for each request. */
+export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
   const time = new FakeTime();
   const sent: SentRequest[] = [];
   const fetch: Fetch = async (input, init = {}) => {
@@ -125,18 +124,18 @@ export function scripted(steps: Step[], options: Partial<ClientOptions> = {}) {
     };
     const step = steps[sent.length];
     sent.push(request);
-    if (!step) throw new Error(`Nothing is scripted for request ${sent.length}.`);
+    if (!step) throw new Error(`No step is scripted for request ${sent.length}.`);
     if (step instanceof Error) throw step;
     return typeof step === "function" ? step(request, init) : step;
   };
   const client = buildClient({ baseUrl: "https://pay.example", apiKey: key, fetch, ...options }, time);
-  /** The pauses between the requests, in ms. */
-  const pauses = () => sent.slice(1).map((request, i) => request.at - sent[i]!.at);
-  return { client, time, sent, pauses };
+  /** The delays between the requests, in ms. */
+  const delays = () => sent.slice(1).map((request, i) => request.at - sent[i]!.at);
+  return { client, time, sent, delays };
 }
 
-/** What a promise rejects with. */
-export async function failure(call: Promise<unknown>): Promise<unknown> {
+/** Returns the error that a promise rejects with. */
+export async function rejectionOf(call: Promise<unknown>): Promise<unknown> {
   try {
     await call;
   } catch (error) {

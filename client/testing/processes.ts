@@ -1,4 +1,4 @@
-// Starts what the client is tested against: the reference server, and the mock.
+// Starts the servers that the client is tested against: the reference server and the Prism mock.
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Starts a program and waits until its output names the address it listens on. */
+/** Starts a program and waits until it prints the address it listens on. */
 async function start(args: string[], env: NodeJS.ProcessEnv, address: RegExp): Promise<[string, ChildProcess]> {
   const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: "pipe" });
   let output = "";
@@ -38,7 +38,7 @@ async function stop(child: ChildProcess) {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
 
-/** The reference server on a free port, with records of its own that go when it stops. */
+/** Starts the reference server on a free port. Its temporary database is removed when it stops. */
 export async function startServer(apiKey: string, env: NodeJS.ProcessEnv = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), "client-server-"));
   const settings = {
@@ -68,13 +68,14 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Prism with the arguments of `npm run mock`, but on a free port. */
+/** Starts Prism with the arguments of `npm run mock`, but on a free port. */
 export async function startMock(command: string): Promise<Running> {
   const [program, ...args] = command.split(" ");
-  if (program !== "prism") throw new Error(`npm run mock starts ${program}, not prism.`);
+  if (program !== "prism") throw new Error(`npm run mock must start prism, but starts ${program}.`);
   const port = `${await freePort()}`;
   const entry = fileURLToPath(import.meta.resolve("@stoplight/prism-cli"));
-  if (args.includes("--port")) throw new Error("npm run mock names a port, so that tests cannot choose a free one.");
+  if (args.includes("--port"))
+    throw new Error("npm run mock must not set --port, because the tests choose a free port.");
   const [baseUrl, child] = await start(
     [entry, ...args, "--port", port],
     {},
