@@ -1,21 +1,5 @@
 import { describe, expect, test } from "vitest";
 import {
-  respond,
-  disbursementCreated,
-  duplicate,
-  rejectionOf,
-  checkoutCreated,
-  connectionLost,
-  connectionRefused,
-  ok,
-  checkoutRequest,
-  disbursementRequest,
-  record,
-  refusal,
-  scriptedClient,
-  noResponse,
-} from "./testing/fakes.ts";
-import {
   AbortedError,
   AuthenticationError,
   ConnectionError,
@@ -28,6 +12,20 @@ import {
   UsageError,
   ValidationError,
 } from "./index.ts";
+import {
+  connectionLost,
+  connectionRefused,
+  disbursementCreated,
+  disbursementRequest,
+  duplicate,
+  noResponse,
+  ok,
+  record,
+  refusal,
+  rejectionOf,
+  respond,
+  scriptedClient,
+} from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
 const here = "/v1/disbursements/DSB1";
@@ -61,12 +59,12 @@ describe("a create that receives a definite response", () => {
 test.each([
   [401, AuthenticationError],
   [429, RateLimitError],
-])("a bare %i, as gateways give it, is a refusal too", async (status, Kind) => {
+])("a bare %i, as sent by gateways, is a refusal too", async (status, Kind) => {
   const { client, time } = scriptedClient([respond(status)], { retry: { tries: 1 } });
   expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(Kind);
 });
 
-test("middleware of the raw client has no say in what a create is told", async () => {
+test("middleware of the raw client does not affect a create", async () => {
   const { client, time } = scriptedClient([connectionLost()], { retry: { tries: 1 } });
   client.raw.use({ onError: () => respond(422, { statusCode: 422, error: "Refused" }) });
   expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))).toBeInstanceOf(
@@ -234,7 +232,7 @@ describe("the record behind a 409 after an ambiguous attempt", () => {
   test.each([
     ["returns 401", refusal(401), AuthenticationError],
     ["returns 404", refusal(404), NotFoundError],
-    ["has another merchant's reference", ok({ ...record, merchantsReference: "payroll-2" }), undefined],
+    ["has another merchantsReference", ok({ ...record, merchantsReference: "payroll-2" }), undefined],
     ["is another record", ok({ ...record, reference: "DSB2" }), UnexpectedAnswerError],
   ])("leaves the outcome unknown if it %s, and the causes say why", async (_, last, cause) => {
     const { client, time } = scriptedClient([connectionLost(), duplicate(here), last, last.clone()], {
@@ -351,56 +349,5 @@ describe("the request of a create", () => {
     );
     expect(error).toBeInstanceOf(UsageError);
     expect(sent).toEqual([]);
-  });
-});
-
-describe("a checkout", () => {
-  const at = "/v1/checkouts/CHK1";
-  const stored = { ...record, reference: "CHK1", merchantsReference: "order-1", amount: 2500000, customer: undefined };
-
-  test("is created", async () => {
-    const { client, time, sent } = scriptedClient([ok(checkoutCreated)]);
-    expect(await time.run(client.checkouts.create(checkoutRequest))).toEqual({ ...checkoutCreated, recovered: false });
-    expect(sent[0]).toMatchObject({ method: "POST", url: "https://pay.example/v1/checkouts", body: checkoutRequest });
-  });
-
-  test("is recovered without a link and without comparing a recipient", async () => {
-    const { client, time } = scriptedClient([connectionLost(), duplicate(at), ok(stored)]);
-    const checkout = await time.run(client.checkouts.create(checkoutRequest));
-    expect(checkout).toMatchObject({ reference: "CHK1", recovered: true });
-    expect(checkout.url).toBeUndefined();
-  });
-
-  test("may be retried without a reference", async () => {
-    const { reference: _, ...anonymous } = checkoutRequest;
-    const { client, time } = scriptedClient([connectionLost(), ok({ ...checkoutCreated, merchantsReference: "CHK1" })]);
-    expect(await time.run(client.checkouts.create(anonymous))).toMatchObject({
-      recovered: false,
-      url: checkoutCreated.url,
-    });
-  });
-
-  test("without a reference is unknown after a 500, like any other", async () => {
-    const { reference: _, ...anonymous } = checkoutRequest;
-    const { client, time } = scriptedClient([refusal(500)], { retry: { tries: 1 } });
-    const error = await time.run(rejectionOf(client.checkouts.create(anonymous)));
-    expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect((error as Error).message).toMatch(/same reference \(none\)/);
-  });
-
-  test.each(["", null, 7])("is not created with the reference %j", async (reference) => {
-    const { client, time, sent } = scriptedClient([]);
-    const error = await time.run(
-      rejectionOf(client.checkouts.create({ ...checkoutRequest, reference: reference as string })),
-    );
-    expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toBe("reference must be a non-empty string.");
-    expect(sent).toEqual([]);
-  });
-
-  test("whose response has no link is not accepted as created", async () => {
-    const { url: _, ...withoutLink } = checkoutCreated;
-    const { client, time } = scriptedClient([ok(withoutLink)], { retry: { tries: 1 } });
-    expect(await time.run(rejectionOf(client.checkouts.create(checkoutRequest)))).toBeInstanceOf(OutcomeUnknownError);
   });
 });

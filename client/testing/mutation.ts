@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import client from "../package.json" with { type: "json" };
 import root from "../../package.json" with { type: "json" };
 
-const tests = ["client", "hooks", "recovery", "retry", "wait", "webhooks", "wire"];
+const tests = ["checkouts", "client", "hooks", "recovery", "retry", "wait", "webhooks", "wire"];
 const sources = [
   "attempt",
   "client",
