@@ -212,7 +212,7 @@ describe("verdicts", () => {
   test("a target that stops halfway is said to have stopped, and does not pass", { timeout: wholeRunMs }, async () => {
     const sound = await target();
     const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
-      if (output.includes("create without")) void sound.stop();
+      if (output.includes("Create without")) void sound.stop();
     });
     const { code, report, output } = await ended;
     expect(code === 1 || code === 2).toBe(true);
@@ -223,7 +223,7 @@ describe("verdicts", () => {
   test("Ctrl-C writes what there is, and is exit 2", { timeout: wholeRunMs }, async () => {
     const { url } = await target();
     const { child, ended } = certify(["--base-url", url, "--effects", "money"], undefined, (output) => {
-      if (output.includes("create without") && !child.killed) child.kill("SIGINT");
+      if (output.includes("Create without") && !child.killed) child.kill("SIGINT");
     });
     const { code, report } = await ended;
     expect(code).toBe(2);
