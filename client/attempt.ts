@@ -67,7 +67,7 @@ export type AttemptOutcome = ({ data: Data; error?: undefined } | { data?: undef
 
 type ErrorClass = new (message: string, details: ErrorDetails) => ClientError;
 
-// Statuses with which the service refuses a request. It recorded nothing, or (409) has a record from before.
+// Statuses with which the service refuses a request. It recorded nothing, or (409) already has a record.
 const refusalErrors: Record<number, ErrorClass> = {
   400: ValidationError,
   401: AuthenticationError,
@@ -162,7 +162,8 @@ function outcomeOfReply(
   }
   // The service may echo the key in its message.
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ").replaceAll(key, "[key]");
-  // A proxy may respond with these statuses too. Only the service sends the error body of §7.
+  // A proxy can send these statuses too, but only the service sends the error body of §7. A bare 401 or 429 counts as a
+  // refusal from either: nothing was recorded.
   const RefusalError = isText(body?.error) || status === 401 || status === 429 ? refusalErrors[status] : undefined;
   const ErrorType = RefusalError ?? (status < 500 ? UnexpectedAnswerError : ServerError);
   const message = `Received ${status}. ${serverMessage || "Check baseUrl and proxies."}`;
