@@ -1,4 +1,4 @@
-// The fast part of the self-test: one broken server for each requirement. `npm run certify:self-test` tries them all.
+// The fast part of the self-test: one broken server per requirement. `npm run certify:self-test` runs them all.
 import { beforeAll, describe, expect, test } from "vitest";
 import { catalogue } from "../contract/requirements.ts";
 import { observeSound, tryFault, type Usual } from "./catch.ts";
@@ -13,10 +13,10 @@ beforeAll(async () => {
   usual = await observeSound();
 }, timeout);
 
-/** For each requirement the first server that breaks it. */
+/** The first broken server of each requirement. */
 const selection = new Set(catalogue.map(({ id }) => faults.find(({ breaks }) => breaks.includes(id))));
 
-describe.concurrent("one broken server for each requirement is caught", { timeout }, () => {
+describe.concurrent("catches one broken server per requirement", { timeout }, () => {
   test.each([...selection].filter((each) => each !== undefined).map((each) => [each.id, each] as const))(
     "%s",
     async (_, each) => {
@@ -26,20 +26,20 @@ describe.concurrent("one broken server for each requirement is caught", { timeou
   );
 });
 
-describe.concurrent("what is not wrong is not caught", { timeout }, () => {
+describe.concurrent("reports no fault where there is none", { timeout }, () => {
   test.each([
     ["must", "create.accepted auth.create-needs-key verify.record-shape checkout-record.agrees"],
     ["should", "create.phone-422 json.charset-accepted"],
     ["observe", "create.initial-status create.split-400-422 verify.by-merchants-reference"],
-  ])("a server without a fault, against requirements of level %s", async (_, breaks) => {
-    const { missed } = await tryFault(fault("none", "Nothing is wrong.", breaks, {}), usual);
+  ])("in a sound server, for requirements of level %s", async (_, breaks) => {
+    const { missed } = await tryFault(fault("none", "Sound.", breaks, {}), usual);
     expect(missed).toEqual(breaks.split(" "));
   });
 
-  test("a fault that another requirement is about", async () => {
+  test("for a requirement that the fault does not violate", async () => {
     const how = data(verifyDisbursement, (record) => ({ ...record, createdAt: "2026-01-01" }));
     const { missed, by } = await tryFault(
-      fault("other", "Wrong elsewhere.", "verify.customer verify.timestamps", how),
+      fault("other", "Timestamps are dates only.", "verify.customer verify.timestamps", how),
       usual,
     );
     expect(missed).toEqual(["verify.customer"]);

@@ -1,4 +1,4 @@
-// Whether the suite catches a broken server: by the checks of the requirements that it breaks, one verdict for each.
+// Determines whether the suite catches a broken server: each requirement it violates must get the verdict of its level.
 import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
@@ -7,15 +7,15 @@ import { startBroken } from "./server.ts";
 import type { SoundServer } from "./sound.ts";
 import { optionsFor, tryOut } from "./trial.ts";
 
-/** What came of one broken server. */
+/** The result for one broken server. */
 export type Catch = {
   fault: Fault;
-  /** The checks that caught it, by requirement; none where it was missed. */
+  /** The checks that caught it, by requirement id; empty if it was missed. */
   by: Record<string, string[]>;
   missed: string[];
   /** Other requirements that failed in the same checks. */
   also: string[];
-  /** What the suite itself went wrong with. */
+  /** Errors of the suite itself. */
   errors: string[];
   ms: number;
 };
@@ -24,13 +24,13 @@ const requirements = new Map(catalogue.map((requirement) => [requirement.id, req
 const levelOf = (id: string) => requirements.get(id)?.level;
 const expected: Record<Requirement["level"], Verdict> = { must: "fail", should: "warn", observe: "observed" };
 
-/** Observations of a requirement as one text, equal when the behaviour is. */
+/** A requirement's observations as one string, equal for equal behaviour. */
 const observationsOf = (report: Report, id: string) =>
   JSON.stringify(
     report.observed.filter(({ requirement }) => requirement === id).map(({ name, value }) => [name, value]),
   );
 
-/** What the sound server does where the interface leaves it open. */
+/** Observations of the sound server, by requirement id: a fault in observed behaviour must differ from these. */
 export type Usual = ReadonlyMap<string, string>;
 
 export async function observeSound(): Promise<Usual> {
@@ -44,7 +44,7 @@ export async function observeSound(): Promise<Usual> {
   }
 }
 
-/** The checks that caught a fault for one requirement. What is only observed is caught by doing otherwise than usual. */
+/** The checks that caught a fault. For an `observe` requirement the observation must differ from the sound server's. */
 function catchers(report: Report, id: string, usual: Usual): string[] {
   const result = report.requirements.find((requirement) => requirement.id === id);
   if (!result || result.verdict !== expected[result.level]) return [];
@@ -52,7 +52,7 @@ function catchers(report: Report, id: string, usual: Usual): string[] {
   return result.checks.filter(({ verdict }) => verdict === expected[result.level]).map(({ name }) => name);
 }
 
-/** Says of the reports so far whether all of these requirements have failed. */
+/** Returns a function that takes each check's report and returns true once all of these requirements have failed. */
 function allFailed(ids: readonly string[]) {
   const open = new Set(ids);
   return ({ results }: CheckReport) => {
@@ -73,7 +73,7 @@ async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]
   }
 }
 
-/** Starts a broken server and runs the checks that have to catch it; each profile judges its own requirements. */
+/** Starts a broken server and runs the checks that must catch it, once for each profile that it violates. */
 export async function tryFault(fault: Fault, usual: Usual): Promise<Catch> {
   const start = performance.now();
   const result: Catch = { fault, by: {}, missed: [], also: [], errors: [], ms: 0 };
@@ -92,17 +92,17 @@ export async function tryFault(fault: Fault, usual: Usual): Promise<Catch> {
   return result;
 }
 
-/** What came of one run against a sound server. */
+/** The result of one run against a sound server. */
 export type Alarm = {
-  /** The requirements that failed, warned or could not be judged although nothing is wrong, with what was said of them. */
+  /** Requirements that failed, warned or could not be judged although the server is sound, with the reason. */
   alarms: string[];
   verdict: Report["verdict"];
   ms: number;
 };
 
 /**
- * Runs everything against a sound server.
- * @param tolerated verdicts that are no alarm: a server that differs may be warned where a `should` stands
+ * Runs all checks of a profile against a sound server.
+ * @param tolerated verdicts that raise no alarm: a sound server may deviate from a `should` and get a warning
  */
 export async function trySound(
   { how, prefix = "" }: Pick<SoundServer, "how" | "prefix">,

@@ -1,70 +1,70 @@
-// What a broken server is: one sentence, the requirements it breaks, and a small piece of code that breaks them.
+// A broken server: a one-sentence description, the requirements it violates, and the code that makes it violate them.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ClaimedDelivery, Storage } from "../../server/domain/storage.ts";
 
-/** A request on its way to the sound server. */
+/** A request to the sound server. */
 export type Call = {
   method: string;
-  /** As it stands in the request line, query included. */
+  /** The request target, including the query. */
   path: string;
   headers: Record<string, string | string[]>;
   body: Buffer;
 };
 
-/** An answer on its way back. */
+/** A response from the sound server. */
 export type Reply = { status: number; headers: IncomingHttpHeaders; text: string };
 
-/** Asks the sound server; no answer when it closes the connection without one. */
+/** Forwards a request to the sound server. Resolves with undefined if it closes the connection without a response. */
 export type Ask = (call: Call) => Promise<Reply | undefined>;
 
-/** A webhook on its way out. */
+/** An outgoing webhook. */
 export type Message = {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** What the server's storage knows about it, its secrets among that. */
+  /** The claimed delivery as stored, including the merchant's webhook secrets. */
   claimed: ClaimedDelivery;
 };
 
-/** Delivers a webhook; a failed connection is answered with 502. */
+/** Sends a webhook to its receiver. A failed connection resolves with status 502. */
 export type Deliver = (message: Message) => Promise<Reply>;
 
-/** What a fault knows of the server it is put into. */
+/** What a fault can use of the server it is injected into. */
 export type World = {
   key: string;
   secondKey: string;
-  /** Where callers reach the server. */
+  /** The base URL for clients. */
   origin: () => string;
   sleep: (ms: number) => Promise<void>;
 };
 
-/** Where a fault takes hold; what is left out stays sound. */
+/** The points at which a fault can intervene. Anything omitted behaves as in the sound server. */
 export type Hooks = {
-  /** In place of passing requests on. No answer closes the connection. */
+  /** Replaces the forwarding of requests. Resolving with undefined closes the connection. */
   handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
-  /** In place of methods of the storage. */
+  /** Overrides storage methods. */
   storage?: (inner: Storage) => Partial<Storage>;
-  /** In place of delivering webhooks. */
+  /** Replaces the delivery of webhooks. */
   webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
-  /** Added to the server's environment variables. */
+  /** Additional environment variables for the server. */
   env?: Record<string, string>;
 };
 
 export type Fault = {
   id: string;
-  /** What is wrong with this server, in one sentence. */
+  /** One sentence that describes the defect. */
   wrong: string;
-  /** The requirements whose checks have to say so. */
+  /** The requirements whose checks must report it. */
   breaks: readonly string[];
   how: How;
-  /** Where every answer is judged: the requirement whose checks bring the faulty one about. All checks when left out. */
+  /** For requirements judged on every response: the one whose checks provoke the faulty response. Default: all checks. */
   through?: string;
 };
 
-/** A fault that remembers something is a function, called for each server that is started. */
+/** A fault with state is a function, called once for each server. */
 export type How = Hooks | ((world: World) => Hooks);
 
-/** One line for one broken server. @param breaks requirement ids, separated by spaces */
+/** Declares a broken server. @param breaks requirement ids, separated by spaces */
 export const fault = (id: string, wrong: string, breaks: string, how: How, through?: string): Fault => ({
   id,
   wrong,

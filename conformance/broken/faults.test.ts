@@ -10,23 +10,23 @@ const known = new Set(catalogue.map(({ id }) => id));
 const broken = new Set(faults.flatMap(({ breaks }) => breaks));
 
 describe("broken servers", () => {
-  test("there are hundreds, each with an id and a sentence of its own", () => {
+  test("number in the hundreds, each with a unique id and a one-sentence description", () => {
     expect(faults.length).toBeGreaterThan(500);
     expect(new Set(ids).size).toBe(faults.length);
     expect(faults.filter(({ wrong }) => !/^\S.*\.$/.test(wrong)).map(({ id }) => id)).toEqual([]);
   });
 
-  test.each(catalogue.map(({ id }) => id).filter((id) => !pending.includes(id)))("one at least breaks %s", (id) => {
+  test.each(catalogue.map(({ id }) => id).filter((id) => !pending.includes(id)))("at least one violates %s", (id) => {
     expect(broken.has(id)).toBe(true);
   });
 
-  test("they name no requirement that does not exist", () => {
+  test("name only requirements in the catalogue", () => {
     const through = faults.flatMap((fault) => fault.through ?? []);
     expect([...broken, ...through].filter((id) => !known.has(id))).toEqual([]);
   });
 });
 
-/** The answers whose every field is left out by one server, and of another type with another. */
+/** Responses of which every field must be missing in one broken server and have the wrong type in another. */
 const responses: [name: string, schema: string, within: string][] = [
   ["created", "DisbursementCreated", ""],
   ["verified", "Disbursement", ""],
@@ -40,7 +40,7 @@ const responses: [name: string, schema: string, within: string][] = [
   ["listed-delivery", "Attempt", "deliveries-attempts-"],
 ];
 
-/** Fields that are there only in some states, of which the checks bring about none. */
+/** Optional fields that appear only in states which the checks do not produce. */
 const seldom = new Set(["customer", "previousSecret", "previousSecretExpiresAt", "nextAttemptAt", "responseBody"]);
 
 const fieldsOf = (schema: string): string[] => {
@@ -50,15 +50,18 @@ const fieldsOf = (schema: string): string[] => {
 };
 
 describe("fields", () => {
-  test.each(responses)("every field of %s (%s) is missing once, and of another type once", (name, schema, within) => {
-    const fields = fieldsOf(schema);
-    expect(fields.length).toBeGreaterThan(0);
-    const wanted = fields.flatMap((field) => ["missing", "type"].map((how) => `${name}-${within}${field}-${how}`));
-    expect(wanted.filter((id) => !ids.includes(id))).toEqual([]);
-  });
+  test.each(responses)(
+    "each field of %s (%s) has a fault that omits it and a fault that changes its type",
+    (name, schema, within) => {
+      const fields = fieldsOf(schema);
+      expect(fields.length).toBeGreaterThan(0);
+      const wanted = fields.flatMap((field) => ["missing", "type"].map((how) => `${name}-${within}${field}-${how}`));
+      expect(wanted.filter((id) => !ids.includes(id))).toEqual([]);
+    },
+  );
 });
 
-test("at least ten sound servers differ, each in its own way", () => {
+test("there are at least ten distinct sound servers", () => {
   const names = soundServers.map(({ id }) => id);
   expect(names.length).toBeGreaterThanOrEqual(10);
   expect(new Set(names).size).toBe(names.length);

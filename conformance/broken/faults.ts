@@ -1,7 +1,7 @@
-// Every broken server there is. Each has one fault, and names the requirements whose checks have to catch it.
+// All broken servers. Each has one fault and names the requirements whose checks must catch it.
 import type { Fault } from "./fault.ts";
 import { acceptedFaults } from "./faults/accepted.ts";
-import { responseFaults } from "./faults/answers.ts";
+import { responseFaults } from "./faults/responses.ts";
 import { authFaults } from "./faults/auth.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";

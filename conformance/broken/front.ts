@@ -1,13 +1,13 @@
-// Stands between the suite and a sound server, and lets a fault have its way with requests and answers.
+// A proxy between the suite and a sound server, in which a fault can change requests and responses.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { createHttpClient } from "../target/http.ts";
 import type { Ask, Call, Hooks, Reply } from "./fault.ts";
 
-/** Longer than the server holds any answer back (D17, 408). */
+/** Longer than the server delays any response (D17, 408). */
 const patienceMs = 40_000;
-/** These belong to one connection, not to what is passed on. */
+/** Hop-by-hop headers, which a proxy must not forward. */
 const ofTheConnection = new Set(["host", "connection", "keep-alive", "transfer-encoding", "content-length"]);
 
 const passedOn = <T>(headers: Record<string, T | undefined>): Record<string, T> =>
@@ -15,7 +15,7 @@ const passedOn = <T>(headers: Record<string, T | undefined>): Record<string, T> 
     Object.entries(headers).filter(([name, value]) => value !== undefined && !ofTheConnection.has(name)),
   ) as Record<string, T>;
 
-/** A way to ask a server; no answer when it closes the connection. */
+/** Creates a client for one server. `ask` resolves with undefined if the server closes the connection. */
 export function createAsk(origin: URL): { ask: Ask; close(): void } {
   const http = createHttpClient();
   return {
@@ -37,7 +37,7 @@ function send(response: ServerResponse, reply: Reply | undefined, head: boolean)
   response.writeHead(reply.status, { ...reply.headers, ...length }).end(head ? undefined : reply.text);
 }
 
-/** @param origin of the sound server; @param handle what is done with each request */
+/** @param origin the sound server @param handle called for each request */
 export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"]>) {
   const { ask, close } = createAsk(origin);
   async function serve(request: IncomingMessage, response: ServerResponse) {

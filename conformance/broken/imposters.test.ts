@@ -1,4 +1,4 @@
-// Servers that are none: whatever they answer, the run says so and certifies nothing.
+// Targets that do not implement the service: the run must report it and certify nothing.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
@@ -10,7 +10,7 @@ import { runCertify } from "../testing/command-line.ts";
 
 const timeout = 120_000;
 
-/** Serves for as long as `use` takes. */
+/** Runs an HTTP server until `use` settles. */
 async function serving<T>(listener: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
   const server = createServer(listener);
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -41,19 +41,19 @@ type Imposter = {
   what: string;
   listener: RequestListener;
   code: 1 | 2;
-  /** What the first screen has to say. */
+  /** What the output must contain. */
   says: RegExp;
 };
 
 const imposters: Imposter[] = [
   {
-    what: "answers 200 to everything",
+    what: "returns 200 for everything",
     listener: always(200, json, '{"statusCode":200,"data":{}}'),
     code: 1,
     says: /auth\.verify-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/,
   },
   {
-    what: "answers 404 to everything",
+    what: "returns 404 for everything",
     listener: always(404, json, '{"statusCode":404,"error":"Not Found"}'),
     code: 1,
     says: /auth\.verify-needs-key[^]*expected[^]*401[^]*404 \{"statusCode":404/,
@@ -65,13 +65,13 @@ const imposters: Imposter[] = [
     says: /does not answer: the connection was closed without an answer/,
   },
   {
-    what: "closes each connection but that of /healthz",
+    what: "closes each connection except for /healthz",
     listener: healthy,
     code: 2,
     says: /does not answer: the connection was closed without an answer/,
   },
   {
-    what: "answers HTML",
+    what: "returns HTML",
     listener: always(200, "text/html", page),
     code: 2,
     says: /does not look like the service[^]*with 200, text\/html/,
@@ -83,16 +83,16 @@ const imposters: Imposter[] = [
     says: /does not look like the service[^]*with 302/,
   },
   {
-    what: "answers nothing that is HTTP",
+    what: "does not speak HTTP",
     listener: (request) => void request.socket.end("SSH-2.0-OpenSSH_9.9\r\n"),
     code: 2,
     says: /does not answer: Parse Error/,
   },
 ];
 
-describe.concurrent("an imposter is never certified", { timeout }, () => {
+describe.concurrent("a target is never certified", { timeout }, () => {
   for (const { what, listener, code: expected, says } of imposters) {
-    test.each([[], ["--effects", "money"]])(`one that ${what}, %s %s`, async (...args) => {
+    test.each([[], ["--effects", "money"]])(`if it ${what}, %s %s`, async (...args) => {
       const { code, output, report } = await serving(listener, (url) =>
         runCertify(url, key, [...args, "--timeout", "2000"]),
       );
@@ -103,7 +103,7 @@ describe.concurrent("an imposter is never certified", { timeout }, () => {
   }
 });
 
-describe("a mock of the document", { timeout }, () => {
+describe("a mock of the OpenAPI document", { timeout }, () => {
   let mock: ChildProcess;
   let url = "";
 

@@ -1,4 +1,4 @@
-/** Does work on each of these, so many at a time; most of the time a trial waits. */
+/** Runs `work` for each item with at most `lanes` running concurrently. */
 export async function inLanes<T>(lanes: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values();
   const lane = async () => {

@@ -1,4 +1,4 @@
-// Ways in which webhooks break, so that a fault says only what is special about it.
+// Building blocks for webhook faults.
 import { sign } from "../../server/webhooks/signature.ts";
 import type { Storage } from "../../server/domain/storage.ts";
 import type { Deliver, Hooks, How, Message, Reply } from "./fault.ts";
@@ -8,7 +8,7 @@ export const nothing: Reply = { status: 204, headers: {}, text: "" };
 export const seconds = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
 export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
 
-/** The message signed anew, so that nothing but what was changed is wrong with it. */
+/** Signs a changed message again, so that the signature is valid and only the change is at fault. */
 export function signed(message: Message, secrets = [message.claimed.secrets.current]): Message {
   const id = message.headers["webhook-id"] ?? "";
   const signature = sign(secrets, id, seconds(message), message.body);
@@ -23,16 +23,16 @@ export const withoutHeader = (message: Message, name: string): Message => ({
   headers: without(message.headers, name) as Message["headers"],
 });
 
-/** Changes messages on their way. */
+/** Changes each webhook before it is delivered. */
 export const sends = (change: (message: Message) => Message): How => ({
   webhook: (message, deliver) => deliver(change(message)),
 });
-/** Changes what is told, and signs it. */
+/** Changes the body of each webhook and signs it again. */
 export const tells = (change: (body: Fields, message: Message) => Fields): How =>
   sends((message) => signed({ ...message, body: JSON.stringify(change(fieldsOf(message.body) ?? {}, message)) }));
 export const tellsData = (change: (data: Fields) => Fields): How =>
   tells((body) => ({ ...body, data: change(body["data"] as Fields) }));
-/** Swallows messages that fit. */
+/** Drops matching webhooks and reports them as delivered. */
 export const swallows = (fits: (message: Message) => boolean): How => ({
   webhook: async (message, deliver) => (fits(message) ? nothing : deliver(message)),
 });
@@ -43,7 +43,7 @@ export const twice =
     await deliver(again(message));
     return reply;
   };
-/** Changes what is written down of an attempt, and so what comes next. */
+/** The recorded outcome of an attempt, which decides when the next one is due. */
 export type AttemptOutcome = Parameters<Storage["recordAttempt"]>[2];
 export const plans = (
   change: (outcome: AttemptOutcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => AttemptOutcome,

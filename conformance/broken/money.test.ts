@@ -1,4 +1,4 @@
-// What a run does to the money of a real server: everything is counted where it is kept, and where it comes in.
+// Measures what a run does to money, both in the requests that the server receives and in the records that it stores.
 import { afterEach, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 import type { Call } from "./fault.ts";
@@ -8,7 +8,7 @@ const timeout = 120_000;
 let server: Running;
 afterEach(() => server.stop());
 
-/** The reference server, which notes every request and everything it makes. */
+/** Starts the reference server and records every request and every insert. */
 async function recording() {
   const seen: Call[] = [];
   const made = { disbursements: 0, checkouts: 0 };
@@ -33,7 +33,7 @@ async function recording() {
   return { seen, made };
 }
 
-test("--effects none creates nothing, and sends nothing that could", { timeout }, async () => {
+test("--effects none creates nothing and sends only GET requests without a body", { timeout }, async () => {
   const { seen, made } = await recording();
   const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "none"]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
@@ -54,7 +54,7 @@ test.each([
   ["--max-payouts", "0", 0],
   ["--max-payouts", "3", 3],
   ["--max-total", "250", 2],
-])("%s %s pays %i times, and says that checks could not run", { timeout }, async (flag, value, times) => {
+])("%s %s makes %i payouts and reports that checks could not run", { timeout }, async (flag, value, times) => {
   const { made } = await recording();
   const { code, report } = await runCertify(server.url, server.key, ["--effects", "money", flag, value]);
   expect([code, report?.verdict]).toEqual([2, "error"]);

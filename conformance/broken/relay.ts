@@ -1,4 +1,4 @@
-// Lets a fault have its way with webhooks: the server is made to send them here, and what arrives goes on from here.
+// A relay in which a fault can change webhooks: the server sends them here, and the relay delivers them.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -17,7 +17,7 @@ const deliver: Deliver = async ({ url, headers, body }) => {
   return reply ?? { status: 502, headers: {}, text: "" };
 };
 
-/** @param webhook what is done with each webhook instead of delivering it */
+/** @param webhook called for each webhook in place of delivering it */
 export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
   const underWay = new Map<string, ClaimedDelivery>();
   const server = createServer(async (request, response) => {
@@ -34,7 +34,7 @@ export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
     return { ...claimed, url };
   };
   return {
-    /** The methods of a storage that make the server send its webhooks here. */
+    /** Storage overrides that redirect every claimed delivery to this relay. */
     divert: (inner: Storage): Partial<Storage> => ({
       claimDeliveries: async (request) => (await inner.claimDeliveries(request)).map(diverted),
       async claimDelivery(...which) {

@@ -1,5 +1,5 @@
-// npm run certify:self-test [-- PATTERN]: shows of every broken server which check catches it, and that sound servers
-// raise no alarm. PATTERN, a regular expression, chooses by id. Exit codes: 0 all is well, 1 something is not, 2 nothing chosen.
+// npm run certify:self-test [-- PATTERN]: proves that every broken server is caught and every sound one certified.
+// PATTERN is a regular expression that selects servers by id. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { tasks, type Row, type Task } from "./tasks.ts";
 
@@ -7,13 +7,13 @@ const workers = 2;
 
 const line = ({ id, ok, text, ms }: Row) => `${ok ? "ok  " : "FAIL"} ${id} (${ms} ms): ${text}`;
 
-/** Gives the tasks to a worker; resolves with their rows. */
+/** Runs tasks in a worker thread and resolves with their rows. */
 const work = (share: Task[]): Promise<Row[]> =>
   new Promise((resolve, reject) => {
     const rows: Row[] = [];
     const worker = new Worker(new URL("worker.ts", import.meta.url), {
       workerData: share,
-      // Packages that Dredd stands on use what Node has deprecated.
+      // Dredd's dependencies use deprecated Node APIs.
       execArgv: ["--no-warnings"],
     });
     worker.on("message", (row: Row) => {
@@ -34,9 +34,9 @@ const all = tasks(new RegExp(process.argv[2] ?? ""));
 const shares = Array.from({ length: workers }, (_, part) => all.filter((_task, index) => index % workers === part));
 const rows = (await Promise.all(shares.map(work))).flat();
 const failed = rows.filter(({ ok }) => !ok);
-if (failed.length > 0) console.log(`\nWhat failed:\n${failed.map(line).join("\n")}`);
+if (failed.length > 0) console.log(`\nFailed:\n${failed.map(line).join("\n")}`);
 console.log(`
-${count(rows, "broken")} broken servers were caught, each by the checks it was made for.
+${count(rows, "broken")} broken servers were caught by the expected checks.
 ${count(rows, "different")} sound servers that differ where the interface is silent were certified for core.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
 ${Math.round((performance.now() - start) / 1000)} s`);

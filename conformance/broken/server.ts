@@ -1,4 +1,4 @@
-// The reference server in this process, with a fault put into it. Nothing but this folder imports the server.
+// Starts the reference server in this process with a fault injected. Only this folder imports the server.
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../server/domain/clock.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";
@@ -12,8 +12,8 @@ export type Running = { url: string; key: string; secondKey: string; stop(): Pro
 const clock = { ...systemClock, advance: () => undefined };
 
 /**
- * Starts the reference server on a free port with everything in memory, and two merchants.
- * @param how the fault; a server without one is sound
+ * Starts the reference server on a free port, with an in-memory database and two merchants.
+ * @param how the fault; omit it for a sound server
  */
 export async function startBroken(how: How = {}): Promise<Running> {
   const world: World = { key: "", secondKey: "", origin: () => front.url, sleep: (ms) => sleep(ms) };

@@ -1,4 +1,4 @@
-// Sound servers that do otherwise than the reference server wherever the interface is silent. Each has to be certified.
+// Sound servers that differ from the reference server where the interface is silent. Each must be certified.
 import type { Reply } from "./fault.ts";
 import type { How } from "./fault.ts";
 import {
@@ -25,15 +25,15 @@ import {
 
 export type SoundServer = {
   id: string;
-  /** How it differs, in one sentence. */
+  /** One sentence that describes the difference. */
   differs: string;
   how: How;
-  /** In front of /v1. */
+  /** A path prefix before /v1. */
   prefix?: string;
 };
 
 const slowMs = 100;
-/** Final at once, whatever the number. */
+/** Every disbursement is final immediately. */
 const ends = (status: "success" | "failed"): How => ({
   storage: (inner) => ({
     insertDisbursement: ({ due: _due, ...record }) => inner.insertDisbursement({ ...record, status }),
@@ -49,7 +49,7 @@ const withMore = (reply: Reply): Reply => {
 export const soundServers: readonly SoundServer[] = [
   {
     id: "other-checkout-body",
-    differs: "A checkout is answered with 201 and a body of another shape.",
+    differs: "Creating a checkout returns 201 and a body of another shape.",
     how: responses(createCheckout, (reply) => {
       if (!isAccepted(reply)) return reply;
       const { url, reference } = dataOf(reply);
@@ -58,18 +58,18 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "other-error-texts",
-    differs: "Errors say something else, in another language.",
+    differs: "Error texts are in another language.",
     how: errors("every", (body) => ({ ...body, error: "Non, désolé", message: "Réessayez" })),
   },
   { id: "no-message", differs: "Errors have no message.", how: errors("every", (body) => without(body, "message")) },
   {
     id: "everything-invalid-400",
-    differs: "Everything invalid is a 400, even a media type or size.",
+    differs: "Every invalid request returns 400, including an unsupported media type and an oversized body.",
     how: responses("every", (reply) => ([413, 415, 422].includes(reply.status) ? withStatus(reply, 400) : reply)),
   },
   {
     id: "everything-invalid-422",
-    differs: "Everything invalid is a 422.",
+    differs: "Every invalid request returns 422.",
     how: responses(described, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
   },
   {
@@ -79,17 +79,17 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "no-sandbox",
-    differs: "It is live, and knows neither forced outcomes nor /sandbox.",
+    differs: "The server is live: no forced outcomes and no /sandbox.",
     how: { env: { SANDBOX: "false" } },
   },
   {
     id: "no-healthz",
-    differs: "It does not say what it is.",
+    differs: "The server has no /healthz.",
     how: { handle: async (call, ask) => (call.path === "/healthz" ? html(404) : ask(call)) },
   },
   {
     id: "unsigned-webhooks",
-    differs: "Webhooks have neither id, timestamp nor signature.",
+    differs: "Webhooks carry no id, timestamp or signature.",
     how: {
       webhook: (message, deliver) =>
         deliver({ ...message, headers: { "content-type": "application/json", "user-agent": "other" } }),
@@ -97,7 +97,7 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "other-webhooks",
-    differs: "Webhooks have another body, and come twice.",
+    differs: "Webhooks have another body and are sent twice.",
     how: {
       async webhook(message, deliver) {
         const { event, data } = fieldsOf(message.body) as { event: string; data: Fields };
@@ -107,17 +107,17 @@ export const soundServers: readonly SoundServer[] = [
       },
     },
   },
-  { id: "extra-fields", differs: "Every body has fields that nobody names.", how: responses("every", withMore) },
+  { id: "extra-fields", differs: "Every response has undocumented fields.", how: responses("every", withMore) },
   {
     id: "null-for-nothing",
-    differs: "A webhookURL that was not given is null.",
+    differs: "A webhookURL that the merchant did not give is null.",
     how: responses(verifyDisbursement, (reply) =>
       isAccepted(reply) ? withBody(reply, { statusCode: 200, data: { webhookURL: null, ...dataOf(reply) } }) : reply,
     ),
   },
   {
     id: "slow",
-    differs: "Every answer takes a tenth of a second longer.",
+    differs: "Every response is delayed by 100 ms.",
     how: ({ sleep }) => ({
       async handle(call, ask) {
         await sleep(slowMs);
@@ -127,7 +127,7 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "path-prefix",
-    differs: "It lies behind a path of its own.",
+    differs: "The API has a path prefix.",
     prefix: "/api/payments",
     how: {
       handle: async (call, ask) => {
@@ -139,19 +139,19 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "other-references",
-    differs: "References have another form and length.",
+    differs: "Service references have another form and length.",
     how: otherReferences(() => `pay:${crypto.randomUUID()}~é`),
   },
-  { id: "success-at-once", differs: "Every payout succeeds at once.", how: ends("success") },
-  { id: "failure-at-once", differs: "Every payout fails at once.", how: ends("failed") },
+  { id: "immediate-success", differs: "Every payout succeeds immediately.", how: ends("success") },
+  { id: "immediate-failure", differs: "Every payout fails immediately.", how: ends("failed") },
   {
     id: "settles-tomorrow",
-    differs: "It is live, and payouts stay pending until tomorrow.",
+    differs: "The server is live and payouts stay pending for a day.",
     how: { env: { SANDBOX: "false", SETTLE_DELAY_MS: "86400000" } },
   },
   {
     id: "pages-for-other-errors",
-    differs: "Unknown paths, wrong methods and media types are answered with pages.",
+    differs: "Unknown paths, wrong methods and unsupported media types return HTML pages.",
     how: {
       async handle(call, ask) {
         const reply = await ask(call);
@@ -163,7 +163,7 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "strict-fields",
-    differs: "A field that nobody knows is refused.",
+    differs: "An unknown field is refused.",
     how: {
       handle: async (call, ask) =>
         isOf(call, createDisbursement) && "certifyExtra" in (fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
@@ -171,12 +171,12 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "rate-limited",
-    differs: "It lets only so many requests pass in a second.",
+    differs: "Requests are limited to 100 per second.",
     how: { env: { RATE_LIMIT: "100" } },
   },
   {
     id: "closes-connections",
-    differs: "It closes each connection after its answer.",
+    differs: "The server closes each connection after its response.",
     how: responses("every", (reply) => withHeader(reply, "connection", "close")),
   },
 ];

@@ -1,23 +1,23 @@
-// What the self-test consists of, and what came of each part, as plain data that workers can hand over.
+// The tasks of the self-test and their results, as plain data that can be posted between threads.
 import { tryFault, trySound, type Usual } from "./catch.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
 
-/** How many runs against the unchanged server have to pass without an alarm. */
+/** Runs against the unmodified server, to detect flaky checks. */
 const soundRuns = 20;
 
 export type Task = { kind: "broken" | "different" | "sound"; id: string };
 
 export type Row = Task & {
   ok: boolean;
-  /** Caught by which check, or why not. */
+  /** The checks that caught the fault, or why the task failed. */
   text: string;
   ms: number;
 };
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
 
-/** The tasks whose ids match; the long ones first, so that nobody waits for them at the end. */
+/** The tasks whose ids match. The longest come first so that none is left running alone at the end. */
 export function tasks(pattern: RegExp): Task[] {
   const runs = Array.from({ length: soundRuns }, (_, index) => `sound-run-${index + 1}`);
   const all = [
@@ -36,7 +36,7 @@ export function tasks(pattern: RegExp): Task[] {
 
 async function broken(task: Task, usual: Usual): Promise<Row> {
   const fault = faults.find(({ id }) => id === task.id);
-  if (!fault) throw new Error(`there is no broken server ${task.id}`);
+  if (!fault) throw new Error(`unknown broken server ${task.id}`);
   const { by, missed, also, errors, ms } = await tryFault(fault, usual);
   const caught = Object.entries(by)
     .filter(([, checks]) => checks.length > 0)
@@ -45,7 +45,7 @@ async function broken(task: Task, usual: Usual): Promise<Row> {
     fault.wrong,
     ...caught.map((line) => `  caught by ${line}`),
     ...missed.map((id) => `  MISSED by ${id}`),
-    ...(also.length > 0 ? [`  failed as well: ${also.join(", ")}`] : []),
+    ...(also.length > 0 ? [`  also failed: ${also.join(", ")}`] : []),
     ...errors.map((error) => `  ${error}`),
   ];
   return { ...task, ok: missed.length === 0 && errors.length === 0, text: text.join("\n"), ms };
@@ -53,7 +53,7 @@ async function broken(task: Task, usual: Usual): Promise<Row> {
 
 async function different(task: Task): Promise<Row> {
   const server = soundServers.find(({ id }) => id === task.id);
-  if (!server) throw new Error(`there is no sound server ${task.id}`);
+  if (!server) throw new Error(`unknown sound server ${task.id}`);
   const { alarms, verdict, ms } = await trySound(server, "core", ["warn"]);
   const text = [server.differs, `  ${verdict} for core`, ...alarms.map((alarm) => `  ALARM ${alarm}`)];
   return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms };
@@ -65,12 +65,12 @@ async function sound(task: Task): Promise<Row> {
   return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms };
 }
 
-/** Carries a part of the self-test out. Never throws: a fault of the self-test itself is a failure too. */
+/** Runs one task. Never throws: an error in the self-test itself is reported as a failed task. */
 export async function carryOut(task: Task, usual: Usual): Promise<Row> {
   try {
     if (task.kind === "broken") return await broken(task, usual);
     return await (task.kind === "different" ? different(task) : sound(task));
   } catch (error) {
-    return { ...task, ok: false, text: `  FAULT of the self-test: ${String(error)}`, ms: 0 };
+    return { ...task, ok: false, text: `  ERROR in the self-test: ${String(error)}`, ms: 0 };
   }
 }

@@ -1,5 +1,5 @@
-// Runs the suite against a server of this process: the checks, the gate and the report are those of `certify`, without
-// the tool that shows them one by one.
+// Runs the suite against a server in this process. Checks, target and report are those of `certify`; only the
+// progress output is left out.
 import { checks, pending, watches } from "../checks/index.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
@@ -13,22 +13,22 @@ import type { Running } from "./server.ts";
 
 const seed = 20_261_120;
 
-/** The options that the command line makes of these arguments for a server. */
+/** Parses the arguments as the command line would, for this server. */
 export function optionsFor(server: Running, args: readonly string[]): Promise<RunOptions> {
   const env = { API_KEY: server.key, API_KEY_2: server.secondKey };
   return probe(readOptions(["--base-url", server.url, ...args], env, () => seed));
 }
 
 export type Trial = {
-  /** Runs the checks that judge these requirements; all checks when left out. */
+  /** Run only the checks of these requirements. Default: all checks. */
   only?: readonly string[];
-  /** Of requirements that every answer is judged for: the one whose checks are enough to get such answers. */
+  /** For requirements judged on every response: run only the checks of this one, which provoke such responses. */
   through?: string | undefined;
-  /** Ends the run early, once it says so of what one check reported. */
+  /** Called with each check's report; returning true ends the run. */
   enough?: (report: CheckReport) => boolean;
 };
 
-/** Runs checks against a server, and reports whatever they found out on the way. */
+/** Runs checks against a server and builds a report, also when the run ends early. */
 export async function tryOut(
   options: RunOptions,
   { only, through, enough = () => false }: Trial = {},

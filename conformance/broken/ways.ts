@@ -1,4 +1,4 @@
-// Ways in which servers break, so that a fault says only what is special about it.
+// Building blocks for faults in requests and responses.
 import { routeOf } from "../contract/contract.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 
@@ -8,16 +8,16 @@ export const createDisbursement = "createDisbursement";
 export const verifyDisbursement = "verifyDisbursement";
 export const createCheckout = "createCheckout";
 export const verifyCheckout = "verifyCheckout";
-/** The operations that the interface describes. */
+/** The operations of the interface document. */
 export const described = [createDisbursement, verifyDisbursement, createCheckout];
 
 type Operations = string | readonly string[];
 
-/** Whether a request reaches one of these operations; any request does when `every` is named. */
+/** True if the request is for one of these operations; `every` matches any request. */
 export const isOf = ({ method, path }: Call, operations: Operations): boolean =>
   operations === "every" || [operations].flat().includes(routeOf(method, path)?.operation.operationId ?? "");
 
-/** A JSON object out of a body; undefined when it is none. */
+/** Parses a body as a JSON object; undefined if it is anything else. */
 export function fieldsOf(text: string | Buffer): Fields | undefined {
   try {
     const value: unknown = JSON.parse(String(text));
@@ -31,7 +31,7 @@ export const without = (fields: Fields, ...names: string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 export const dataOf = (reply: Reply): Fields => (fieldsOf(reply.text)?.["data"] ?? {}) as Fields;
 export const keyOf = ({ headers }: Call): string | undefined => headers["x-api-key"]?.toString();
-/** The last part of the path. */
+/** The last segment of the path, decoded. */
 export const lastPart = ({ path }: Call): string => decodeURIComponent(path.split("?")[0]?.split("/").at(-1) ?? "");
 export const isError = ({ status }: Reply) => status >= 400;
 export const isAccepted = ({ status }: Reply) => status >= 200 && status < 300;
@@ -46,14 +46,14 @@ export const withHeader = (reply: Reply, name: string, value?: string): Reply =>
   return { ...reply, headers: value === undefined ? headers : { ...headers, [name]: value } };
 };
 export const withBody = (reply: Reply, body: unknown): Reply => ({ ...reply, text: JSON.stringify(body) });
-/** The same answer with another status, which its body mirrors. */
+/** Changes the status of a response and the statusCode in its body. */
 export const withStatus = (reply: Reply, status: number): Reply => ({
   ...withBody(reply, { ...fieldsOf(reply.text), statusCode: status }),
   status,
 });
 
-/** A refusal in the shape of §7. */
-export const refusal = (status: number, message = "That is not possible."): Reply => ({
+/** An error response in the shape of §7. */
+export const refusal = (status: number, message = "The request was refused."): Reply => ({
   status,
   headers: { "content-type": "application/json; charset=utf-8", "x-request-id": "req_0000000000000000" },
   text: JSON.stringify({ statusCode: status, error: "Refused", message }),
@@ -64,7 +64,7 @@ export const html = (status: number): Reply => ({
   text: `<html><body><h1>${status}</h1></body></html>`,
 });
 
-/** Changes answers of these operations; undefined closes the connection. */
+/** Changes the responses of these operations; returning undefined closes the connection. */
 export const responses = (operations: Operations, change: (reply: Reply, call: Call) => Reply | undefined): Hooks => ({
   async handle(call, ask) {
     const reply = await ask(call);
@@ -72,19 +72,19 @@ export const responses = (operations: Operations, change: (reply: Reply, call: C
   },
 });
 
-/** Changes the `data` of answers of success. */
+/** Changes `data` in successful responses. */
 export const data = (operations: Operations, change: (data: Fields, call: Call) => unknown): Hooks =>
   responses(operations, (reply, call) =>
     isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), data: change(dataOf(reply), call) }) : reply,
   );
 
-/** Changes the body of errors. */
+/** Changes the body of error responses. */
 export const errors = (operations: Operations, change: (body: Fields, reply: Reply) => unknown): Hooks =>
   responses(operations, (reply) =>
     isError(reply) ? withBody(reply, change(fieldsOf(reply.text) ?? {}, reply)) : reply,
   );
 
-/** Changes requests that hold a JSON object before they are looked at; the same object leaves the request as it is. */
+/** Changes JSON request bodies before the server reads them. Returning the same object leaves the request unchanged. */
 export const requests = (operations: Operations, change: (fields: Fields, call: Call) => Fields): Hooks => ({
   handle(call, ask) {
     const fields = isOf(call, operations) ? fieldsOf(call.body) : undefined;
@@ -93,16 +93,16 @@ export const requests = (operations: Operations, change: (fields: Fields, call: 
   },
 });
 
-/** Takes a sound value for a field in place of an unsound one, and so accepts what it must refuse. */
+/** Replaces an invalid value of a field with a valid one, so that the server accepts what it must refuse. */
 export const accepts = (
   operations: Operations,
   field: string,
-  unsound: (value: unknown) => boolean,
-  sound: (value: unknown) => unknown,
+  isInvalid: (value: unknown) => boolean,
+  valid: (value: unknown) => unknown,
 ): Hooks =>
-  requests(operations, (fields) => (unsound(fields[field]) ? { ...fields, [field]: sound(fields[field]) } : fields));
+  requests(operations, (fields) => (isInvalid(fields[field]) ? { ...fields, [field]: valid(fields[field]) } : fields));
 
-/** Answers by itself where a request fits. */
+/** Responds to matching requests without the sound server. */
 export const instead = (
   operations: Operations,
   fits: (fields: Fields, call: Call) => boolean,
@@ -114,7 +114,7 @@ export const instead = (
   },
 });
 
-/** Gives payouts references of its own making, and finds them by these. `make` is told how many were given before. */
+/** Replaces service references of disbursements, in lookups too. `make` receives the number of references made so far. */
 export const otherReferences =
   (make: (before: number) => string): How =>
   () => {

@@ -1,4 +1,4 @@
-// §5: servers that let the wrong people in.
+// §5: servers that fail to authenticate requests.
 import { fault, type Call, type How } from "../fault.ts";
 import {
   createCheckout,
@@ -13,7 +13,7 @@ import {
   withKey,
 } from "../ways.ts";
 
-/** Takes a request for the first merchant's when its key, or something else about it, says so. */
+/** Treats matching requests as authenticated by the first merchant's key. */
 const opens =
   (
     operations: string | readonly string[],
@@ -27,7 +27,7 @@ const opens =
 const none = (given?: string) => given === undefined;
 const some = (given?: string) => given !== undefined && given !== "";
 
-/** Looks at requests without a key whose path only a lenient router takes for one that exists. */
+/** Accepts a POST without a key if `plain`, a lenient router's normalisation, turns its path into an existing one. */
 const opensPath = (plain: (path: string) => string, when: (call: Call) => boolean): How => ({
   async handle(call, ask) {
     const path = plain(call.path);
@@ -41,54 +41,54 @@ const same = (path: string) => path;
 export const authFaults = [
   fault(
     "create-without-key",
-    "A payout without a key is made.",
+    "A create without a key is accepted.",
     "auth.create-needs-key",
     opens(createDisbursement, none),
   ),
   fault(
     "create-any-key",
-    "A payout with any key is made.",
+    "A create with any key is accepted.",
     "auth.create-refuses-wrong-key",
     opens(createDisbursement, some),
   ),
-  fault("verify-without-key", "Verify asks for no key.", "auth.verify-needs-key", opens(verifyDisbursement, none)),
-  fault("verify-any-key", "Verify takes any key.", "auth.verify-refuses-wrong-key", opens(verifyDisbursement, some)),
+  fault("verify-without-key", "Verify needs no key.", "auth.verify-needs-key", opens(verifyDisbursement, none)),
+  fault("verify-any-key", "Verify accepts any key.", "auth.verify-refuses-wrong-key", opens(verifyDisbursement, some)),
   fault(
     "checkout-without-key",
-    "A checkout without a key is made.",
+    "A checkout without a key is accepted.",
     "auth.checkout-needs-key",
     opens(createCheckout, none),
   ),
   fault(
     "checkout-any-key",
-    "A checkout with any key is made.",
+    "A checkout with any key is accepted.",
     "auth.checkout-refuses-wrong-key",
     opens(createCheckout, some),
   ),
   fault(
-    "look-without-key",
-    "A checkout's record is looked up without a key.",
+    "checkout-record-without-key",
+    "Verifying a checkout needs no key.",
     "checkout-record.needs-key",
     opens(verifyCheckout, none),
   ),
-  fault("create-refused-with-403", "A payout without a key is refused with 403.", "auth.create-needs-key", {
+  fault("create-refused-with-403", "A create without a key returns 403.", "auth.create-needs-key", {
     handle: async (call, ask) => (isOf(call, createDisbursement) && none(keyOf(call)) ? refusal(403) : ask(call)),
   }),
   fault(
     "key-empty",
-    "An empty key is taken for one.",
+    "An empty key is accepted.",
     "auth.whole-key-compared",
     opens(described, (given) => given === ""),
   ),
   fault(
     "key-prefix",
-    "The start of a key is enough.",
+    "A prefix of the key is accepted.",
     "auth.whole-key-compared",
     opens(described, (given, key) => some(given) && key.startsWith(given as string)),
   ),
   fault(
-    "key-with-more",
-    "What follows a key does not count.",
+    "key-with-suffix",
+    "Characters after the key are ignored.",
     "auth.whole-key-compared",
     opens(described, (given, key) => given?.startsWith(key) === true),
   ),
@@ -106,19 +106,19 @@ export const authFaults = [
   ),
   fault(
     "key-after-bearer",
-    "A key after the word Bearer counts in x-api-key.",
+    "A key with the prefix Bearer is accepted in x-api-key.",
     "auth.whole-key-compared",
     opens(described, (given, key) => given === `Bearer ${key}`),
   ),
   fault(
     "key-in-authorization",
-    "A key in Authorization counts.",
+    "A bearer token in Authorization is accepted as key.",
     "auth.key-only-in-header",
     opens(described, (given, key, { headers }) => none(given) && headers["authorization"] === `Bearer ${key}`),
   ),
   fault(
     "key-in-basic",
-    "A key as the user of Basic authentication counts.",
+    "The user name of Basic authentication is accepted as key.",
     "auth.key-only-in-header",
     opens(
       described,
@@ -127,13 +127,13 @@ export const authFaults = [
   ),
   fault(
     "key-in-cookie",
-    "A key in a cookie counts.",
+    "A key in a cookie is accepted.",
     "auth.key-only-in-header",
     opens(described, (given, key, { headers }) => none(given) && String(headers["cookie"]).includes(key)),
   ),
   fault(
-    "around-by-slash",
-    "A slash at the end of the path leads around the key.",
+    "bypass-by-slash",
+    "A trailing slash in the path bypasses authentication.",
     "auth.no-way-around",
     opensPath(
       (path) => path.replace(/\/$/, ""),
@@ -141,8 +141,8 @@ export const authFaults = [
     ),
   ),
   fault(
-    "around-by-case",
-    "A path in other letters leads around the key.",
+    "bypass-by-case",
+    "Upper case in the path bypasses authentication.",
     "auth.no-way-around",
     opensPath(
       (path) => path.toLowerCase(),
@@ -150,8 +150,8 @@ export const authFaults = [
     ),
   ),
   fault(
-    "around-by-dots",
-    "A path with dots in it leads around the key.",
+    "bypass-by-dots",
+    "Dot segments in the path bypass authentication.",
     "auth.no-way-around",
     opensPath(
       (path) => new URL(path, "http://x").pathname,
@@ -159,8 +159,8 @@ export const authFaults = [
     ),
   ),
   fault(
-    "around-by-double-slash",
-    "Two slashes in the path lead around the key.",
+    "bypass-by-double-slash",
+    "A double slash in the path bypasses authentication.",
     "auth.no-way-around",
     opensPath(
       (path) => path.replaceAll("//", "/"),
@@ -168,14 +168,14 @@ export const authFaults = [
     ),
   ),
   fault(
-    "around-by-escape",
-    "An escaped letter in the path leads around the key.",
+    "bypass-by-escape",
+    "A percent-encoded letter in the path bypasses authentication.",
     "auth.no-way-around",
     opensPath(decodeURIComponent, ({ path }) => path.includes("%")),
   ),
   fault(
-    "around-by-parameter",
-    "A parameter of the path leads around the key.",
+    "bypass-by-parameter",
+    "A path parameter after a semicolon bypasses authentication.",
     "auth.no-way-around",
     opensPath(
       (path) => path.replace(/;.*/, ""),
@@ -183,20 +183,20 @@ export const authFaults = [
     ),
   ),
   fault(
-    "around-by-override",
-    "X-HTTP-Method-Override leads around the key.",
+    "bypass-by-override",
+    "X-HTTP-Method-Override bypasses authentication.",
     "auth.no-way-around",
     opensPath(same, ({ headers }) => headers["x-http-method-override"] !== undefined),
   ),
   fault(
-    "around-by-forwarding",
-    "Whoever claims to be 127.0.0.1 needs no key.",
+    "bypass-by-forwarding",
+    "X-Forwarded-For: 127.0.0.1 bypasses authentication.",
     "auth.no-way-around",
     opensPath(same, ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"),
   ),
   fault(
-    "around-by-rewriting",
-    "X-Original-URL leads around the key.",
+    "bypass-by-rewriting",
+    "X-Original-URL bypasses authentication.",
     "auth.no-way-around",
     opensPath(
       () => "/v1/disbursements",
@@ -204,8 +204,8 @@ export const authFaults = [
     ),
   ),
   fault(
-    "record-shown-to-anybody",
-    "A disbursement that exists is shown without a key.",
+    "record-without-key",
+    "An existing disbursement can be verified without a key.",
     "auth.record-hidden-without-key",
     (world) => ({
       async handle(call, ask) {

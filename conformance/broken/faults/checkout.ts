@@ -1,4 +1,4 @@
-// §4.3, D6 to D10: servers whose checkouts are broken.
+// §4.3, D6 to D10: servers with faults in checkouts.
 import { fault, type How } from "../fault.ts";
 import {
   responses,
@@ -24,7 +24,7 @@ import {
 const finish = "finishCheckout";
 const minute = 60_000;
 
-/** Changes when an unpaid checkout falls due. */
+/** Changes when an unpaid checkout expires. */
 const expires = (minutes: number): How => ({
   storage: (inner) => ({
     insertCheckout: (record) =>
@@ -43,8 +43,8 @@ const page = (change: (text: string) => string): How => ({
 const pageResponses = (status: number): How => ({
   handle: async (call, ask) => (call.path.startsWith("/checkouts/") ? html(status) : ask(call)),
 });
-/** The way back to the merchant. */
-const back = (change: (address: URL) => string): How => ({
+/** Changes the redirect back to the merchant. */
+const returns = (change: (address: URL) => string): How => ({
   async handle(call, ask) {
     const reply = await ask(call);
     const { location } = reply?.headers ?? {};
@@ -69,61 +69,68 @@ export const checkoutFaults = [
         () => refusal(422),
       ),
   ),
-  fault("checkout-redirect", "A checkout is answered with a redirect to the page.", "checkout.accepted", () =>
+  fault("checkout-redirect", "Creating a checkout returns a redirect to the payment page.", "checkout.accepted", () =>
     responses(createCheckout, (reply) => (isAccepted(reply) ? withStatus(reply, 303) : reply)),
   ),
-  fault("checkout-addresses-refused", "A checkout with both addresses is refused.", "checkout.optional-fields", () =>
-    instead(
-      createCheckout,
-      (fields) => "webhookURL" in fields && "redirectURL" in fields,
-      () => refusal(422),
-    ),
+  fault(
+    "checkout-addresses-refused",
+    "A checkout with both webhookURL and redirectURL is refused.",
+    "checkout.optional-fields",
+    () =>
+      instead(
+        createCheckout,
+        (fields) => "webhookURL" in fields && "redirectURL" in fields,
+        () => refusal(422),
+      ),
   ),
-  fault("checkout-201", "A checkout is answered with 201.", "checkout-body.shape", () =>
+  fault("checkout-201", "Creating a checkout returns 201.", "checkout-body.shape", () =>
     responses(createCheckout, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
-  fault("link-missing", "The answer to a checkout has no link.", "checkout.link", () =>
+  fault("link-missing", "The checkout response has no link.", "checkout.link", () =>
     data(createCheckout, (made) => without(made, "url")),
   ),
-  fault("link-relative", "The link to the page is only a path.", "checkout.link", () =>
+  fault("link-relative", "The link to the payment page is relative.", "checkout.link", () =>
     data(createCheckout, (made) => ({ ...made, url: new URL(String(made["url"])).pathname })),
   ),
-  fault("link-dead", "The link leads to a page that is not there.", "checkout.link-opens", () =>
+  fault("link-dead", "The link leads to a page that does not exist.", "checkout.link-opens", () =>
     data(createCheckout, (made) => ({ ...made, url: `${String(made["url"])}0` })),
   ),
-  fault("link-refused", "Nobody listens where the link leads.", "checkout.link-opens", () =>
+  fault("link-refused", "The link leads to a closed port.", "checkout.link-opens", () =>
     data(createCheckout, (made) => ({ ...made, url: "http://127.0.0.1:1/pay" })),
   ),
-  fault("page-500", "The payment page is a 500.", "checkout.link-opens", pageResponses(500)),
-  fault("page-401", "The payment page asks the customer for a key.", "checkout.link-opens", pageResponses(401)),
-  fault("page-loops", "The payment page redirects to itself for ever.", "checkout.link-opens", {
+  fault("page-500", "The payment page returns 500.", "checkout.link-opens", pageResponses(500)),
+  fault("page-401", "The payment page returns 401.", "checkout.link-opens", pageResponses(401)),
+  fault("page-loops", "The payment page redirects to itself.", "checkout.link-opens", {
     handle: async (call, ask) =>
       call.path.startsWith("/checkouts/") ? withHeader(html(302), "location", call.path) : ask(call),
   }),
-  fault("checkout-reference-missing", "The answer to a checkout has no reference.", "checkout.reference", () =>
+  fault("checkout-reference-missing", "The checkout response has no reference.", "checkout.reference", () =>
     data(createCheckout, ({ url }) => ({ url: String(url) })),
   ),
   fault("checkout-reference-shared", "Every checkout has the same reference.", "checkout.reference", () =>
     data(createCheckout, (made) => ({ ...made, reference: "CHK1", merchantsReference: "CHK1" })),
   ),
-  fault("checkout-flat", "A checkout's answer has no envelope.", "checkout.response-body checkout-body.shape", () =>
+  fault("checkout-flat", "The checkout response has no envelope.", "checkout.response-body checkout-body.shape", () =>
     responses(createCheckout, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
-  fault("checkout-reference-lost", "A checkout forgets the merchant's reference.", "checkout-body.echo", () =>
+  fault("checkout-reference-lost", "The merchant's reference of a checkout is dropped.", "checkout-body.echo", () =>
     requests(createCheckout, (fields) => without(fields, "reference")),
   ),
-  fault("checkout-repeat-made", "A used reference makes another checkout.", "checkout-request.reference-unique", () =>
-    requests(createCheckout, (fields) => ({ ...fields, reference: undefined })),
+  fault(
+    "checkout-repeat-made",
+    "A duplicate reference creates another checkout.",
+    "checkout-request.reference-unique",
+    () => requests(createCheckout, (fields) => ({ ...fields, reference: undefined })),
   ),
   fault(
     "checkout-repeat-no-location",
-    "A used reference of a checkout has no Location.",
+    "The 409 for a duplicate checkout has no Location.",
     "checkout-request.reference-unique",
     () => responses(createCheckout, (reply) => (reply.status === 409 ? withHeader(reply, "location") : reply)),
   ),
   fault(
     "references-shared",
-    "Checkouts and payouts share their references.",
+    "A reference used by a checkout is refused for a payout.",
     "checkout-request.reference-apart",
     () => {
       const used = new Set<unknown>();
@@ -136,88 +143,104 @@ export const checkoutFaults = [
       };
     },
   ),
-  fault("locale-french-refused", "French is refused.", "checkout-request.locale", () =>
+  fault("locale-french-refused", "The locale fr is refused.", "checkout-request.locale", () =>
     instead(
       createCheckout,
       ({ locale }) => locale === "fr",
       () => refusal(422),
     ),
   ),
-  fault("checkout-look-missing", "Checkouts cannot be looked up.", "checkout-record.shape", () =>
+  fault("checkout-record-missing", "Verifying a checkout always returns 404.", "checkout-record.shape", () =>
     instead(
       verifyCheckout,
       () => true,
       () => refusal(404),
     ),
   ),
-  fault("checkout-look-any", "A payout's reference finds a checkout.", "checkout-record.unknown-404", () =>
+  fault("checkout-record-any", "Verifying an unknown checkout returns 200.", "checkout-record.unknown-404", () =>
     responses(verifyCheckout, (reply) =>
       reply.status === 404 ? { ...withBody(reply, { data: {} }), status: 200 } : reply,
     ),
   ),
   fault(
-    "checkout-states-called-otherwise",
-    "A finished checkout is called paid.",
+    "checkout-status-paid",
+    "A successful checkout has the status paid.",
     "checkout.states checkout-states.outcomes",
     () => data(verifyCheckout, (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
   ),
-  fault("checkout-success-only", "A checkout that failed is shown as a success.", "checkout-states.outcomes", () =>
+  fault("checkout-success-only", "A failed checkout has the status success.", "checkout-states.outcomes", () =>
     data(verifyCheckout, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
   ),
-  fault("checkout-starts-open", "A new checkout is called open.", "checkout-states.outcomes checkout-body.shape", () =>
-    data(createCheckout, (made) => ({ ...made, status: "open" })),
+  fault(
+    "checkout-starts-open",
+    "A new checkout has the status open.",
+    "checkout-states.outcomes checkout-body.shape",
+    () => data(createCheckout, (made) => ({ ...made, status: "open" })),
   ),
-  fault("checkout-ends-twice", "A checkout that has ended ends again.", "checkout-states.final", () => {
-    const ended = new Map<string, unknown>();
-    return {
-      async handle(call, ask) {
-        const reply = await ask(call);
-        if (isOf(call, finish) && reply?.status === 409) {
-          ended.set(call.path.split("/")[3] ?? "", fieldsOf(call.body)?.["outcome"]);
-          return { ...reply, status: 200 };
-        }
-        const status = isOf(call, verifyCheckout) ? ended.get(lastPart(call)) : undefined;
-        return reply && status ? withBody(reply, { statusCode: 200, data: { ...dataOf(reply), status } }) : reply;
-      },
-    };
-  }),
-  fault("checkout-ends-silently-twice", "A second end is answered with 200.", "checkout-states.final", () =>
-    responses(finish, (reply) => (reply.status === 409 ? withStatus(reply, 200) : reply)),
+  fault(
+    "checkout-ends-twice",
+    "A final checkout can be finished again with another outcome.",
+    "checkout-states.final",
+    () => {
+      const ended = new Map<string, unknown>();
+      return {
+        async handle(call, ask) {
+          const reply = await ask(call);
+          if (isOf(call, finish) && reply?.status === 409) {
+            ended.set(call.path.split("/")[3] ?? "", fieldsOf(call.body)?.["outcome"]);
+            return { ...reply, status: 200 };
+          }
+          const status = isOf(call, verifyCheckout) ? ended.get(lastPart(call)) : undefined;
+          return reply && status ? withBody(reply, { statusCode: 200, data: { ...dataOf(reply), status } }) : reply;
+        },
+      };
+    },
   ),
-  fault("checkout-expiry-missing", "An unpaid checkout stays open.", "checkout-states.expiry", expires(1_000_000)),
-  fault("checkout-expiry-early", "An unpaid checkout ends after ten minutes.", "checkout-states.expiry", expires(10)),
-  fault("checkout-expiry-late", "An unpaid checkout ends after an hour.", "checkout-states.expiry", expires(60)),
-  fault("checkout-finish-nothing", "Ending a checkout changes nothing.", "sandbox.finish", () => ({
+  fault(
+    "checkout-ends-silently-twice",
+    "Finishing a final checkout returns 200 and changes nothing.",
+    "checkout-states.final",
+    () => responses(finish, (reply) => (reply.status === 409 ? withStatus(reply, 200) : reply)),
+  ),
+  fault("checkout-expiry-missing", "An unpaid checkout never expires.", "checkout-states.expiry", expires(1_000_000)),
+  fault("checkout-expiry-early", "An unpaid checkout expires after 10 minutes.", "checkout-states.expiry", expires(10)),
+  fault("checkout-expiry-late", "An unpaid checkout expires after an hour.", "checkout-states.expiry", expires(60)),
+  fault("checkout-finish-nothing", "Finishing a checkout changes nothing.", "sandbox.finish", () => ({
     storage: () => ({ finishCheckout: async () => true }),
   })),
-  fault("checkout-finish-success", "Whatever end is asked for, a checkout succeeds.", "sandbox.finish", () =>
+  fault("checkout-finish-success", "Finishing a checkout always makes it succeed.", "sandbox.finish", () =>
     requests(finish, (fields) => ({ ...fields, outcome: "success" })),
   ),
   fault(
     "page-without-amount",
-    "The payment page does not show the amount.",
+    "The payment page shows zeros for every digit of the amount.",
     "money.page-divides",
     page((text) => text.replaceAll(/\d/g, "0")),
   ),
   fault(
     "page-not-divided",
-    "The payment page shows the amount in the lowest denomination.",
+    "The payment page shows the amount undivided, in the lowest denomination.",
     "money.page-divides",
     page((text) => text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2")),
   ),
-  fault("back-without-status", "The way back has no status.", "redirect.parameters", back(losing("status"))),
-  fault("back-without-reference", "The way back has no reference.", "redirect.parameters", back(losing("reference"))),
+  fault("return-without-status", "The return address has no status.", "redirect.parameters", returns(losing("status"))),
   fault(
-    "back-without-merchants",
-    "The way back has no merchantsReference.",
+    "return-without-reference",
+    "The return address has no reference.",
     "redirect.parameters",
-    back(losing("merchantsReference")),
+    returns(losing("reference")),
   ),
   fault(
-    "back-without-query",
-    "The way back loses the query that was given.",
+    "return-without-merchants",
+    "The return address has no merchantsReference.",
     "redirect.parameters",
-    back((address) => {
+    returns(losing("merchantsReference")),
+  ),
+  fault(
+    "return-without-query",
+    "The return address loses the merchant's own query parameters.",
+    "redirect.parameters",
+    returns((address) => {
       const kept = ["reference", "merchantsReference", "status"].map((name) => [
         name,
         address.searchParams.get(name) ?? "",
@@ -227,15 +250,15 @@ export const checkoutFaults = [
     }),
   ),
   fault(
-    "back-always-success",
-    "The way back always says success.",
+    "return-wrong-status",
+    "The return address has the wrong status.",
     "redirect.parameters",
-    back((address) => {
+    returns((address) => {
       address.searchParams.set("status", address.searchParams.get("status") === "success" ? "failed" : "success");
       return address.href;
     }),
   ),
-  fault("back-302", "The way back is a 302.", "redirect.parameters", {
+  fault("return-302", "The return to the merchant is a 302.", "redirect.parameters", {
     async handle(call, ask) {
       const reply = await ask(call);
       return reply?.headers.location?.startsWith("http") ? { ...reply, status: 302 } : reply;

@@ -1,4 +1,4 @@
-// §2.1, §2.2, §4.1: servers that pay, but answer wrongly or refuse what is sound.
+// §2.1, §2.2, §4.1: servers that respond incorrectly to a create or refuse a valid one.
 import { fault } from "../fault.ts";
 import {
   responses,
@@ -14,10 +14,10 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** Changes the merchant's reference in the answer. */
+/** Changes the merchant's reference in the response. */
 const echoes = (change: (reference: string) => string) => () =>
   data(createDisbursement, (made) => ({ ...made, merchantsReference: change(String(made["merchantsReference"])) }));
-/** Changes the merchant's reference before it is kept. */
+/** Changes the merchant's reference before it is stored. */
 const keeps = (change: (reference: string) => string) => () =>
   requests(createDisbursement, (fields) =>
     typeof fields["reference"] === "string" ? { ...fields, reference: change(fields["reference"]) } : fields,
@@ -27,99 +27,102 @@ const amounts = (change: (amount: number) => unknown) => () =>
 const refuses = (fits: (fields: Fields) => boolean) => () => instead(createDisbursement, fits, () => refusal(422));
 
 export const createFaults = [
-  fault("created-201", "A payout is answered with 201.", "create.accepted", () =>
+  fault("created-201", "A create returns 201.", "create.accepted", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
-  fault("created-202", "A payout is only taken in, with 202.", "create.accepted", () =>
+  fault("created-202", "A create returns 202.", "create.accepted", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 202) : reply)),
   ),
-  fault("result-without-envelope", "The result lies in no envelope.", "create.result-shape", () =>
+  fault("result-without-envelope", "The create response has no envelope.", "create.result-shape", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
-  fault("result-in-list", "The result lies in a list.", "create.result-shape", () =>
+  fault("result-in-list", "The data of a create response is an array.", "create.result-shape", () =>
     data(createDisbursement, (made) => [made]),
   ),
-  fault("result-cut-short", "The answer to a payout breaks off.", "create.result-shape json.answers", () =>
+  fault("result-cut-short", "The create response is truncated.", "create.result-shape json.answers", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply)),
   ),
-  fault("status-in-capitals", "A payout's status is in capitals.", "create.status-known create.result-shape", () =>
+  fault("status-upper-case", "The status is in upper case.", "create.status-known create.result-shape", () =>
     data(createDisbursement, (made) => ({ ...made, status: String(made["status"]).toUpperCase() })),
   ),
-  fault("status-processing", "A new payout is called processing.", "create.status-known", () =>
+  fault("status-processing", "A new payout has the status processing.", "create.status-known", () =>
     data(createDisbursement, (made) => ({ ...made, status: "processing" })),
   ),
   fault(
-    "amount-as-text-of-units",
-    "Amounts are answered in units.",
+    "amount-in-major-units",
+    "The create response shows the amount divided by 100.",
     "create.amount-echoed",
     amounts((n) => n / 100),
   ),
   fault(
     "amount-rounded",
-    "Amounts are rounded to tens.",
+    "The amount is rounded to a multiple of 10.",
     "create.amount-echoed",
     amounts((n) => Math.round(n / 10) * 10),
   ),
-  fault("amount-with-fee", "The fee is taken off the amount.", "create.amount-echoed", () =>
-    data(createDisbursement, (made) => ({ ...made, amount: Number(made["amount"]) - Number(made["fee"]) })),
+  fault(
+    "amount-with-fee",
+    "The fee is subtracted from the amount in the create response.",
+    "create.amount-echoed",
+    () => data(createDisbursement, (made) => ({ ...made, amount: Number(made["amount"]) - Number(made["fee"]) })),
   ),
   fault(
     "amount-16-bits",
-    "Amounts overflow at 65,536.",
+    "The amount overflows at 16 bits.",
     "create.amount-echoed",
     amounts((n) => n % 65_536),
   ),
   fault(
     "amount-single-precision",
-    "Amounts lose their last digit from 2^24 on.",
+    "The amount has single precision: it is inexact above 2^24.",
     "create.amount-echoed",
     amounts(Math.fround),
   ),
   fault(
     "reference-trimmed",
-    "References are trimmed.",
+    "The merchant's reference is trimmed.",
     "create.reference-echoed",
     keeps((text) => text.trim()),
   ),
   fault(
-    "reference-small",
-    "References are made small.",
+    "reference-lower-case",
+    "The merchant's reference is converted to lower case.",
     "create.reference-echoed",
     keeps((text) => text.toLowerCase()),
   ),
   fault(
-    "reference-echo-capitals",
-    "References are echoed in capitals.",
+    "reference-echo-upper-case",
+    "The merchant's reference is returned in upper case.",
     "create.reference-echoed",
     echoes((text) => text.toUpperCase()),
   ),
   fault(
     "reference-composed",
-    "References are brought into another Unicode form.",
+    "The merchant's reference is normalised to Unicode NFC.",
     "create.reference-echoed",
     keeps((text) => text.normalize("NFC")),
   ),
   fault(
     "reference-ascii",
-    "Other characters than ASCII become question marks.",
+    "Non-ASCII characters in a reference become question marks.",
     "create.reference-echoed",
     echoes((text) => text.replaceAll(/[^ -~]/gu, "?")),
   ),
   fault(
     "reference-spaces",
-    "Several spaces become one.",
+    "Consecutive spaces in a reference are collapsed.",
     "create.reference-echoed",
     echoes((text) => text.replaceAll(/ +/g, " ")),
   ),
   fault(
     "reference-escaped",
-    "References are echoed as HTML.",
+    "The merchant's reference is returned with HTML escapes.",
     "create.reference-echoed",
     echoes((text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")),
   ),
   fault(
     "reference-decoded",
-    "Plus signs in references become spaces.",
+    "Plus signs in a reference become spaces.",
     "create.reference-echoed",
     echoes((text) => text.replaceAll("+", " ")),
   ),
@@ -127,22 +130,27 @@ export const createFaults = [
     data(createDisbursement, (made) => ({ ...made, reference: "DSB000000000000000000000" })),
   ),
   fault(
-    "reference-not-that-of-verify",
-    "The reference of the answer is not the one that verify takes.",
+    "reference-unverifiable",
+    "Verify does not find the service reference from the create response.",
     "create.service-reference-verifies",
     () => data(createDisbursement, (made) => ({ ...made, reference: `${String(made["reference"])}X` })),
   ),
-  fault("answers-swapped", "A payout is answered with the record of the one before.", "create.reference-echoed", () => {
-    let before: unknown;
-    return data(createDisbursement, (made) => {
-      const other = before ?? made;
-      before = made;
-      return other;
-    });
-  }),
+  fault(
+    "responses-delayed-by-one",
+    "A create returns the data of the previous payout.",
+    "create.reference-echoed",
+    () => {
+      let before: unknown;
+      return data(createDisbursement, (made) => {
+        const other = before ?? made;
+        before = made;
+        return other;
+      });
+    },
+  ),
   fault(
     "references-swapped",
-    "The two references of a payout are mixed up.",
+    "The service's and the merchant's reference are swapped.",
     "create.reference-echoed create.service-reference-verifies",
     () =>
       data(createDisbursement, (made) => ({
@@ -152,25 +160,25 @@ export const createFaults = [
       })),
   ),
   fault(
-    "least-refused",
+    "minimum-refused",
     "An amount of 1 is refused.",
     "create.amount-minimum-accepted",
     refuses(({ amount }) => amount === 1),
   ),
   fault(
     "phone-15-refused",
-    "15 digits are too many.",
+    "A phone number of 15 digits is refused.",
     "create.phone-lengths-accepted",
     refuses(({ phoneNumber }) => /^\d{15}$/.test(String(phoneNumber))),
   ),
   fault(
     "phone-10-refused",
-    "10 digits are too few.",
+    "A phone number of 10 digits is refused.",
     "create.phone-lengths-accepted",
     refuses(({ phoneNumber }) => /^\d{10}$/.test(String(phoneNumber))),
   ),
   fault(
-    "webhook-demanded",
+    "webhook-required",
     "A payout without a webhookURL is refused.",
     "create.webhook-optional",
     refuses(({ webhookURL }) => webhookURL === undefined),
@@ -188,15 +196,15 @@ export const createFaults = [
     refuses(({ country }) => country === "KE"),
   ),
   fault(
-    "countries-closed",
-    "Other countries than the four common ones are refused.",
+    "countries-limited",
+    "Countries other than the four common ones are refused.",
     "create.generated-valid-accepted",
     refuses(({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE"].includes(String(country))),
   ),
-  fault("status-at-once", "Every payout is answered as a success.", "create.initial-status", () =>
+  fault("status-immediate", "Every create response has the status success.", "create.initial-status", () =>
     data(createDisbursement, (made) => ({ ...made, status: "success" })),
   ),
-  fault("extra-field-refused", "A field that nobody knows is refused.", "create.extra-field", () =>
+  fault("extra-field-refused", "An unknown field is refused.", "create.extra-field", () =>
     instead(
       createDisbursement,
       (fields) => "certifyExtra" in fields,

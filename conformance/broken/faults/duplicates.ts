@@ -1,4 +1,4 @@
-// §2.1, §7: servers that use a reference twice.
+// §2.1, §7: servers that mishandle duplicate references.
 import { fault, type How, type Reply } from "../fault.ts";
 import {
   responses,
@@ -19,7 +19,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** A used reference is answered by this instead of 409; the reference is then one that nobody has used. */
+/** Pays a duplicate under a fresh reference instead of returning 409, if `when` returns true. */
 const repeats =
   (when: (fields: Fields, before: Fields) => boolean): How =>
   () => {
@@ -32,7 +32,7 @@ const repeats =
     });
   };
 
-/** Requests that arrive while one with the same reference is under way; the first of them is answered as it should be. */
+/** Mishandles requests that arrive while one with the same reference is in progress. The first is handled correctly. */
 const races =
   (
     late: (
@@ -62,7 +62,7 @@ const races =
     };
   };
 
-/** Two answers that are due at about the same time go to the wrong requests. */
+/** Swaps two responses that are ready at about the same time. */
 const mixed: How = ({ sleep }) => {
   let waiting: ((reply: Reply) => Reply) | undefined;
   return {
@@ -85,38 +85,38 @@ const mixed: How = ({ sleep }) => {
 
 export const duplicateFaults = [
   fault(
-    "answers-mixed",
-    "Two payouts that are under way at once get each other's answers.",
+    "responses-mixed",
+    "Two concurrent creates get each other's response.",
     "create.reference-echoed create.amount-echoed",
     mixed,
   ),
   fault(
     "checkout-race-made-twice",
-    "Two checkouts with one reference at once are both made.",
+    "Two concurrent checkouts with the same reference are both created.",
     "checkout-request.reference-unique",
     races((call, fields) => withFields(call, { ...fields, reference: undefined }), createCheckout),
   ),
   fault(
     "repeat-paid",
-    "A used reference is paid again.",
+    "A duplicate reference is paid again.",
     "create.duplicate-refused create.model",
     repeats(() => true),
   ),
   fault(
     "repeat-with-other-amount-paid",
-    "A used reference is paid again with another amount.",
+    "A duplicate reference with another amount is paid again.",
     "create.duplicate-refused",
     repeats((now, before) => now["amount"] !== before["amount"]),
   ),
   fault(
     "repeat-to-other-country-paid",
-    "A used reference is paid again to another country.",
+    "A duplicate reference with another country is paid again.",
     "create.duplicate-refused",
     repeats((now, before) => now["country"] !== before["country"]),
   ),
   fault(
-    "repeat-answered-200",
-    "A used reference is answered with 200 and the record.",
+    "repeat-200",
+    "A duplicate reference returns 200 and the existing record.",
     "create.duplicate-refused",
     (world) => ({
       async handle(call, ask) {
@@ -126,30 +126,30 @@ export const duplicateFaults = [
       },
     }),
   ),
-  fault("repeat-422", "A used reference is refused with 422.", "create.duplicate-refused", () =>
+  fault("repeat-422", "A duplicate reference returns 422.", "create.duplicate-refused", () =>
     responses(createDisbursement, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
   ),
   fault(
     "race-paid-twice",
-    "References are looked up first and kept later, so that two at once are both paid.",
+    "Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.",
     "create.duplicate-race",
     races((call, fields, count) => withFields(call, { ...fields, reference: `raced-${count}` })),
   ),
   fault(
     "race-500",
-    "The loser of a race gets a 500.",
+    "The loser of a race between duplicates gets 500.",
     "create.duplicate-race",
     races(() => 500),
   ),
   fault(
     "race-400",
-    "The loser of a race gets a 400.",
+    "The loser of a race between duplicates gets 400.",
     "create.duplicate-race",
     races(() => 400),
   ),
   fault(
     "repeat-overwrites",
-    "A payout that is refused as a repeat changes the amount of the first.",
+    "A refused duplicate overwrites the amount of the existing payout.",
     "create.model",
     () => {
       const changes = new Map<unknown, unknown>();
@@ -168,7 +168,7 @@ export const duplicateFaults = [
       };
     },
   ),
-  fault("refused-is-kept", "A payout that was refused can be verified all the same.", "create.model", () => {
+  fault("refused-is-kept", "A refused payout can be verified.", "create.model", () => {
     let last: string | undefined;
     return {
       async handle(call, ask) {

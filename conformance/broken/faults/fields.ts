@@ -1,8 +1,8 @@
-// Every field of every answer and event: left out, of another type, with another value.
+// One fault per response field: missing, of the wrong type, and with the wrong value.
 import { fault, type Fault } from "../fault.ts";
 import { createCheckout, createDisbursement, data, verifyCheckout, verifyDisbursement, type Fields } from "../ways.ts";
 
-/** The value at a path replaced, in each entry of a list; undefined leaves it out, and JSON forgets it. */
+/** Replaces the value at a path, in every entry of an array. JSON.stringify omits a value that becomes undefined. */
 function replaced(within: unknown, path: string, change: (value: unknown) => unknown): unknown {
   if (Array.isArray(within)) return within.map((each) => replaced(each, path, change));
   const [name = "", ...rest] = path.split(".");
@@ -12,23 +12,23 @@ function replaced(within: unknown, path: string, change: (value: unknown) => unk
   return { ...fields, [name]: rest.length > 0 ? replaced(inner, rest.join("."), change) : change(inner) };
 }
 
-/** Text becomes a number, anything else becomes text. */
+/** Turns a string into a number and anything else into a string. */
 const otherType = (value: unknown) => (typeof value === "string" ? 7 : JSON.stringify(value));
 const otherValue = (value: unknown) =>
   typeof value === "number" ? value + 1 : typeof value === "string" && /^https?:/.test(value) ? `${value}/x` : "other";
 
 type TargetResponse = {
-  /** What the answer is called in ids and sentences. */
+  /** The name of the response in fault ids and descriptions. */
   name: string;
   operation: string;
   fields: readonly string[];
-  /** The requirement of its shape. */
+  /** The requirement on the shape of the response. */
   shape: string;
-  /** Requirements of single fields, where another value of the right type is wrong. */
+  /** By field, the requirement that another value of the right type violates. */
   values?: Readonly<Record<string, string>>;
-  /** Fields that need not be there: another requirement says when they have to be. */
+  /** Fields that the schema does not require, with the requirement that says when they must be present. */
   optional?: Readonly<Record<string, string>>;
-  /** The requirement whose checks get such an answer, where every answer is judged for its shape. */
+  /** If the shape is judged on every response: the requirement whose checks provoke this one. */
   through?: string;
 };
 
@@ -146,8 +146,8 @@ function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, 
     const wrong = values[field];
     return [
       fault(`${id}-missing`, `${where} is missing.`, optional[field] ?? shape, gone, through),
-      fault(`${id}-type`, `${where} is of another type.`, shape, put(field, otherType), through),
-      ...(wrong ? [fault(`${id}-value`, `${where} is another than it is.`, wrong, put(field, otherValue))] : []),
+      fault(`${id}-type`, `${where} has the wrong type.`, shape, put(field, otherType), through),
+      ...(wrong ? [fault(`${id}-value`, `${where} has the wrong value.`, wrong, put(field, otherValue))] : []),
     ];
   });
 }

@@ -1,4 +1,4 @@
-// D7a, D15: servers that are careless with addresses and limits.
+// D7a, D15: servers that mishandle addresses and limits.
 import { fault, type How } from "../fault.ts";
 import {
   accepts,
@@ -28,7 +28,7 @@ const kept = (change: (text: string) => unknown): How =>
     isText(record["webhookURL"]) ? { ...record, webhookURL: change(record["webhookURL"]) } : record,
   );
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
-/** References are compared after this change, and kept as they came. */
+/** Compares references after normalising them with `plain`, although they are stored as sent. */
 function alike(plain: (text: string) => string): How {
   return () => {
     const used = new Set<string>();
@@ -48,55 +48,55 @@ function alike(plain: (text: string) => string): How {
 const addresses = [
   fault(
     "address-ftp",
-    "An ftp address is accepted.",
+    "A webhookURL with the scheme ftp is accepted.",
     "addresses.refused",
     address((text) => text.startsWith("ftp:")),
   ),
   fault(
     "address-with-user",
-    "An address with a user is accepted.",
+    "A webhookURL with a user name is accepted.",
     "addresses.refused",
     address((text) => text.includes("@") && !text.includes("mailto")),
   ),
   fault(
     "address-without-scheme",
-    "An address without a scheme is accepted.",
+    "A webhookURL without a scheme is accepted.",
     "addresses.refused",
     address((text) => text.startsWith("//")),
   ),
   fault(
     "address-long",
-    "An address of any length is accepted.",
+    "A webhookURL of any length is accepted.",
     "limits.address-length",
     address((text) => text.length > 2048),
   ),
   fault(
-    "address-tidied",
-    "Addresses are tidied up.",
+    "address-normalised",
+    "A webhookURL is normalised.",
     "addresses.kept",
     kept((text) => new URL(text).href),
   ),
   fault(
-    "address-cut",
-    "Addresses are cut at 1,024 characters.",
+    "address-truncated",
+    "A webhookURL is truncated to 1,024 characters.",
     "addresses.kept",
     kept((text) => text.slice(0, 1024)),
   ),
   fault(
     "address-without-fragment",
-    "Addresses lose their fragment.",
+    "A webhookURL loses its fragment.",
     "addresses.kept",
     kept((text) => text.replace(/#.*/, "")),
   ),
   fault(
     "address-null",
-    "An address that was not given is null.",
+    "A webhookURL that was not given is null.",
     "addresses.left-out",
     data(verifyDisbursement, (record) => ({ ...record, webhookURL: record["webhookURL"] ?? null })),
   ),
   fault(
     "address-empty",
-    "An address that was not given is an empty text.",
+    "A webhookURL that was not given is an empty string.",
     "addresses.left-out",
     data(verifyDisbursement, (record) => ({ ...record, webhookURL: record["webhookURL"] ?? "" })),
   ),
@@ -115,8 +115,8 @@ const limits = [
     ),
   ),
   fault(
-    "reference-cut",
-    "A long reference is cut.",
+    "reference-truncated",
+    "A reference that is too long is truncated.",
     "limits.reference-length",
     accepts(
       createDisbursement,
@@ -127,7 +127,7 @@ const limits = [
   ),
   fault(
     "reference-in-units",
-    "A reference's length is counted in UTF-16 units.",
+    "The length of a reference is counted in UTF-16 code units.",
     "limits.reference-length",
     instead(
       createDisbursement,
@@ -137,7 +137,7 @@ const limits = [
   ),
   fault(
     "reference-in-bytes",
-    "A reference's length is counted in bytes.",
+    "The length of a reference is counted in bytes.",
     "limits.reference-length",
     instead(
       createDisbursement,
@@ -148,7 +148,7 @@ const limits = [
   ...(["\0", "\n", "\t", "\u007f", "\u0085"] as const).map((character, index) =>
     fault(
       `reference-control-${index}`,
-      `A reference with ${JSON.stringify(character)} in it is accepted.`,
+      `A reference that contains ${JSON.stringify(character)} is accepted.`,
       "limits.reference-characters",
       accepts(
         createDisbursement,
@@ -160,44 +160,44 @@ const limits = [
   ),
   fault(
     "reference-case-blind",
-    "References that differ by case are one.",
+    "References that differ only in case are treated as duplicates.",
     "limits.reference-as-sent",
     alike((text) => text.toLowerCase()),
   ),
   fault(
     "reference-space-blind",
-    "References that differ by a space at the end are one.",
+    "References that differ only in a trailing space are treated as duplicates.",
     "limits.reference-as-sent",
     alike((text) => text.trimEnd()),
   ),
   fault(
     "reference-start-blind",
-    "References that differ by a space at the start are one.",
+    "References that differ only in a leading space are treated as duplicates.",
     "limits.reference-as-sent",
     alike((text) => text.trimStart()),
   ),
   fault(
     "reference-form-blind",
-    "References that differ in Unicode form are one.",
+    "References that differ only in Unicode normalisation are treated as duplicates.",
     "limits.reference-as-sent",
     alike((text) => text.normalize("NFC")),
   ),
-  fault("body-any-size", "A body of any size is read.", "limits.body-size", {
+  fault("body-any-size", "A body of any size is accepted.", "limits.body-size", {
     handle: (call, ask) =>
       ask(call.body.length > 16_384 && fieldsOf(call.body) ? withFields(call, fieldsOf(call.body)) : call),
   }),
-  fault("body-too-soon", "A body of 16 KiB is refused.", "limits.body-size", {
+  fault("body-limit-low", "A body of exactly 16 KiB is refused.", "limits.body-size", {
     handle: async (call, ask) => (call.body.length === 16_384 ? refusal(413) : ask(call)),
   }),
   fault(
     "body-400",
-    "A body that is too large is a 400.",
+    "An oversized body returns 400.",
     "limits.body-size",
     responses(createDisbursement, (reply) => (reply.status === 413 ? withStatus(reply, 400) : reply)),
   ),
   fault(
     "amount-over",
-    "An amount above the largest is rounded and paid.",
+    "An amount above the maximum is replaced and paid.",
     "limits.amount-maximum",
     accepts(
       payments,
@@ -208,7 +208,7 @@ const limits = [
   ),
   fault(
     "amount-over-400",
-    "An amount above the largest is a 400.",
+    "An amount above the maximum returns 400.",
     "limits.amount-maximum",
     responses(payments, (reply, call) =>
       reply.status === 422 && Number(fieldsOf(call.body)?.["amount"]) > 2 ** 53 - 1 ? withStatus(reply, 400) : reply,
@@ -216,13 +216,13 @@ const limits = [
   ),
   fault(
     "amount-32-bits",
-    "A checkout's amount has 32 bits.",
+    "A checkout's amount overflows at 32 bits.",
     "limits.amount-maximum-kept",
     data(createCheckout, (made) => ({ ...made, amount: Number(made["amount"]) | 0 })),
   ),
   fault(
     "amount-exponent",
-    "A large amount is written as 9.007e15.",
+    "A large amount is written in exponential notation.",
     "limits.amount-maximum-kept",
     responses(createCheckout, (reply) => ({
       ...reply,

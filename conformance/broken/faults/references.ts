@@ -1,4 +1,4 @@
-// D14, D19: servers that are wrong about fees, references, ids and customers.
+// D14, D19: servers with incorrect fees, references, ids or customers.
 import { fault, type How } from "../fault.ts";
 import {
   createCheckout,
@@ -11,7 +11,7 @@ import {
 } from "../ways.ts";
 
 const shown = (change: (record: Fields) => unknown) => data(verifyDisbursement, change);
-/** Changes the fee of payouts wherever it is shown. */
+/** Changes the fee in every response that shows it. */
 const fees = (
   change: (amount: number, fee: number) => unknown,
   where: readonly string[] = [createDisbursement, verifyDisbursement],
@@ -28,25 +28,25 @@ const money = [
   ),
   fault(
     "fee-negative",
-    "Fees are below nothing.",
+    "Fees are negative.",
     "fee.on-top",
     fees(() => -1),
   ),
   fault(
     "fee-as-text",
-    "The fee is text.",
+    "The fee in the create response is a string.",
     "fee.on-top create.result-shape",
     fees((_, fee) => String(fee), [createDisbursement]),
   ),
   fault(
     "fee-differs-later",
-    "The record's fee is another than that of the answer.",
+    "The record's fee differs from the one in the create response.",
     "fee.on-top verify.agrees-with-create",
     fees((_, fee) => fee + 1, [verifyDisbursement]),
   ),
   fault(
     "fee-off-the-amount",
-    "The record's amount is without the fee.",
+    "The fee is subtracted from the record's amount.",
     "fee.on-top verify.agrees-with-create",
     shown((record) => ({ ...record, amount: Number(record["amount"]) - Number(record["fee"]) })),
   ),
@@ -58,7 +58,7 @@ const money = [
   ),
   fault(
     "fee-of-checkout-rounded-down",
-    "Fees of checkouts are rounded down.",
+    "Checkout fees are rounded down.",
     "fee.default-rates",
     fees((amount) => Math.floor(amount * 0.048), [createCheckout]),
   ),
@@ -68,20 +68,20 @@ const money = [
 const references = [
   fault(
     "reference-other-prefix",
-    "References of payouts start with PAY.",
+    "Service references of payouts start with PAY.",
     "references.form",
     data(createDisbursement, (made) => ({ ...made, reference: String(made["reference"]).replace("DSB", "PAY") })),
   ),
   fault(
     "reference-short",
-    "References of checkouts have no room for 80 bits.",
+    "Service references of checkouts are too short for 80 random bits.",
     "references.form",
     data(createCheckout, (made) => ({ ...made, reference: String(made["reference"]).slice(0, 12) })),
   ),
-  fault("reference-counted", "References are counted up.", "references.unguessable", numbered("DSB")),
+  fault("reference-sequential", "Service references are sequential.", "references.unguessable", numbered("DSB")),
   fault(
     "id-of-version-4",
-    "Ids are UUIDs of another version.",
+    "Record ids are UUIDs of version 4.",
     "references.record-ids",
     data([verifyDisbursement, verifyCheckout], (record) => ({
       ...record,
@@ -89,26 +89,26 @@ const references = [
     })),
   ),
   fault(
-    "id-counted",
-    "Ids are numbers.",
+    "id-numeric",
+    "Record ids are numbers.",
     "references.record-ids",
     data([verifyDisbursement, verifyCheckout], (record) => ({ ...record, id: "1" })),
   ),
   fault(
     "customer-new-each-time",
-    "Each payout makes a new customer.",
+    "Each payout creates a new customer.",
     "references.customer",
     shown((record) => ({ ...record, customer: { ...(record["customer"] as Fields), id: record["id"] } })),
   ),
   fault(
     "customer-shared",
-    "All recipients are one customer.",
+    "All recipients share one customer.",
     "references.customer",
     shown((record) => ({ ...record, customer: { ...(record["customer"] as Fields), id: "1" } })),
   ),
   fault(
     "customer-named-by-first-digits",
-    "A customer is called by the first four digits.",
+    "A customer's name has the first four digits of the number instead of the last.",
     "references.customer",
     shown((record) => ({
       ...record,

@@ -1,4 +1,4 @@
-// D1: servers that refuse with another status, or look at one fault before another.
+// D1: servers that refuse with the wrong status or check a request in the wrong order.
 import { fault, type Call, type How } from "../fault.ts";
 import {
   responses,
@@ -16,7 +16,7 @@ import {
 
 const payments = [createDisbursement, createCheckout];
 
-/** A refusal with one status becomes one with another, where the request fits. */
+/** Changes the status of refusals of matching requests. */
 const becomes = (
   from: number,
   to: number,
@@ -37,22 +37,22 @@ const known = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.tes
 export const refusalFaults = [
   fault(
     "malformed-422",
-    "A body that is no JSON is a 422.",
+    "A malformed body returns 422.",
     "refusal.malformed-400",
     becomes(400, 422, (body) => body === undefined),
   ),
   fault(
     "checkout-malformed-422",
-    "A checkout whose body is no JSON is a 422.",
+    "A malformed checkout body returns 422.",
     "refusal.malformed-400",
     responses(createCheckout, (reply, call) =>
       reply.status === 400 && fieldsOf(call.body) === undefined ? withStatus(reply, 422) : reply,
     ),
   ),
-  fault("missing-422", "A missing field is a 422.", "refusal.missing-field-400", becomes(400, 422, lacks)),
+  fault("missing-422", "A missing field returns 422.", "refusal.missing-field-400", becomes(400, 422, lacks)),
   fault(
     "checkout-missing-422",
-    "A missing field of a checkout is a 422.",
+    "A missing checkout field returns 422.",
     "refusal.missing-field-400",
     responses(createCheckout, (reply, call) =>
       reply.status === 400 && fieldsOf(call.body) !== undefined ? withStatus(reply, 422) : reply,
@@ -60,26 +60,26 @@ export const refusalFaults = [
   ),
   fault(
     "type-422",
-    "A wrong type is a 422.",
+    "A field of the wrong type returns 422.",
     "refusal.wrong-type-400",
     becomes(400, 422, (body) => body !== undefined && !lacks(body)),
   ),
-  fault("value-400", "A bad value is a 400.", "refusal.bad-value-422", becomes(422, 400)),
+  fault("value-400", "An invalid value returns 400.", "refusal.bad-value-422", becomes(422, 400)),
   fault(
     "checkout-value-400",
-    "A bad value of a checkout is a 400.",
+    "An invalid checkout value returns 400.",
     "refusal.bad-value-422 checkout-request.generated-refused",
     responses(createCheckout, (reply) => (reply.status === 422 ? withStatus(reply, 400) : reply)),
   ),
   fault(
     "address-400",
-    "An address that is no URI is a 400.",
+    "An invalid webhookURL returns 400.",
     "refusal.bad-value-422 addresses.refused",
     becomes(422, 400, (body) => body?.["webhookURL"] !== undefined),
   ),
   fault(
     "mixed-422",
-    "Where one field calls for 400 and another for 422, it is 422.",
+    "A request with one error of 400 and one of 422 returns 422.",
     "refusal.mixed-400",
     becomes(
       400,
@@ -87,7 +87,7 @@ export const refusalFaults = [
       (body) => body !== undefined && (body["phoneNumber"] !== "2257038102473" || body["country"] === "ci"),
     ),
   ),
-  fault("text-taken", "JSON that is announced as text is taken.", "refusal.media-type-415", {
+  fault("text-plain-accepted", "JSON with Content-Type text/plain is accepted.", "refusal.media-type-415", {
     handle: (call, ask) =>
       ask(
         type(call) === "text/plain"
@@ -95,7 +95,7 @@ export const refusalFaults = [
           : call,
       ),
   }),
-  fault("untyped-taken", "JSON that is not announced is taken.", "refusal.media-type-415", {
+  fault("no-content-type-accepted", "JSON without a Content-Type is accepted.", "refusal.media-type-415", {
     handle: (call, ask) =>
       ask(
         isOf(call, payments) && type(call) === ""
@@ -103,23 +103,23 @@ export const refusalFaults = [
           : call,
       ),
   }),
-  fault("media-type-400", "Another media type is a 400.", "refusal.media-type-415", becomes(415, 400)),
+  fault("media-type-400", "An unsupported media type returns 400.", "refusal.media-type-415", becomes(415, 400)),
   fault(
     "unknown-path-401",
-    "An unknown path asks for a key first.",
+    "An unknown path returns 401 without a key.",
     "refusal.unknown-path-404",
     before((call) => withoutKey(call) && !known(call.path), 401),
   ),
   fault(
     "unknown-path-200",
-    "An unknown path is answered with 200.",
+    "An unknown path returns 200.",
     "refusal.unknown-path-404",
     before(({ path }) => path === "/nothing", 200),
   ),
-  fault("path-in-any-case", "Paths are taken in any case.", "refusal.unknown-path-404", {
+  fault("path-in-any-case", "Paths are matched without regard to case.", "refusal.unknown-path-404", {
     handle: (call, ask) => ask({ ...call, path: call.path.replace(/^\/V1/, "/v1") }),
   }),
-  fault("method-404", "A method that the path does not have is a 404.", "refusal.wrong-method-405", {
+  fault("method-404", "A wrong method returns 404.", "refusal.wrong-method-405", {
     async handle(call, ask) {
       const reply = await ask(call);
       return reply?.status === 405 ? withStatus(reply, 404) : reply;
@@ -127,13 +127,13 @@ export const refusalFaults = [
   }),
   fault(
     "allow-missing",
-    "A 405 has no Allow.",
+    "A 405 has no Allow header.",
     "refusal.wrong-method-405",
     responses("every", (reply) => withHeader(reply, "allow")),
   ),
   fault(
     "allow-everything",
-    "Allow names methods that are not allowed.",
+    "The Allow header lists methods that are not allowed.",
     "refusal.wrong-method-405",
     responses("every", (reply) =>
       reply.status === 405 ? withHeader(reply, "allow", "GET, POST, PUT, PATCH, DELETE") : reply,
@@ -141,41 +141,41 @@ export const refusalFaults = [
   ),
   fault(
     "key-before-method",
-    "The key is looked at before the method.",
+    "The key is checked before the method.",
     "refusal.order",
     before((call) => withoutKey(call) && call.method === "DELETE", 401),
   ),
   fault(
     "key-before-path",
-    "The key is looked at before the path.",
+    "The key is checked before the path.",
     "refusal.order refusal.unknown-path-404",
     before((call) => withoutKey(call) && call.path === "/v1/nothing", 401),
   ),
   fault(
     "size-before-key",
-    "The size is looked at before the key.",
+    "The body size is checked before the key.",
     "refusal.order",
     before((call) => withoutKey(call) && call.body.length > 16_384, 413),
   ),
   fault(
     "type-before-key",
-    "The media type is looked at before the key.",
+    "The media type is checked before the key.",
     "refusal.order",
     before((call) => withoutKey(call) && type(call) === "text/plain", 415),
   ),
   fault(
     "type-before-size",
-    "The media type is looked at before the size.",
+    "The media type is checked before the body size.",
     "refusal.order",
     before((call) => !withoutKey(call) && type(call) === "text/plain" && call.body.length > 16_384, 415),
   ),
   fault(
-    "form-before-type",
-    "The form is looked at before the media type.",
+    "syntax-before-type",
+    "The JSON syntax is checked before the media type.",
     "refusal.order",
     before((call) => type(call) === "text/plain" && call.body.toString() === "not json", 400),
   ),
-  fault("duplicate-before-value", "The reference is looked at before the values.", "refusal.order", () => {
+  fault("duplicate-before-value", "Uniqueness is checked before the values.", "refusal.order", () => {
     const used = new Set<unknown>();
     return {
       async handle(call, ask) {

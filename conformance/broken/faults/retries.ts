@@ -1,4 +1,4 @@
-// D13: servers that repeat webhooks too often, too seldom or at the wrong time.
+// D13: servers that retry webhooks too often, too rarely or at the wrong time.
 import { fault, type Hooks } from "../fault.ts";
 import { nothing, tells, plans, wait, follow } from "../messages.ts";
 import { withHeader } from "../ways.ts";
@@ -6,7 +6,7 @@ import { withHeader } from "../ways.ts";
 export const retryFaults = [
   fault(
     "retries-three",
-    "There are three attempts and no more.",
+    "Retries end after three attempts.",
     "retries.schedule",
     plans((outcome) =>
       outcome.step >= 3 && outcome.status === "pending" ? { status: "exhausted", step: outcome.step } : outcome,
@@ -14,7 +14,7 @@ export const retryFaults = [
   ),
   fault(
     "retries-without-end",
-    "Attempts never end.",
+    "Retries never end.",
     "retries.schedule",
     plans((outcome, { at }) =>
       outcome.status === "exhausted" ? { status: "pending", step: 9, nextAttemptAt: at + 86_400_000 } : outcome,
@@ -22,19 +22,19 @@ export const retryFaults = [
   ),
   fault(
     "retries-too-early",
-    "Attempts come in half the time.",
+    "Retries come after half the delay.",
     "retries.schedule",
     plans((outcome, { at }) => wait(outcome, at, 0.5)),
   ),
   fault(
     "retries-too-late",
-    "Attempts come in twice the time.",
+    "Retries come after twice the delay.",
     "retries.schedule",
     plans((outcome, { at }) => wait(outcome, at, 2)),
   ),
   fault(
     "retries-after-success",
-    "A delivery that succeeded is repeated.",
+    "A successful delivery is retried.",
     "retries.after-failure events.once",
     plans((outcome, { at }) =>
       outcome.status === "delivered" && outcome.step < 5
@@ -42,21 +42,21 @@ export const retryFaults = [
         : outcome,
     ),
   ),
-  fault("retries-with-other-body", "Each attempt has another body.", "retries.after-failure", () => {
+  fault("retries-with-other-body", "Each attempt has a different body.", "retries.after-failure", () => {
     let count = 0;
     return tells((body) => ({ ...body, attempt: (count += 1) })) as Hooks;
   }),
-  fault("redirect-followed", "A redirect of the receiver is followed.", "retries.redirect-fails", { webhook: follow }),
-  fault("redirect-delivers", "A redirect counts as delivered.", "retries.redirect-fails", {
+  fault("redirect-followed", "A receiver's redirect is followed.", "retries.redirect-fails", { webhook: follow }),
+  fault("redirect-delivers", "A redirect counts as a successful delivery.", "retries.redirect-fails", {
     webhook: async (message, deliver) => ({ ...(await deliver(message)), status: 200 }),
   }),
-  fault("gone-ignored", "A 410 is tried again.", "retries.gone-ends", {
+  fault("gone-ignored", "A delivery is retried after 410.", "retries.gone-ends", {
     webhook: async (message, deliver) => {
       const reply = await deliver(message);
       return reply.status === 410 ? { ...reply, status: 500 } : reply;
     },
   }),
-  fault("gone-delivers", "A 410 counts as delivered.", "retries.gone-ends", {
+  fault("gone-delivers", "A 410 counts as a successful delivery.", "retries.gone-ends", {
     webhook: async (message, deliver) => {
       const reply = await deliver(message);
       return reply.status === 410 ? nothing : reply;
@@ -70,13 +70,13 @@ export const retryFaults = [
   }),
   fault(
     "retry-after-without-limit",
-    "Retry-After puts the next attempt off by more than an hour.",
+    "Retry-After can delay the next attempt by more than an hour.",
     "retries.retry-after",
     plans((outcome, { at, latencyMs }) =>
       outcome.nextAttemptAt === at + latencyMs + 3_600_000 ? { ...outcome, nextAttemptAt: at + 86_400_000 } : outcome,
     ),
   ),
-  fault("one-after-the-other", "Deliveries wait for one another.", "retries.slow-receiver", () => {
+  fault("deliveries-serialised", "Deliveries run one at a time.", "retries.slow-receiver", () => {
     let last: Promise<unknown> = Promise.resolve();
     return {
       webhook(message, deliver) {

@@ -1,4 +1,4 @@
-// D18: sandboxes whose own operations are broken.
+// D18: sandboxes with faults in the /sandbox operations.
 import { fault, type Call, type How } from "../fault.ts";
 import {
   accepts,
@@ -20,7 +20,7 @@ import {
 
 const advance = "advanceClock";
 const isText = (value: unknown): value is string => typeof value === "string";
-/** A list of the sandbox, changed. */
+/** Changes the entries of a list response. */
 const list = (operation: string, name: string, change: (each: Fields[], call: Call) => unknown): How =>
   responses(operation, (reply, call) => {
     const body = fieldsOf(reply.text) ?? {};
@@ -36,13 +36,13 @@ const withoutFilter = (name: string): How => ({
 export const sandboxFaults = [
   fault(
     "clock-stands",
-    "Moving the time moves nothing.",
+    "Advancing the clock has no effect.",
     "sandbox.clock",
     requests(advance, (fields) => ({ ...fields, seconds: 0 })),
   ),
   fault(
     "clock-leaps",
-    "What falls due is settled at the end of the step.",
+    "Records that fall due while the clock advances are dated at the end of the step.",
     "sandbox.clock",
     data(verifyDisbursement, (record) =>
       record["status"] === "pending"
@@ -50,7 +50,7 @@ export const sandboxFaults = [
         : { ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) + 3_600_000).toISOString() },
     ),
   ),
-  fault("clock-answers-early", "Moving the time is answered before what falls due has happened.", "sandbox.clock", {
+  fault("clock-responds-early", "Advancing the clock returns before due work is done.", "sandbox.clock", {
     storage: (inner) => ({
       settleDue: (now, limit, merchantId) => (merchantId ? Promise.resolve(0) : inner.settleDue(now - 60_000, limit)),
       nextDue: async () => undefined,
@@ -58,7 +58,7 @@ export const sandboxFaults = [
   }),
   fault(
     "clock-back",
-    "The time can be moved back.",
+    "The clock accepts a negative step.",
     "sandbox.clock-bounds",
     accepts(
       advance,
@@ -69,7 +69,7 @@ export const sandboxFaults = [
   ),
   fault(
     "clock-any-step",
-    "The time moves by more than a year.",
+    "The clock accepts a step of more than a year.",
     "sandbox.clock-bounds",
     accepts(
       advance,
@@ -80,11 +80,11 @@ export const sandboxFaults = [
   ),
   fault(
     "clock-text",
-    "The time moves by a text.",
+    "The clock accepts a string as step.",
     "sandbox.clock-bounds",
     accepts(advance, "seconds", isText, () => 0),
   ),
-  fault("clock-shared", "One merchant's time is everybody's.", "sandbox.clock-own", (world) => ({
+  fault("clock-shared", "Advancing one merchant's clock advances another's.", "sandbox.clock-own", (world) => ({
     async handle(call, ask) {
       if (isOf(call, advance) && keyOf(call) === world.key) await ask(withKey(call, world.secondKey));
       return ask(call);
@@ -119,20 +119,20 @@ export const sandboxFaults = [
   }),
   fault(
     "events-of-all-records",
-    "Events of other records are listed too.",
+    "The reference filter of events is ignored.",
     "sandbox.events",
     withoutFilter("reference"),
   ),
   fault(
     "events-without-pages",
-    "The next page of events is the first again.",
+    "The cursor of events is ignored, so that every page is the first.",
     "sandbox.events",
     withoutFilter("before"),
   ),
-  fault("events-without-limit", "The limit of a page of events is ignored.", "sandbox.events", withoutFilter("limit")),
+  fault("events-without-limit", "The limit of events is ignored.", "sandbox.events", withoutFilter("limit")),
   fault(
     "deliveries-of-any-state",
-    "Deliveries of any state are listed.",
+    "The status filter of deliveries is ignored.",
     "sandbox.deliveries",
     withoutFilter("status"),
   ),
@@ -144,7 +144,7 @@ export const sandboxFaults = [
   ),
   fault(
     "deliveries-pending",
-    "Every delivery is called pending.",
+    "Every delivery has the status pending.",
     "sandbox.deliveries",
     list("listDeliveries", "deliveries", (each) => each.map((delivery) => ({ ...delivery, status: "pending" }))),
   ),
@@ -160,7 +160,7 @@ export const sandboxFaults = [
   ),
   fault(
     "replay-404",
-    "What was delivered cannot be replayed.",
+    "Replaying a delivery returns 404.",
     "sandbox.replay",
     instead(
       "replayDelivery",

@@ -1,4 +1,4 @@
-// D12: servers whose webhooks are not signed as they should be.
+// D12: servers whose webhooks are signed incorrectly.
 import { fault } from "../fault.ts";
 import { seconds, signed, withHeaders, withoutHeader, sends } from "../messages.ts";
 
@@ -31,7 +31,7 @@ export const signatureFaults = [
   ),
   fault(
     "timestamp-in-sandbox-time",
-    "webhook-timestamp is the sandbox time.",
+    "webhook-timestamp is in sandbox time.",
     "signature.timestamp-real",
     sends((message) =>
       signed(
@@ -43,7 +43,7 @@ export const signatureFaults = [
   ),
   fault(
     "timestamp-of-event",
-    "webhook-timestamp is that of the event.",
+    "webhook-timestamp is the time of the event instead of the attempt.",
     "signature.timestamp-real",
     sends((message) =>
       signed(withHeaders(message, { "webhook-timestamp": String(Math.floor(message.claimed.event.createdAt / 1000)) })),
@@ -51,7 +51,7 @@ export const signatureFaults = [
   ),
   fault(
     "signature-in-hex",
-    "Signatures are hexadecimal.",
+    "Signatures are encoded in hexadecimal.",
     "signature.headers signature.verifies",
     sends((message) =>
       withHeaders(message, {
@@ -61,7 +61,7 @@ export const signatureFaults = [
   ),
   fault(
     "signature-without-version",
-    "Signatures have no version.",
+    "Signatures have no version prefix.",
     "signature.headers signature.verifies",
     sends((message) =>
       withHeaders(message, { "webhook-signature": (message.headers["webhook-signature"] ?? "").slice(3) }),
@@ -69,13 +69,13 @@ export const signatureFaults = [
   ),
   fault(
     "signature-with-other-secret",
-    "All merchants' webhooks are signed with one secret.",
+    "Webhooks are signed with a secret that is not the merchant's.",
     "signature.verifies",
     sends((message) => signed(message, [otherSecret])),
   ),
   fault(
     "signature-over-body-alone",
-    "The signature leaves id and timestamp out.",
+    "The signature does not cover id and timestamp.",
     "signature.verifies",
     sends((message) => {
       const only = signed({ ...message, headers: { ...message.headers, "webhook-id": "", "webhook-timestamp": "0" } });
@@ -84,26 +84,26 @@ export const signatureFaults = [
   ),
   fault(
     "signature-over-other-body",
-    "What is sent is not what was signed.",
+    "The body that is sent differs from the body that was signed.",
     "signature.verifies",
     sends((message) => ({ ...message, body: `${message.body} ` })),
   ),
   fault(
     "rotation-drops-old",
-    "After a rotation the old secret signs no more.",
+    "After a rotation the old secret stops signing immediately.",
     "signature.rotation",
     sends((message) => signed(message)),
   ),
   fault(
     "rotation-keeps-old",
-    "After a rotation the old secret signs for ever.",
+    "After a rotation the old secret never stops signing.",
     "signature.rotation",
     sends((message) => {
       const { current, previous } = message.claimed.secrets;
       return signed(message, previous ? [current, previous.secret] : [current]);
     }),
   ),
-  fault("rotation-does-nothing", "A rotation leaves the secret as it was.", "signature.rotation", {
+  fault("rotation-does-nothing", "A rotation does not change the secret.", "signature.rotation", {
     storage: ({ readSecrets }) => ({ rotateSecret: (merchantId) => readSecrets(merchantId) }),
   }),
 ];

@@ -1,4 +1,4 @@
-// D3 to D5: servers that lose, mix up or change what they keep.
+// D3 to D5: servers that lose, confuse or change records.
 import { fault } from "../fault.ts";
 import {
   responses,
@@ -25,7 +25,7 @@ const isFinal = ({ status }: Fields) => status === "success" || status === "fail
 const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
 
 export const stateFaults = [
-  fault("final-reverts", "A final status is pending again on a later look.", "status.final-stays", () => {
+  fault("final-reverts", "A final status reverts to pending on the third verify.", "status.final-stays", () => {
     const looks = new Map<unknown, number>();
     return shown((record) => {
       if (!isFinal(record)) return record;
@@ -34,7 +34,7 @@ export const stateFaults = [
       return count === 3 ? { ...record, status: "pending" } : record;
     });
   }),
-  fault("success-turns-failed", "A success turns into a failure after a day.", "status.final-stays", () => {
+  fault("success-turns-failed", "A success turns into a failure on the second verify.", "status.final-stays", () => {
     const first = new Map<unknown, number>();
     return shown((record) => {
       if (record["status"] !== "success") return record;
@@ -43,31 +43,31 @@ export const stateFaults = [
       return count > 1 ? { ...record, status: "failed" } : record;
     });
   }),
-  fault("replica-behind", "Every other look comes from a copy that is behind.", "status.final-stays", () => {
+  fault("stale-replica", "Every second verify is served by a stale replica.", "status.final-stays", () => {
     let count = 0;
     return shown((record) => ((count += 1) % 2 === 0 ? { ...record, status: "pending" } : record));
   }),
   fault(
-    "settles-through-reversed",
-    "A payout is reversed before it succeeds.",
+    "settles-as-reversed",
+    "A payout settles as reversed instead of success.",
     "status.settles",
     shown((record) => (record["status"] === "success" ? { ...record, status: "reversed" } : record)),
   ),
   fault(
-    "updated-at-stands",
-    "updatedAt stays when the status changes.",
+    "updated-at-frozen",
+    "updatedAt does not change with the status.",
     "status.updated-at-moves",
     shown((record) => ({ ...record, updatedAt: record["createdAt"] })),
   ),
   fault(
     "updated-at-now",
-    "updatedAt is the time of the look.",
+    "updatedAt is the time of the verify request.",
     "status.updated-at-moves",
     shown((record) => ({ ...record, updatedAt: new Date().toISOString() })),
   ),
   fault(
-    "fee-at-the-end",
-    "The fee changes when a payout ends.",
+    "fee-changes-when-final",
+    "The fee changes when a payout becomes final.",
     "status.updated-at-moves",
     shown((record) => (isFinal(record) ? { ...record, fee: Number(record["fee"]) + 5 } : record)),
   ),
@@ -86,7 +86,7 @@ export const stateFaults = [
       });
     },
   ),
-  fault("refused-uses-reference", "A refused request uses its reference up.", "uniqueness.refused-leaves-none", () => {
+  fault("refused-uses-reference", "A refused request reserves its reference.", "uniqueness.refused-leaves-none", () => {
     const used = new Set<unknown>();
     return {
       async handle(call, ask) {
@@ -98,7 +98,7 @@ export const stateFaults = [
       },
     };
   }),
-  fault("references-of-all", "References are unique among all merchants.", "uniqueness.per-merchant", () => {
+  fault("references-global", "References must be unique across all merchants.", "uniqueness.per-merchant", () => {
     const owners = new Map<unknown, string | undefined>();
     return {
       async handle(call, ask) {
@@ -111,8 +111,8 @@ export const stateFaults = [
     };
   }),
   fault(
-    "other-merchant-served",
-    "A merchant is answered with another's payout.",
+    "other-merchant-payout",
+    "A merchant can verify another merchant's payout.",
     "uniqueness.merchants-apart",
     (world) => ({
       async handle(call, ask) {
@@ -123,11 +123,11 @@ export const stateFaults = [
     }),
   ),
   ...[
-    ["checkout", "A merchant is shown another's checkout.", verifyCheckout],
-    ["finish", "A merchant can end another's checkout.", "finishCheckout"],
-    ["replay", "A merchant can replay another's delivery.", "replayDelivery"],
-    ["events", "A merchant is shown another's events.", "listEvents"],
-    ["deliveries", "A merchant is shown another's deliveries.", "listDeliveries"],
+    ["checkout", "A merchant can verify another merchant's checkout.", verifyCheckout],
+    ["finish", "A merchant can finish another merchant's checkout.", "finishCheckout"],
+    ["replay", "A merchant can replay another merchant's delivery.", "replayDelivery"],
+    ["events", "A merchant can list another merchant's events.", "listEvents"],
+    ["deliveries", "A merchant can list another merchant's deliveries.", "listDeliveries"],
   ].map(([id, wrong = "", operation = ""]) =>
     fault(`other-merchant-${id}`, wrong, "uniqueness.merchants-apart", (world) => ({
       handle: (call, ask) =>
@@ -136,7 +136,7 @@ export const stateFaults = [
   ),
   fault(
     "other-merchant-403",
-    "Another merchant's record is a 403, which tells that it exists.",
+    "Another merchant's record returns 403, which discloses that it exists.",
     "uniqueness.merchants-apart",
     (world) => ({
       async handle(call, ask) {
@@ -155,8 +155,8 @@ export const stateFaults = [
     responses(createDisbursement, (reply) => withHeader(reply, "location")),
   ),
   fault(
-    "location-to-merchants",
-    "Location has the merchant's reference.",
+    "location-merchants-reference",
+    "Location contains the merchant's reference instead of the service's.",
     "recovery.location",
     responses(createDisbursement, (reply, call) =>
       reply.status === 409
@@ -164,7 +164,7 @@ export const stateFaults = [
         : reply,
     ),
   ),
-  fault("location-to-another", "Location leads to another payout.", "recovery.lost-answer", () => {
+  fault("location-to-another", "Location points to another payout.", "recovery.lost-answer", () => {
     let first: string | undefined;
     return responses(createDisbursement, (reply) => {
       if (isAccepted(reply)) first ??= String(dataOf(reply)["reference"]);
@@ -173,8 +173,8 @@ export const stateFaults = [
     });
   }),
   fault(
-    "lost-answer-lost-payout",
-    "What was paid before the connection broke is forgotten.",
+    "lost-response-lost-payout",
+    "A payout whose response was lost is not recorded.",
     "recovery.lost-answer forced.504-answer-lost",
     instead(createDisbursement, endsIn("504"), () => undefined),
   ),

@@ -1,4 +1,4 @@
-// §2.3, §4.2: servers that show the wrong record, or show it wrongly.
+// §2.3, §4.2: servers that return the wrong record or a malformed one.
 import { fault } from "../fault.ts";
 import {
   responses,
@@ -25,7 +25,7 @@ const times = (change: (time: string) => unknown) => () =>
 const shown = (change: (record: Fields) => Fields) => () => data(verifyDisbursement, change);
 const empty = (body: unknown) => () =>
   responses(verifyDisbursement, (reply) => (reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply));
-/** Odd references are answered otherwise. */
+/** Returns this status for matching references. */
 const odd = (fits: (reference: string, path: string) => boolean, status: number) => ({
   handle: async (
     call: Parameters<typeof lastPart>[0],
@@ -39,12 +39,12 @@ const odd = (fits: (reference: string, path: string) => boolean, status: number)
 });
 
 export const verifyFaults = [
-  fault("found-203", "A record is answered with 203.", "verify.found", () =>
+  fault("found-203", "Verify returns 203.", "verify.found", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 203) : reply)),
   ),
   fault(
     "found-late",
-    "A new record is unknown for half a second.",
+    "A new record cannot be verified for half a second.",
     "verify.found create.service-reference-verifies",
     () => {
       const made = new Map<string, number>();
@@ -60,69 +60,69 @@ export const verifyFaults = [
       };
     },
   ),
-  fault("record-without-envelope", "The record lies in no envelope.", "verify.record-shape", () =>
+  fault("record-without-envelope", "The record has no envelope.", "verify.record-shape", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
-  fault("record-in-list", "The record lies in a list.", "verify.record-shape", () =>
+  fault("record-in-list", "The data of a verify response is an array.", "verify.record-shape", () =>
     data(verifyDisbursement, (record) => [record]),
   ),
   fault(
     "record-flat-customer",
-    "The customer is a phone number alone.",
+    "The customer is a string instead of an object.",
     "verify.record-shape verify.customer",
     shown((record) => ({ ...record, customer: (record["customer"] as Fields)["phoneNumber"] })),
   ),
   fault(
     "record-status-settling",
-    "A pending record is called settling.",
+    "A pending record has the status settling.",
     "verify.status-known verify.record-shape",
     shown((record) => (record["status"] === "pending" ? { ...record, status: "settling" } : record)),
   ),
   fault(
     "time-without-ms",
-    "Times have no milliseconds.",
+    "Timestamps have no milliseconds.",
     "verify.timestamps",
     times((time) => time.replace(/\.\d+/, "")),
   ),
   fault(
     "time-microseconds",
-    "Times have microseconds.",
+    "Timestamps have microseconds.",
     "verify.timestamps",
     times((time) => time.replace("Z", "000Z")),
   ),
   fault(
     "time-with-offset",
-    "Times have an offset in place of Z.",
+    "Timestamps have a numeric offset instead of Z.",
     "verify.timestamps",
     times((time) => time.replace("Z", "+00:00")),
   ),
   fault(
     "time-without-zone",
-    "Times have no zone.",
+    "Timestamps have no time zone.",
     "verify.timestamps",
     times((time) => time.replace("Z", "")),
   ),
   fault(
     "time-with-space",
-    "A space stands between day and time.",
+    "Timestamps have a space instead of T.",
     "verify.timestamps",
     times((time) => time.replace("T", " ")),
   ),
   fault(
     "time-as-seconds",
-    "Times are seconds.",
+    "Timestamps are numbers of seconds.",
     "verify.timestamps verify.record-shape",
     times((time) => Date.parse(time) / 1000),
   ),
   fault(
     "time-impossible",
-    "Times name a day that does not exist.",
+    "Timestamps name a day that does not exist.",
     "verify.timestamps",
     times((time) => time.replace(/-\d\dT/, "-32T")),
   ),
   fault(
     "updated-before-created",
-    "A record was updated before it was created.",
+    "updatedAt is before createdAt.",
     "verify.updated-not-before-created",
     shown((record) => ({ ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) - 1).toISOString() })),
   ),
@@ -134,19 +134,19 @@ export const verifyFaults = [
   ),
   fault(
     "record-country-fixed",
-    "Every record is of CI and XOF.",
+    "Every record has the country CI and the currency XOF.",
     "verify.agrees-with-create",
     shown((record) => ({ ...record, country: "CI", currency: "XOF" })),
   ),
   fault(
     "record-pair-swapped",
-    "Country and currency are mixed up.",
+    "Country and currency are swapped.",
     "verify.agrees-with-create",
     shown((record) => ({ ...record, country: record["currency"], currency: record["country"] })),
   ),
   fault(
     "phone-with-plus",
-    "The recipient's number has a plus sign.",
+    "The recipient's phone number has a plus sign.",
     "verify.customer",
     shown((record) => ({
       ...record,
@@ -158,7 +158,7 @@ export const verifyFaults = [
   ),
   fault(
     "phone-masked",
-    "The recipient's number is masked.",
+    "The recipient's phone number is masked.",
     "verify.customer",
     shown((record) => ({ ...record, customer: { ...(record["customer"] as Fields), phoneNumber: "**********473" } })),
   ),
@@ -176,56 +176,56 @@ export const verifyFaults = [
   ),
   fault(
     "unknown-empty",
-    "An unknown reference is answered with 200 and nothing.",
+    "An unknown reference returns 200 with data null.",
     "verify.unknown-404",
     empty({ statusCode: 200, data: null }),
   ),
   fault(
     "unknown-200",
-    "An unknown reference is an error with status 200.",
+    "An unknown reference returns an error body with status 200.",
     "verify.unknown-404",
     empty({ statusCode: 404, error: "Not found" }),
   ),
-  fault("unknown-400", "An unknown reference is a 400.", "verify.unknown-404", () =>
+  fault("unknown-400", "An unknown reference returns 400.", "verify.unknown-404", () =>
     responses(verifyDisbursement, (reply) => (reply.status === 404 ? withStatus(reply, 400) : reply)),
   ),
   fault(
     "quote-500",
-    "A quote in a reference is a 500.",
+    "A quote in a reference returns 500.",
     "verify.odd-references-404",
     odd((reference) => reference.includes("'"), 500),
   ),
   fault(
-    "star-200",
-    "A star stands for every reference.",
+    "wildcard-200",
+    "An asterisk matches any reference.",
     "verify.odd-references-404",
     odd((reference) => reference === "*", 200),
   ),
   fault(
     "long-500",
-    "A long reference is a 500.",
+    "A long reference returns 500.",
     "verify.odd-references-404",
     odd((reference) => reference.length > 1000, 500),
   ),
   fault(
     "emoji-500",
-    "A reference beyond the basic plane is a 500.",
+    "A reference with a character outside the basic multilingual plane returns 500.",
     "verify.odd-references-404",
     odd((reference) => /[\u{10000}-\u{10ffff}]/u.test(reference), 500),
   ),
   fault(
     "percent-500",
-    "A percent sign in a reference is a 500.",
+    "A percent sign as reference returns 500.",
     "verify.odd-references-404",
     odd((reference) => reference === "%", 500),
   ),
   fault(
     "dots-200",
-    "Dots in a reference lead elsewhere.",
+    "Encoded dot segments in a reference return 200.",
     "verify.odd-references-404",
     odd((_, path) => path.includes("%2e%2e"), 200),
   ),
-  fault("verify-by-merchants", "Verify takes the merchant's reference too.", "verify.by-merchants-reference", () => {
+  fault("verify-by-merchants", "Verify also accepts the merchant's reference.", "verify.by-merchants-reference", () => {
     const made = new Map<string, string>();
     return {
       async handle(call, ask) {
@@ -239,7 +239,7 @@ export const verifyFaults = [
   }),
   fault(
     "never-settles",
-    "Payouts stay pending for ever.",
+    "Payouts never settle.",
     "verify.transitions status.settles",
     shown((record) => ({ ...record, status: "pending" })),
   ),

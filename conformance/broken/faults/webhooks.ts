@@ -1,4 +1,4 @@
-// §6, D11: servers whose webhooks are lost, go astray or are untrue.
+// §6, D11: servers whose webhooks are lost, misdirected or false.
 import { fault, type Hooks } from "../fault.ts";
 import {
   nothing,
@@ -27,8 +27,8 @@ import {
 import { createAsk } from "../front.ts";
 import { record } from "./fields.ts";
 
-/** Tells an address, which the server itself would not, that a payout failed. */
-async function tell(url: string) {
+/** Sends a webhook for a payout that failed, which the sound server would not send. */
+async function notifyFailure(url: string) {
   const { ask, close } = createAsk(new URL(url));
   const { pathname, search } = new URL(url);
   const body = Buffer.from('{"event":"disbursement.failed"}');
@@ -36,86 +36,91 @@ async function tell(url: string) {
   close();
 }
 
-const told = [
+const notifications = [
   fault(
     "webhook-success-lost",
-    "Nobody hears of a success.",
+    "No webhook is sent for a successful payout.",
     "webhook.disbursement-success",
     swallows(({ claimed }) => claimed.event.type === "disbursement.completed"),
   ),
   fault(
     "webhook-failure-lost",
-    "Nobody hears of a failure.",
+    "No webhook is sent for a failed payout.",
     "webhook.disbursement-failure",
     swallows(({ claimed }) => claimed.event.type === "disbursement.failed"),
   ),
   fault(
     "webhook-checkout-lost",
-    "Nobody hears of a checkout.",
+    "No webhook is sent for a checkout.",
     "webhook.checkout-outcome",
     swallows((message) => !isPayout(message)),
   ),
   fault(
     "webhook-cancelled-lost",
-    "Nobody hears of a checkout that was cancelled.",
+    "No webhook is sent for a cancelled checkout.",
     "webhook.checkout-outcome",
     swallows(({ claimed }) => claimed.event.type === "checkout.cancelled"),
   ),
-  fault("webhook-to-others", "Every address ever given hears of every payout.", "webhook.only-with-address", () => {
-    const known = new Set<string>();
-    return {
-      async webhook(message, deliver) {
-        known.add(message.url);
-        const replies = await Promise.all([...known].map((url) => deliver({ ...message, url })));
-        return replies[0] ?? nothing;
-      },
-    };
-  }),
   fault(
-    "webhook-to-first",
-    "All notifications go to the address that was given first.",
+    "webhook-to-others",
+    "Every webhook is sent to every address given so far.",
     "webhook.only-with-address",
     () => {
-      let first: string | undefined;
-      return { webhook: (message, deliver) => deliver({ ...message, url: (first ??= message.url) }) };
+      const known = new Set<string>();
+      return {
+        async webhook(message, deliver) {
+          known.add(message.url);
+          const replies = await Promise.all([...known].map((url) => deliver({ ...message, url })));
+          return replies[0] ?? nothing;
+        },
+      };
     },
   ),
-  fault("webhook-for-refused", "A request that was refused is told as failed.", "webhook.only-with-address", {
-    async handle(call, ask) {
-      const reply = await ask(call);
-      const { webhookURL } = fieldsOf(call.body) ?? {};
-      const refused = isOf(call, createDisbursement) && reply && isError(reply) && reply.status !== 401;
-      if (refused && typeof webhookURL === "string") await tell(webhookURL);
-      return reply;
-    },
+  fault("webhook-to-first", "All webhooks are sent to the first address given.", "webhook.only-with-address", () => {
+    let first: string | undefined;
+    return { webhook: (message, deliver) => deliver({ ...message, url: (first ??= message.url) }) };
   }),
   fault(
-    "webhook-untrue",
-    "A notification of success says failed.",
+    "webhook-for-refused",
+    "A refused request triggers a webhook for a failed payout.",
+    "webhook.only-with-address",
+    {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const { webhookURL } = fieldsOf(call.body) ?? {};
+        const refused = isOf(call, createDisbursement) && reply && isError(reply) && reply.status !== 401;
+        if (refused && typeof webhookURL === "string") await notifyFailure(webhookURL);
+        return reply;
+      },
+    },
+  ),
+  fault(
+    "webhook-false-status",
+    "The status in a webhook is the opposite of the record's.",
     "webhook.truth",
     tellsData((data) => ({ ...data, status: data["status"] === "success" ? "failed" : "success" })),
   ),
   fault(
-    "webhook-names-otherwise",
+    "webhook-other-event-names",
     "Events have other names.",
     "webhook.event-names events.disbursement",
     tells((body) => ({ ...body, event: "payout.done" })),
   ),
   fault(
     "webhook-other-payload",
-    "A notification carries a reference only.",
+    "A webhook contains only the reference.",
     "webhook.payload",
     tells(({ event, data }) => ({ event, reference: (data as Fields)["reference"] })),
   ),
   fault(
     "webhook-other-headers",
-    "A notification has one header more.",
+    "A webhook has an additional header.",
     "webhook.headers",
     sends((message) => withHeaders(message, { "x-event": "1" })),
   ),
   fault(
-    "webhook-not-repeated",
-    "A notification that was refused is not sent again.",
+    "webhook-not-retried",
+    "A failed delivery is not retried.",
     "webhook.retries retries.after-failure",
     plans((outcome) => (outcome.status === "pending" ? { status: "exhausted", step: outcome.step } : outcome)),
   ),
@@ -124,7 +129,7 @@ const told = [
 const events = [
   fault(
     "event-always-completed",
-    "A payout that failed is told as completed.",
+    "The event of a failed payout is disbursement.completed.",
     "events.disbursement",
     tells((body) => ({
       ...body,
@@ -133,7 +138,7 @@ const events = [
   ),
   fault(
     "event-cancelled-as-failed",
-    "A cancelled checkout is told as failed.",
+    "The event of a cancelled checkout is checkout.failed.",
     "events.checkout",
     tells((body) => ({ ...body, event: String(body["event"]).replace("cancelled", "failed") })),
   ),
@@ -147,25 +152,25 @@ const events = [
   ),
   fault(
     "event-amount-as-text",
-    "An event's amount is text.",
+    "An event's amount is a string.",
     "events.data-is-the-record",
     tellsData((data) => ({ ...data, amount: String(data["amount"]) })),
   ),
   fault(
-    "event-amount-with-fee",
-    "An event's amount has the fee on it.",
+    "event-amount-off-by-one",
+    "An event's amount differs from the record's by 1.",
     "events.data-is-the-record",
     tellsData((data) => ({ ...data, amount: Number(data["amount"]) + 1 })),
   ),
   fault(
     "event-stale",
-    "An event tells of the record as it was before.",
+    "An event contains the record before its change.",
     "events.data-is-the-record",
     tellsData((data) => ({ ...data, status: "pending", updatedAt: data["createdAt"] })),
   ),
   fault(
     "event-before-commit",
-    "A webhook is sent before the record shows its change.",
+    "A webhook is sent before the change is visible to verify.",
     "events.data-is-the-record",
     () => {
       const sent = new Map<string, number>();
@@ -186,26 +191,21 @@ const events = [
   ),
   fault(
     "event-extra",
-    "An event's data has a field that the record has not.",
+    "An event's data has a field that the record does not have.",
     "events.data-is-the-record",
     tellsData((data) => ({ ...data, internal: true })),
   ),
-  fault("event-twice", "Each event is told twice, under two ids.", "events.once", {
+  fault("event-twice", "Each event is sent twice with two webhook-ids.", "events.once", {
     webhook: twice((message) =>
       signed(withHeaders(message, { "webhook-id": `${message.headers["webhook-id"]?.slice(0, -1)}x` })),
     ),
   }),
-  fault(
-    "event-repeated-under-other-id",
-    "Each attempt has another webhook-id.",
-    "events.once retries.after-failure",
-    () => {
-      let count = 0;
-      return sends((message) =>
-        signed(withHeaders(message, { "webhook-id": `msg_${String((count += 1)).padStart(32, "0")}` })),
-      ) as Hooks;
-    },
-  ),
+  fault("event-retried-with-new-id", "Each attempt has a new webhook-id.", "events.once retries.after-failure", () => {
+    let count = 0;
+    return sends((message) =>
+      signed(withHeaders(message, { "webhook-id": `msg_${String((count += 1)).padStart(32, "0")}` })),
+    ) as Hooks;
+  }),
 ];
 
-export const webhookFaults = [...told, ...events];
+export const webhookFaults = [...notifications, ...events];

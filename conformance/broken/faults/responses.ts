@@ -1,4 +1,4 @@
-// D2, D6, D8, D15, D20: servers whose answers have another form than they should.
+// D2, D6, D8, D15, D20: servers whose responses have the wrong form.
 import { fault, type How } from "../fault.ts";
 import {
   responses,
@@ -17,7 +17,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** Every error, of whatever path and method. */
+/** Changes errors of any path and method. */
 const everyError = (change: (body: Fields) => unknown): How => errors("every", change);
 const ofStatus = (status: number, change: (body: Fields) => unknown): How =>
   errors("every", (body, reply) => (reply.status === status ? change(body) : body));
@@ -32,7 +32,7 @@ export const responseFaults = [
   ),
   fault(
     "message-empty",
-    "The message of an error is empty.",
+    "Error messages are blank.",
     "error-body.message",
     everyError((body) => ({ ...body, message: " " })),
   ),
@@ -44,29 +44,29 @@ export const responseFaults = [
   ),
   fault(
     "message-first-field",
-    "The message names one field alone.",
+    "Error messages name only the first invalid field.",
     "error-body.names-fields",
     everyError((body) => ({ ...body, message: String(body["message"]).split(";")[0] })),
   ),
   fault(
     "message-vague",
-    "The message names no field.",
+    "Error messages name no field.",
     "error-body.names-fields",
-    everyError((body) => ({ ...body, message: "Mend the request." })),
+    everyError((body) => ({ ...body, message: "Fix the request." })),
   ),
   fault(
     "error-shape-405",
-    "A 405 has another shape.",
+    "A 405 has the wrong shape.",
     "error-body.everywhere",
     ofStatus(405, () => ({ code: 405 })),
   ),
   fault(
     "error-shape-413",
-    "A 413 has another shape.",
+    "A 413 has the wrong shape.",
     "error-body.everywhere",
     ofStatus(413, () => ({ code: 413 })),
   ),
-  fault("error-page-404", "An unknown path is answered with a page.", "error-body.everywhere", {
+  fault("error-page-404", "An unknown path returns an HTML page.", "error-body.everywhere", {
     async handle(call, ask) {
       const reply = await ask(call);
       return reply?.status === 404 && !known(call.path)
@@ -76,19 +76,19 @@ export const responseFaults = [
   }),
   fault(
     "status-not-mirrored-405",
-    "The statusCode of a 405 is 400.",
+    "The body of a 405 has the statusCode 400.",
     "error-body.everywhere",
     ofStatus(405, (body) => ({ ...body, statusCode: 400 })),
   ),
   fault(
     "undocumented-status",
-    "A lookup that fails is a 418.",
+    "An unknown reference returns 418.",
     "answers.exact",
     responses(verifyDisbursement, (reply) => (reply.status === 404 ? withStatus(reply, 418) : reply)),
   ),
   fault(
-    "record-id-other-form",
-    "A record's fee is below nothing.",
+    "record-fee-negative",
+    "The fee of a record is negative.",
     "answers.exact",
     responses(verifyDisbursement, (reply) =>
       isAccepted(reply) ? withBody(reply, JSON.parse(reply.text.replace(/"fee":\d+/, '"fee":-1'))) : reply,
@@ -96,13 +96,13 @@ export const responseFaults = [
   ),
   fault(
     "clock-without-milliseconds",
-    "The sandbox time has another form.",
+    "The sandbox time has no milliseconds.",
     "answers.exact",
     responses("readClock", (reply) => ({ ...reply, text: reply.text.replace(/\.\d{3}Z/, "") })),
   ),
   fault(
     "envelope-missing-status",
-    "The envelope of success has no statusCode.",
+    "The envelope of a successful response has no statusCode.",
     "answers.envelope-200 create.result-shape verify.record-shape",
     responses(described, (reply) =>
       isAccepted(reply) ? withBody(reply, { data: fieldsOf(reply.text)?.["data"] }) : reply,
@@ -110,7 +110,7 @@ export const responseFaults = [
   ),
   fault(
     "envelope-status-text",
-    "The statusCode of the envelope is text.",
+    "The statusCode in the envelope is a string.",
     "answers.envelope-200 create.result-shape verify.record-shape",
     responses(described, (reply) =>
       isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: "200" }) : reply,
@@ -118,7 +118,7 @@ export const responseFaults = [
   ),
   fault(
     "envelope-status-0",
-    "The statusCode of the envelope is 0.",
+    "The statusCode in the envelope is 0.",
     "answers.envelope-200",
     responses(described, (reply) =>
       isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: 0 }) : reply,
@@ -126,7 +126,7 @@ export const responseFaults = [
   ),
   fault(
     "request-id-missing",
-    "Answers have no x-request-id.",
+    "Responses have no x-request-id.",
     "answers.request-id",
     responses("every", (reply) => withHeader(reply, "x-request-id")),
   ),
@@ -136,7 +136,7 @@ export const responseFaults = [
     "answers.request-id",
     responses("every", (reply) => (isError(reply) ? withHeader(reply, "x-request-id") : reply)),
   ),
-  fault("rate-without-wait", "A 429 does not say how long to wait.", "limits.retry-after", () => {
+  fault("rate-without-wait", "A 429 has no Retry-After.", "limits.retry-after", () => {
     let count = 0;
     return instead(
       verifyDisbursement,
@@ -144,7 +144,7 @@ export const responseFaults = [
       () => refusal(429),
     );
   }),
-  fault("rate-with-a-date", "A 429 says until when to wait instead of how long.", "limits.retry-after", () => {
+  fault("rate-with-a-date", "The Retry-After of a 429 is a date instead of seconds.", "limits.retry-after", () => {
     let count = 0;
     return instead(
       verifyDisbursement,
