@@ -1,5 +1,5 @@
-// `npm run bench`: the server beside what it is built on and beside Prism, in one run. Read the ratios: the figures
-// themselves are this machine's.
+// `npm run bench`: compares the server with a baseline handler and with Prism in one run. Compare the ratios; absolute
+// figures depend on the machine.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,9 +24,9 @@ const startServer = (file: string, settleDelayMs: number) =>
     SETTLE_DELAY_MS: String(settleDelayMs),
   });
 
-// Settlement comes later and would be counted to whatever runs then: it is measured by itself, with the webhooks.
+// The long delay keeps settlements out of the request measurements. Webhooks are measured on a server of their own.
 const server = await startServer("requests.db", 86_400_000);
-const baseline = await startTarget("handler that does nothing", [join(root, "scripts/bench/baseline.ts")]);
+const baseline = await startTarget("baseline handler", [join(root, "scripts/bench/baseline.ts")]);
 const mock = "mock generated/openapi.json --host 127.0.0.1 --port 4011".split(" ");
 const prism = await startTarget("Prism", [join(root, "node_modules/@stoplight/prism-cli/dist/index.js"), ...mock]);
 
@@ -68,9 +68,9 @@ async function webhooks(): Promise<void> {
   const { p50, p99 } = await settlementToDelivery(sender, receiver, 200, 10);
   console.log(`\nsettlement to delivery at 200 payouts per second: p50 ${p50} ms, p99 ${p99} ms`);
   const perSecond = await deliveriesPerSecond(sender, receiver, 20_000);
-  console.log(`deliveries at full load: ${perSecond.toFixed(0)} per second`);
+  console.log(`webhook throughput: ${perSecond.toFixed(0)} per second`);
   const { p99: beside } = await besideSilentReceiver(sender, receiver);
-  console.log(`settlement to delivery beside a receiver that never answers: p99 ${beside} ms`);
+  console.log(`settlement to delivery beside an unresponsive receiver: p99 ${beside} ms`);
   await Promise.all([sender.stop(), receiver.stop()]);
 }
 
@@ -78,7 +78,7 @@ try {
   const rows = new Map<Target, Row[]>([server, baseline, prism].map((target) => [target, []]));
   const references = new Map<Target, string>();
   for (const target of rows.keys()) references.set(target, await oneReference(target));
-  // The first round warms up and does not count.
+  // The first round is a warm-up and is discarded.
   for (let number = 0; number <= ROUNDS; number++) {
     for (const [target, measured] of rows) {
       const requests = target === prism ? REQUESTS.prism : REQUESTS.fast;

@@ -1,16 +1,16 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with one plain line that a script can read. */
+/** Prints "N passed, M failed" as the last line of a run, for scripts to parse. */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]) {
     let passed = 0;
-    // An error outside any test.
+    // Errors outside any test, such as unhandled rejections.
     let failed = unhandledErrors.length;
     for (const module of modules) {
       const states = [...module.children.allTests()].map((test) => test.result().state);
       passed += states.filter((state) => state === "passed").length;
       const failedTests = states.filter((state) => state === "failed").length;
-      // What fails before its tests (a file that cannot be loaded, a hook) has no failed test of its own.
+      // A file that fails to load, or whose hook fails, has no failed test. Count it as one failure.
       failed += failedTests === 0 && module.state() === "failed" ? 1 : failedTests;
     }
     process.on("exit", () => console.log(`${passed} passed, ${failed} failed`));

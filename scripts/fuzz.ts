@@ -1,4 +1,4 @@
-// Sends very many wrong requests to a server and watches that it refuses each, records nothing and does not grow.
+// Sends many invalid requests to a server. Fails if one is accepted or recorded, or if the server's memory grows.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,15 +10,15 @@ import { startProcess } from "../server/testing/process.ts";
 
 const USAGE = `Usage: node scripts/fuzz.ts [--count 100000] [--seed 1] [--base-url http://127.0.0.1:PORT]
 
-Without --base-url it starts a server of its own. With it, the server has to be on this machine and a sandbox whose
-merchant has no records; the key is taken from API_KEY.`;
+Without --base-url the script starts its own server. With it, the server must be a sandbox on this machine whose
+merchant has no records, and API_KEY must hold the merchant's key.`;
 
-/** Most that a server may grow between a quarter of the run and its end, in MiB: what a heap takes its time to settle at. */
+/** Allowed growth of resident memory, in MiB, from a quarter of the run to its end. Leaves room for the heap to settle. */
 const GROWTH_ALLOWED = 64;
 
 interface Target {
   client: HttpClient;
-  /** Of the server's process, where it is known. */
+  /** The server's process id, if this script started it. */
   pid?: number;
   stop(): Promise<void>;
 }
@@ -42,7 +42,7 @@ function readOptions() {
     });
     const [count, seed] = [Number(values.count), Number(values.seed)];
     if (!Number.isInteger(count) || count < 1 || !Number.isInteger(seed))
-      throw new Error("--count and --seed are whole numbers.");
+      throw new Error("--count must be a positive integer and --seed an integer.");
     return { count, seed, baseUrl: values["base-url"] };
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${USAGE}`);
@@ -52,7 +52,7 @@ function readOptions() {
 
 async function ownServer(): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), "fuzz-"));
-  const key = "a-key-for-wrong-requests";
+  const key = "a-key-for-invalid-requests";
   const server = await startProcess({ DATABASE_URL: `sqlite:${join(folder, "server.db")}`, SANDBOX_API_KEY: key });
   return {
     client: server.client(key),
@@ -79,25 +79,25 @@ async function run({ client, pid }: Target): Promise<void> {
   const { count, seed } = options;
   const rss: number[] = [];
   const every = Math.ceil(count / 20);
-  const begun = performance.now();
+  const start = performance.now();
   const refused = await fuzz({
     request: client.request,
     count,
     seed,
-    onProgress(answered) {
-      if (answered % every !== 0 || pid === undefined) return;
+    onProgress(refusedSoFar) {
+      if (refusedSoFar % every !== 0 || pid === undefined) return;
       rss.push(residentMiB(pid));
-      console.log(`${answered} refused, ${rss.at(-1)} MiB`);
+      console.log(`${refusedSoFar} refused, ${rss.at(-1)} MiB`);
     },
   });
-  const seconds = (performance.now() - begun) / 1_000;
+  const seconds = (performance.now() - start) / 1_000;
   const statuses = [...refused].toSorted().map(([status, times]) => `${status}: ${times}`);
-  console.log(`${count} wrong requests refused in ${seconds.toFixed(1)} s (seed ${seed}): ${statuses.join(", ")}`);
+  console.log(`${count} invalid requests refused in ${seconds.toFixed(1)} s (seed ${seed}): ${statuses.join(", ")}`);
 
   const empty = await hasNoRecords(client.request);
-  console.log(empty ? "No record was made." : "FAILED: a record was made.");
+  console.log(empty ? "No record was created." : "FAILED: a record was created.");
   const grown = rss.length < 20 ? 0 : rss.at(-1)! - rss[4]!;
-  if (rss.length === 20) console.log(`From a quarter of the run to its end the server grew by ${grown} MiB.`);
+  if (rss.length === 20) console.log(`Memory growth from a quarter of the run to its end: ${grown} MiB.`);
   await client.close();
   if (!empty || grown > GROWTH_ALLOWED) process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-// Writes everything in generated/ from spec/openapi.yaml. With --check it writes nothing and fails when a file is stale.
+// Generates all files in generated/ from spec/openapi.yaml. With --check it writes nothing and fails if a file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
@@ -14,7 +14,7 @@ async function spec(dereference: boolean): Promise<Record<string, unknown>> {
   return structuredClone(document.parsed as Record<string, unknown>);
 }
 
-/** Dredd reads no YAML flow maps, no references into 3.1 components and no webhooks: give it paths alone. */
+/** Dredd supports neither YAML flow maps nor OpenAPI 3.1 component references and webhooks: keep only dereferenced paths. */
 async function flattened() {
   const { webhooks: _, components, ...rest } = await spec(true);
   const { securitySchemes } = components as Record<string, unknown>;
@@ -25,7 +25,7 @@ const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 const files: Record<string, string> = {
   "openapi.json": json(await spec(false)),
   "openapi.dredd.json": json(await flattened()),
-  // A field with a default may be left out.
+  // A request may omit a field that has a default.
   "openapi.ts": banner + astToString(await openapiTS(source, { defaultNonNullable: false })),
 };
 

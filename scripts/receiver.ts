@@ -1,4 +1,4 @@
-// Shows every webhook that comes, once its signature is proven: WEBHOOK_SECRET=whsec_… npx node scripts/receiver.ts 4000
+// Prints each webhook that has a valid signature: WEBHOOK_SECRET=whsec_… npx node scripts/receiver.ts 4000
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { verifyWebhook } from "../client/webhooks.ts";
@@ -9,7 +9,7 @@ function quit(message: string): never {
   console.error(message);
   process.exit(1);
 }
-if (!secret) quit("Put the secret that GET /sandbox/webhook-secret shows into WEBHOOK_SECRET.");
+if (!secret) quit("Set WEBHOOK_SECRET to the secret returned by GET /sandbox/webhook-secret.");
 
 const server = createServer(async (request, response) => {
   const body = await text(request);
@@ -22,5 +22,5 @@ const server = createServer(async (request, response) => {
     response.writeHead(400).end();
   }
 });
-server.on("error", ({ message }) => quit(`${message}: name another port.`));
+server.on("error", ({ message }) => quit(`${message}: choose another port.`));
 server.listen(port, "127.0.0.1", () => console.log(JSON.stringify(server.address())));

@@ -1,4 +1,4 @@
-// The README's first hour, with what a newcomer has at hand: curl, the shell, and the receiver of 20 lines.
+// The README's walkthrough, with the tools that it uses: curl and scripts/receiver.ts.
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -11,7 +11,7 @@ const path = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const children: ChildProcess[] = [];
 let server: string;
 
-/** Starts a script; its lines come one by one. */
+/** Starts a script and iterates over the lines that it prints. */
 function start(file: string, args: string[], env: Record<string, string>): AsyncIterableIterator<string> {
   const child = spawn(process.execPath, [path(file), ...args], {
     env: { ...process.env, ...env },
@@ -44,7 +44,7 @@ afterAll(async () => {
   }
 });
 
-test("a payout settles, and its webhook says what verify says", async () => {
+test("sends a webhook with the verified record once a payout settles", async () => {
   const { secret } = await curl(`${server}/sandbox/webhook-secret`);
   const received = start("receiver.ts", ["0"], { WEBHOOK_SECRET: secret });
   const { port } = JSON.parse((await received.next()).value);

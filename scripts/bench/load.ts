@@ -6,18 +6,18 @@ const CONNECTIONS = 64;
 
 export interface Measured {
   perSecond: number;
-  /** Microseconds of the server's processor time for one request. */
+  /** CPU time of the server per request, in microseconds. */
   cpuPerRequest: number;
 }
 
 export interface Request {
   method: "GET" | "POST";
   path: string;
-  /** Made anew for each request. */
+  /** Called for each request. */
   body?: () => string;
 }
 
-/** Sends so many requests over 64 connections. @throws Error when one of them is not answered with 200 */
+/** Sends `amount` requests over 64 connections. @throws Error if a response is not 200 */
 export async function load(target: Target, amount: number, { method, path, body }: Request): Promise<Measured> {
   const pool = new Pool(target.url, { connections: CONNECTIONS });
   const headers = { "x-api-key": API_KEY, ...(body && { "content-type": "application/json" }) };
@@ -26,13 +26,13 @@ export async function load(target: Target, amount: number, { method, path, body 
     while (left-- > 0) {
       const response = await pool.request({ method, path, headers, body: body?.() ?? null });
       await response.body.dump();
-      if (response.statusCode !== 200) throw new Error(`${target.name} answered ${path} with ${response.statusCode}`);
+      if (response.statusCode !== 200) throw new Error(`${target.name} returned ${response.statusCode} for ${path}`);
     }
   }
   const cpuBefore = target.cpuMs();
-  const begun = performance.now();
+  const start = performance.now();
   await Promise.all(Array.from({ length: CONNECTIONS }, connection));
-  const seconds = (performance.now() - begun) / 1_000;
+  const seconds = (performance.now() - start) / 1_000;
   const cpuPerRequest = ((target.cpuMs() - cpuBefore) * 1_000) / amount;
   await pool.close();
   return { perSecond: amount / seconds, cpuPerRequest };
@@ -40,7 +40,7 @@ export async function load(target: Target, amount: number, { method, path, body 
 
 let payouts = 0;
 
-/** A payout that every server answers with 200; each with a reference of its own. */
+/** A valid create with a unique reference. */
 export const payout = (webhookURL?: string): Request => ({
   method: "POST",
   path: "/v1/disbursements",
@@ -57,7 +57,7 @@ export const payout = (webhookURL?: string): Request => ({
 
 export const verify = (reference: string): Request => ({ method: "GET", path: `/v1/disbursements/${reference}` });
 
-/** Makes one payout and gives the service's reference for it. */
+/** Creates one disbursement and returns the service's reference. */
 export async function oneReference({ url }: Target): Promise<string> {
   const response = await fetch(`${url}/v1/disbursements`, {
     method: "POST",

@@ -1,4 +1,4 @@
-// A receiver of webhooks that takes everything at once, in a process of its own; it notes when each one came.
+// A webhook receiver that accepts everything immediately and records arrival times. GET returns and clears them.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,16 +1,16 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** A server under load, in a process of its own. */
+/** A server under load, in a child process. */
 export interface Target {
   name: string;
   url: string;
-  /** Milliseconds of processor time that its process has used so far. */
+  /** CPU time that the process has used so far, in milliseconds. */
   cpuMs(): number;
   stop(): Promise<void>;
 }
 
-/** Starts a command and waits until it prints its address. */
+/** Starts a Node script and waits until it prints its URL. */
 export async function startTarget(name: string, args: string[], env: Record<string, string> = {}): Promise<Target> {
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
@@ -35,16 +35,16 @@ function printedUrl(child: ChildProcess, name: string): Promise<string> {
     const look = (chunk: Buffer) => {
       const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(chunk.toString()) ?? [];
       if (!url) return;
-      // What it prints from now on is read, so that it can go on printing, and dropped.
+      // Keep reading, or the child blocks once the pipe is full.
       child.stdout!.off("data", look).resume();
       resolve(url);
     };
     child.stdout!.on("data", look);
-    child.once("exit", (code) => reject(new Error(`${name} ended with ${code} before it was ready`)));
+    child.once("exit", (code) => reject(new Error(`${name} exited with code ${code} before it was ready`)));
   });
 }
 
-/** Linux counts processor time in hundredths of a second. */
+/** Reads user and system CPU time, which Linux reports in units of 10 ms. */
 function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   const [utime, stime] = [Number(fields[11]), Number(fields[12])];

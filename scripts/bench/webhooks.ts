@@ -10,7 +10,7 @@ interface Arrival {
   arrivedAt: number;
 }
 
-/** Takes what the receiver has noted, once it has noted this many. */
+/** Waits until the receiver has recorded this many arrivals and returns them. */
 async function arrivalsAt(receiver: Target, expected: number): Promise<Arrival[]> {
   const arrivals: Arrival[] = [];
   for (let waited = 0; arrivals.length < expected; waited += 50) {
@@ -28,13 +28,13 @@ function waits(arrivals: Arrival[]): { p50: number; p99: number } {
   return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
 }
 
-/** Payouts at a steady pace: milliseconds from settlement to the arrival of the webhook. */
+/** Creates payouts at a constant rate. Returns the delay from settlement to arrival of the webhook, in milliseconds. */
 export async function settlementToDelivery(server: Target, receiver: Target, perSecond: number, seconds: number) {
-  const begun = performance.now();
+  const start = performance.now();
   const count = perSecond * seconds;
   const sent: Promise<unknown>[] = [];
   while (sent.length < count) {
-    const due = Math.min(count, Math.floor(((performance.now() - begun) / 1_000) * perSecond));
+    const due = Math.min(count, Math.floor(((performance.now() - start) / 1_000) * perSecond));
     while (sent.length < due) sent.push(load(server, 1, payout(receiver.url)));
     await sleep(5);
   }
@@ -42,14 +42,14 @@ export async function settlementToDelivery(server: Target, receiver: Target, per
   return waits(await arrivalsAt(receiver, count));
 }
 
-/** All payouts at once: webhooks per second from the first arrival to the last. */
+/** Creates payouts as fast as possible. Returns webhooks per second between the first and the last arrival. */
 export async function deliveriesPerSecond(server: Target, receiver: Target, count: number): Promise<number> {
   await load(server, count, payout(receiver.url));
   const times = (await arrivalsAt(receiver, count)).map(({ arrivedAt }) => arrivedAt);
   return (count * 1_000) / (times.reduce((a, b) => Math.max(a, b)) - times.reduce((a, b) => Math.min(a, b)));
 }
 
-/** 1,000 webhooks to a receiver that never answers, then 1,000 to one that does: how long those waited, in milliseconds. */
+/** Sends 1,000 webhooks to an unresponsive receiver, then 1,000 to a responsive one. Returns the delay of the latter in ms. */
 export async function besideSilentReceiver(server: Target, receiver: Target): Promise<{ p99: number }> {
   const silent = createServer(() => {});
   await once(silent.listen(0, "127.0.0.1"), "listening");
