@@ -5,33 +5,33 @@ import { readConfig } from "./config.ts";
 const shown = (env: Record<string, string>, newKey?: string, color = false) =>
   banner({ config: readConfig(env), newKey, color });
 
-test("a first start shows the key and a line that has it", () => {
+test("prints a new key, and a curl command that uses it", () => {
   const text = shown({}, "sk_new");
   expect(text).toContain("http://127.0.0.1:3000\n");
   expect(text).toContain("(sandbox)");
   expect(text.match(/sk_new/g)).toHaveLength(2);
 });
 
-test("a later start has the key's place in the line, and no key", () => {
+test("uses $API_KEY in the command if no key was created", () => {
   const text = shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody", SANDBOX: "false" });
   expect(text).toContain('-H "x-api-key: $API_KEY"');
   expect(text).toContain("(live)");
   expect(text).not.toContain("sk_");
 });
 
-test("the line is one line, and its address is safe from the shell", () => {
+test("prints the command on one line, with the URL quoted for the shell", () => {
   const [line] = /^curl .+$/m.exec(shown({ HOST: "::1" }, "sk_new"))!;
   expect(line).toContain("'http://[::1]:3000/v1/disbursements'");
   const hostile = shown({ PUBLIC_URL: "https://pay.example/'$(touch x)'" }, "sk_new");
   expect(/^curl -sS '([^']*)'/m.exec(hostile)![1]).toBe("https://pay.example/%27$(touch%20x)%27/v1/disbursements");
 });
 
-test("colours are for terminals", () => {
+test("uses colours only if enabled", () => {
   expect(shown({}, "sk_new")).not.toContain("\u001b");
   expect(shown({}, "sk_new", true)).toContain("\u001b[33msk_new\u001b[0m");
 });
 
-test("a server for others is told that its links are for this machine, unless it has an address for them", () => {
+test("suggests PUBLIC_URL if the server listens on all addresses without one", () => {
   expect(shown({ HOST: "0.0.0.0" })).toContain("Set PUBLIC_URL");
   expect(shown({ HOST: "0.0.0.0", PUBLIC_URL: "https://pay.example" })).not.toContain("PUBLIC_URL");
   expect(shown({})).not.toContain("PUBLIC_URL");

@@ -2,12 +2,12 @@ import type { Config } from "./config.ts";
 
 interface Banner {
   config: Config;
-  /** The text of a key that was made at this start; shown this once. */
+  /** An API key created at this start. It is shown only this once. */
   newKey: string | undefined;
   color: boolean;
 }
 
-/** What a start tells on the terminal, not in the log: where the server is, and how to make a first payout. */
+/** The text printed on the terminal at start-up: the server's URL and a command that creates a first payout. */
 export function banner({ config, newKey, color }: Banner): string {
   const paint = (code: number, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines = [
@@ -17,15 +17,18 @@ export function banner({ config, newKey, color }: Banner): string {
     "",
   ];
   if (["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(config.publicUrl)) {
-    lines.push("  Checkout links start with this address. Set PUBLIC_URL to one that others can open.", "");
+    lines.push(
+      "  Checkout links use this address, which only this machine can open. Set PUBLIC_URL to a public one.",
+      "",
+    );
   }
   if (newKey !== undefined) {
-    lines.push(`  Your API key, shown this once: ${paint(33, newKey)}`, "");
+    lines.push(`  Your API key (shown only once): ${paint(33, newKey)}`, "");
   }
   lines.push(
     newKey === undefined
-      ? "  A first payout, with your key in API_KEY (`npm run keys` makes another, should it be lost):"
-      : "  A first payout:",
+      ? "  Create a first payout, with your key in API_KEY (`npm run keys` creates another if you lost it):"
+      : "  Create a first payout:",
     "",
     curlLine(config.publicUrl, newKey ?? "$API_KEY"),
     "",
@@ -33,7 +36,7 @@ export function banner({ config, newKey, color }: Banner): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Works when pasted, more than once: the shell makes a new reference each time. */
+/** A curl command that can be run repeatedly: the shell generates a new reference each time. */
 function curlLine(publicUrl: string, key: string): string {
   const reference = `'"$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')"'`;
   const body =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError, readConfig, type Config } from "./config.ts";
 
-/** What is wrong with an environment: one line for each problem. */
+/** The problems of an environment, one line each. */
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {
     readConfig(env);
@@ -12,7 +12,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   }
 }
 
-test("without any variable it is a sandbox on loopback", () => {
+test("defaults to a sandbox on loopback", () => {
   const expected: Config = {
     host: "127.0.0.1",
     port: 3000,
@@ -31,7 +31,7 @@ test("without any variable it is a sandbox on loopback", () => {
   expect(readConfig(Object.fromEntries(empty.map((name) => [name, ""])))).toEqual(expected);
 });
 
-describe("what is taken", () => {
+describe("valid values", () => {
   test.each<[string, string, Partial<Config>]>([
     ["HOST", "0.0.0.0", { host: "0.0.0.0", publicUrl: "http://127.0.0.1:3000", webhookAllowPrivate: false }],
     ["HOST", "::", { host: "::", publicUrl: "http://[::1]:3000", webhookAllowPrivate: false }],
@@ -76,33 +76,25 @@ describe("what is taken", () => {
     });
   });
 
-  test("a host that is a wildcard does not make private addresses reachable, unless it is said", () => {
+  test("allows private addresses on a wildcard host only if WEBHOOK_ALLOW_PRIVATE is set", () => {
     expect(readConfig({ HOST: "0.0.0.0", WEBHOOK_ALLOW_PRIVATE: "true" }).webhookAllowPrivate).toBe(true);
   });
 });
 
-describe("what is refused, with what it must be", () => {
+describe("invalid values are reported with what is expected", () => {
   test.each([
-    ["HOST", "http://127.0.0.1", "must be a host name or an address to listen on, such as 127.0.0.1"],
-    ["HOST", "pay example", "must be a host name or an address to listen on, such as 127.0.0.1"],
+    ["HOST", "http://127.0.0.1", "must be a host name or IP address to listen on, such as 127.0.0.1"],
+    ["HOST", "pay example", "must be a host name or IP address to listen on, such as 127.0.0.1"],
     ["PORT", "65536", "must be a whole number from 0 to 65535"],
     ["PORT", "-1", "must be a whole number from 0 to 65535"],
     ["PORT", "80.5", "must be a whole number from 0 to 65535"],
     ["PORT", "0x50", "must be a whole number from 0 to 65535"],
     ["PORT", "1e3", "must be a whole number from 0 to 65535"],
     ["PORT", " 80", "must be a whole number from 0 to 65535"],
-    ["PUBLIC_URL", "pay.example", "must be an http or https address without user, password, query or fragment"],
-    ["PUBLIC_URL", "ftp://pay.example", "must be an http or https address without user, password, query or fragment"],
-    [
-      "PUBLIC_URL",
-      "https://a:b@pay.example",
-      "must be an http or https address without user, password, query or fragment",
-    ],
-    [
-      "PUBLIC_URL",
-      "https://pay.example/?a",
-      "must be an http or https address without user, password, query or fragment",
-    ],
+    ["PUBLIC_URL", "pay.example", "must be an http or https URL without credentials, query or fragment"],
+    ["PUBLIC_URL", "ftp://pay.example", "must be an http or https URL without credentials, query or fragment"],
+    ["PUBLIC_URL", "https://a:b@pay.example", "must be an http or https URL without credentials, query or fragment"],
+    ["PUBLIC_URL", "https://pay.example/?a", "must be an http or https URL without credentials, query or fragment"],
     ["DATABASE_URL", "sqlite:", "must be sqlite:PATH (its value is not shown)"],
     ["DATABASE_URL", "/tmp/x.db", "must be sqlite:PATH (its value is not shown)"],
     ["SANDBOX", "yes", "must be true or false"],
@@ -144,7 +136,7 @@ describe("what is refused, with what it must be", () => {
     expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
   });
 
-  test("all at once, and never the value of a secret", () => {
+  test("reports all problems together, without the values of secrets", () => {
     const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
     expect(problemsOf(env).map((problem) => problem.split(" ")[0])).toEqual([
       "PORT",
@@ -152,7 +144,7 @@ describe("what is refused, with what it must be", () => {
       "DATABASE_URL",
       "SANDBOX",
     ]);
-    expect(() => readConfig(env)).toThrow(/^The configuration is not usable:\n( {2}- .+\n?){4}$/);
+    expect(() => readConfig(env)).toThrow(/^Invalid configuration:\n( {2}- .+\n?){4}$/);
     expect(problemsOf(env).join()).not.toMatch(/hunter/);
   });
 });

@@ -5,7 +5,7 @@ import type { FeeRule } from "./domain/fees.ts";
 export interface Config {
   host: string;
   port: number;
-  /** Where people and merchants reach the server; no slash at the end. */
+  /** Base URL at which customers and merchants reach the server, without a trailing slash. */
   publicUrl: string;
   database: { kind: "sqlite"; path: string };
   sandbox: boolean;
@@ -14,20 +14,20 @@ export interface Config {
   webhookAllowPrivate: boolean;
   trustProxy: boolean | number | string;
   logLevel: string;
-  /** Whether what is printed for people may be coloured (https://no-color.org). */
+  /** False to disable colours in terminal output (https://no-color.org). */
   color: boolean;
-  /** Requests per second and merchant; off when absent (D15). */
+  /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
 }
 
-/** Every problem of a configuration, for the operator to mend in one go. */
+/** Lists every problem of a configuration, so that the operator can fix all of them together. */
 export class ConfigError extends Error {
   override name = "ConfigError";
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`The configuration is not usable:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    super(`Invalid configuration:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
     this.problems = problems;
   }
 }
@@ -39,7 +39,7 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 
 /**
  * Reads the whole configuration from environment variables (`process.env`).
- * @throws ConfigError that names every wrong variable at once; values of secrets are not in it
+ * @throws ConfigError that lists every invalid variable, without the values of secrets
  */
 export function readConfig(env: Env): Config {
   const problems: string[] = [];
@@ -72,7 +72,7 @@ export function readConfig(env: Env): Config {
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     fees: {
-      // Below a whole: with the fixed part, the fee for the largest amount is still an exact number.
+      // Below 100 %, so that the fee for the largest amount, fixed part included, is still an exact integer.
       disbursement: {
         basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 9_999)),
         fixed: read("DISBURSEMENT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
@@ -87,7 +87,7 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
-/** Where the server is reached while nobody says otherwise. */
+/** The base URL when PUBLIC_URL is not set. */
 export function defaultPublicUrl(host: string, port: number): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
@@ -100,7 +100,7 @@ function isLoopback(host: string): boolean {
 function hostname(text: string): string {
   const bare = text.replace(/^\[(.*)\]$/, "$1");
   if (isIP(bare) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(bare)) {
-    throw new Error("must be a host name or an address to listen on, such as 127.0.0.1");
+    throw new Error("must be a host name or IP address to listen on, such as 127.0.0.1");
   }
   return bare;
 }
@@ -129,7 +129,7 @@ function oneOf(values: readonly string[]): Parse<string> {
 function webAddress(text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new Error("must be an http or https address without user, password, query or fragment");
+    throw new Error("must be an http or https URL without credentials, query or fragment");
   }
   return url.href.replace(/\/+$/, "");
 }
@@ -144,7 +144,7 @@ function databaseUrl(text: string): Config["database"] {
   throw new Error("must be sqlite:PATH (its value is not shown)");
 }
 
-/** What Express takes as `trust proxy`: true, false, a number of hops, or addresses. */
+/** Parses Express's `trust proxy` setting: true, false, a number of hops, or addresses. */
 function trustProxy(text: string): Config["trustProxy"] {
   if (/^\d+$/.test(text)) return Number(text);
   if (/^(true|false)$/.test(text)) return text === "true";

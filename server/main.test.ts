@@ -43,7 +43,7 @@ describe("the first minute", () => {
   test("the line of curl works as it is printed, twice; the key is shown this once", async () => {
     const first = await start();
     const [key] = /sk_\w+/.exec(first.output())!;
-    expect(first.output()).toContain(`shown this once: ${key}`);
+    expect(first.output()).toContain(`(shown only once): ${key}`);
     const line = curlLine(first);
     const payouts = [await paste(line), await paste(line)];
     expect(payouts).toMatchObject([{ statusCode: 200 }, { statusCode: 200 }]);
@@ -104,9 +104,11 @@ describe("a start that cannot be", () => {
     const { port } = taken.address() as AddressInfo;
     const { code, stdout, stderr } = await runServer({ ...env, PORT: String(port) });
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toBe(`Port ${port} of 127.0.0.1 is taken. Stop what uses it, or set PORT to another.\n`);
+    expect(stderr).toBe(
+      `Port ${port} on 127.0.0.1 is already in use. Stop the process that uses it, or set PORT to another port.\n`,
+    );
     // The key is told by the start that succeeds.
-    expect((await start()).output()).toMatch(/shown this once: sk_/);
+    expect((await start()).output()).toMatch(/shown only once\): sk_/);
     taken.close();
   });
 

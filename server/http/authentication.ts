@@ -2,14 +2,15 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { ApiError } from "../domain/errors.ts";
 import type { Merchant, Storage } from "../domain/storage.ts";
 
-/** Keys are kept as this hash alone; being random, they need no slow one. */
+/** The stored form of an API key. Keys are random, so a fast hash is safe. */
 export function hashKey(key: string): Uint8Array {
   return hash("sha256", key, "buffer");
 }
 
 /**
- * The merchant whose key this is (§5). Asked anew for each request, so that a revoked key is refused at once.
- * @throws ApiError `unauthorized`, without a hint whether such a key ever existed
+ * Returns the merchant that owns an API key (§5). The storage may answer from a cache: a key that another process
+ * revokes is refused within 100 ms.
+ * @throws ApiError `unauthorized`, which does not reveal whether the key ever existed
  */
 export async function authenticate(storage: Storage, key: string | undefined): Promise<Merchant> {
   if (key === undefined || key === "") throw new ApiError("unauthorized", "Send your API key in the x-api-key header.");

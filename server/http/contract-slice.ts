@@ -1,8 +1,8 @@
 type Json = Record<string, any>;
 
 /**
- * The part of an OpenAPI document that some paths need: the paths, and of the components those they refer to.
- * HEAD is there wherever GET is (D26). The parts are copies: a validator changes what it is given.
+ * Returns an OpenAPI document reduced to some paths and the components that they reference. Adds HEAD for each GET
+ * (D26). Everything is copied, because the validator modifies its input.
  */
 export function slicePaths(document: Json, names: readonly string[]): Json {
   const paths: Json = Object.fromEntries(names.map((name) => [name, structuredClone(document.paths[name])]));

@@ -7,7 +7,7 @@ import { jsonBody } from "./json-body.ts";
 import type { Merchant } from "../domain/storage.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
-/** The operations that this server answers; the `on…` ones are what it calls (webhooks). */
+/** The operations that this server implements. Those named `on…` are webhooks, which it sends. */
 type OperationId = Exclude<keyof operations, `on${string}`>;
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
@@ -18,7 +18,7 @@ type Body<Op extends OperationId> = operations[Op] extends {
   : undefined;
 type Data<Op extends OperationId> = operations[Op]["responses"][200]["content"]["application/json"]["data"];
 
-/** A request that has passed the contract. */
+/** A request that conforms to the contract. */
 export interface Call<Op extends OperationId> {
   merchant: Merchant;
   path: Parameters<Op, "path">;
@@ -26,16 +26,16 @@ export interface Call<Op extends OperationId> {
   body: Body<Op>;
 }
 
-/** One handler for every operation of the spec, by its operationId; a missing one does not compile. */
+/** One handler per operationId of the spec; the code does not compile if one is missing. */
 export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op>> };
 
 interface Options {
   handlers: Handlers;
-  /** Whose request it is, from its key; runs before the body is read. */
+  /** Finds the key's merchant; runs before the body is read. */
   authenticate(key: string | undefined): Promise<Merchant>;
-  /** Run once the merchant is known (in `res.locals.merchant`). */
+  /** Run after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
-  /** Whether the paths under /sandbox exist (D18). */
+  /** True to serve the paths under /sandbox (D18). */
   sandbox: boolean;
 }
 
@@ -49,11 +49,11 @@ type PathItem = Partial<Record<(typeof METHODS)[number], Operation>>;
 
 export interface Contract {
   router: Router;
-  /** Rejects when the contract cannot be used. */
+  /** Rejects if the contract is invalid. */
   prove(): Promise<void>;
 }
 
-/** Express routes for every path of the spec, each request checked against it before its handler runs. */
+/** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
 export function createContract({ handlers, authenticate, limits, sandbox }: Options): Contract {
   const validators = new Map<string, Validator>();
   const validatorFor = (group: string): Validator => {
@@ -75,37 +75,37 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       const operation = item[method];
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
-      // A body may take its time: whose key it is, and what time it is for that merchant, is asked again after it.
+      // A body may take long to arrive. Authenticate again after it: the key may have been revoked, or the merchant's
+      // clock moved.
       const body = operation.requestBody ? [jsonBody, identify] : [];
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
-      route[method](identify, ...limits, ...body, ...check, answer(handlers, operation.operationId as OperationId));
+      route[method](identify, ...limits, ...body, ...check, respond(handlers, operation.operationId as OperationId));
     }
     route.all(({ method }) => {
-      throw new ApiError("method-not-allowed", `${method} is not for this path; see Allow.`, {
-        Allow: allowed.join(", "),
-      });
+      const Allow = allowed.join(", ");
+      throw new ApiError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${Allow}.`, { Allow });
     });
   }
 
   async function prove() {
-    // One after the other, so that requests get their turn in between.
+    // Sequentially, so that requests are served in between.
     for (const validator of validators.values()) await validator.prove();
   }
 
   return { router, prove };
 }
 
-/** Whether there are requests that an operation refuses. A path with any text in it has none; to look would cost (D27). */
+/** True if the operation has constraints to validate (D27). An unconstrained string path parameter has none. */
 function isConstrained({ requestBody, parameters = [] }: Operation): boolean {
   const isFree = ({ in: place, schema }: (typeof parameters)[number]) =>
     place === "path" && JSON.stringify(schema) === '{"type":"string"}';
   return requestBody !== undefined || !parameters.every(isFree);
 }
 
-/** Payments are checked by a validator for each path, the sandbox by one for all: it has no need to be fast (D27). */
+/** Each payment path has a validator of its own, for speed; all sandbox paths share one (D27). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
-function answer<Op extends OperationId>(handlers: Handlers, operationId: Op): RequestHandler {
+function respond<Op extends OperationId>(handlers: Handlers, operationId: Op): RequestHandler {
   const handler = handlers[operationId] as (call: Call<Op>) => Promise<Data<Op>>;
   return async (req, res) => {
     const { merchant } = res.locals as { merchant: Merchant };

@@ -5,29 +5,29 @@ import type { Duplex } from "node:stream";
 import type { Express } from "express";
 import type { Deps } from "../deps.ts";
 
-/** Real milliseconds that answers under way are given when the server stops. */
+/** How long responses in progress may take to finish when the server stops, in real milliseconds. */
 const DRAIN_MS = 10_000;
 
 export interface Listener {
   port: number;
-  /** Takes no more requests and resolves when the answers under way have gone out, or had the time to. */
+  /** Stops accepting requests. Resolves once responses in progress have been sent, or `DRAIN_MS` has passed. */
   close(): Promise<void>;
 }
 
-/** @throws ListenError when the address cannot be listened on, with what to do about it */
+/** @throws ListenError if the server cannot listen on the address; its message says what to do */
 export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids" | "log">): Promise<Listener> {
   const { host, port } = deps.config;
   const connections = new Set<Socket>();
-  /** Answers that have not gone out yet. */
-  const underWay = new Set<ServerResponse>();
-  const answersOn = (socket: Duplex) => [...underWay].filter((res) => res.req.socket === socket);
+  /** Responses not yet sent completely. */
+  const inProgress = new Set<ServerResponse>();
+  const responsesOn = (socket: Duplex) => [...inProgress].filter((res) => res.req.socket === socket);
   let closing = false;
 
-  function answer(req: IncomingMessage, res: ServerResponse): void {
-    underWay.add(res);
+  function handle(req: IncomingMessage, res: ServerResponse): void {
+    inProgress.add(res);
     if (closing) res.setHeader("Connection", "close");
     res.once("close", () => {
-      underWay.delete(res);
+      inProgress.delete(res);
       if (closing) req.socket.destroySoon();
     });
     req.url = originForm(req.url!);
@@ -35,23 +35,24 @@ export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids"
   }
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const current = answersOn(socket);
-    // A request that came whole may have paid: an answer about what came after it would be taken for its own.
+    const current = responsesOn(socket);
+    // A request received completely may have moved money. The caller would take a 400 for the bytes that follow it as
+    // the response to that request, so close the connection without one.
     const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
     const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
     const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? deps.ids.request();
-    deps.log.info({ requestId, status, code: error.code }, "what came was not HTTP");
+    deps.log.info({ requestId, status, code: error.code }, "malformed HTTP request");
     socket.end(malformed(status, requestId));
   }
 
   async function close(): Promise<void> {
     closing = true;
-    for (const res of underWay) if (!res.headersSent) res.setHeader("Connection", "close");
+    for (const res of inProgress) if (!res.headersSent) res.setHeader("Connection", "close");
     const closed = once(server, "close");
     server.close();
-    // Node waits for connections on which nothing was ever sent, browsers' spare ones for instance.
-    for (const socket of connections) if (answersOn(socket).length === 0) socket.destroy();
+    // Node would wait for connections that never carried a request, such as a browser's spare ones.
+    for (const socket of connections) if (responsesOn(socket).length === 0) socket.destroy();
     const drained = new AbortController();
     await Promise.race([closed, deps.clock.sleep(DRAIN_MS, drained.signal)]);
     drained.abort();
@@ -59,13 +60,13 @@ export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids"
     await closed;
   }
 
-  // A request without Host is refused by the app, in the shape of §7.
-  const server = createServer({ requireHostHeader: false }, answer);
-  server.on("checkExpectation", answer);
-  // Whether to go on is said where the body is read: after the key, and not for one that is too large.
-  server.on("checkContinue", answer);
+  // The app refuses a request without a Host header, so that the response has the shape of §7.
+  const server = createServer({ requireHostHeader: false }, handle);
+  server.on("checkExpectation", handle);
+  // `jsonBody` sends 100 Continue: after the key is checked, and not for a body that is too large.
+  server.on("checkContinue", handle);
   server.on("clientError", refuse);
-  server.on("connect", (_req, socket) => refuse(new Error("this is no proxy"), socket));
+  server.on("connect", (_req, socket) => refuse(new Error("CONNECT is not supported"), socket));
   server.on("connection", (socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
@@ -82,14 +83,15 @@ export class ListenError extends Error {
 }
 
 function explain({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  if (code === "EADDRINUSE") return `Port ${port} of ${host} is taken. Stop what uses it, or set PORT to another.`;
-  if (code === "EACCES") return `Port ${port} needs more rights than this user has. Set PORT to one above 1023.`;
+  if (code === "EADDRINUSE")
+    return `Port ${port} on ${host} is already in use. Stop the process that uses it, or set PORT to another port.`;
+  if (code === "EACCES") return `This user is not allowed to listen on port ${port}. Set PORT to a port above 1023.`;
   return `Cannot listen on ${host}:${port}: ${message}. Check HOST and PORT.`;
 }
 
 /**
- * A request may name its whole address, as to a proxy (RFC 9112 §3.2.2); the path is what counts. What is neither
- * becomes a path that nothing has, and a fragment a part of it: Express and the validator would each cut it elsewhere.
+ * Converts a request target to origin form. An absolute URL (RFC 9112 §3.2.2) is reduced to its path and query. Any
+ * other target becomes a path that does not exist. `#` is escaped, because Express and the validator disagree on it.
  */
 function originForm(target: string): string {
   const url = target.startsWith("/") ? null : URL.parse(target);
@@ -100,10 +102,10 @@ function originForm(target: string): string {
 
 const STATUS_BY_CODE: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-/** What is no HTTP never reaches Express; it is answered in the shape of §7 all the same. */
+/** The response to a malformed HTTP request. Such requests never reach Express, but get the shape of §7 too. */
 function malformed(status: number, requestId: string): string {
   const phrase = STATUS_CODES[status];
-  const body = JSON.stringify({ statusCode: status, error: phrase, message: "The request is not well-formed HTTP." });
+  const body = JSON.stringify({ statusCode: status, error: phrase, message: "Malformed HTTP request." });
   return (
     `HTTP/1.1 ${status} ${phrase}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json; charset=utf-8\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`

@@ -25,7 +25,7 @@ function bodyOf(bytes: number): string {
 
 describe("what is no JSON object is 400", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
-    ["nothing", "", /^The body is missing/],
+    ["nothing", "", /^The request body is missing/],
     ["white space", " \n", /not valid JSON/],
     ["a brace", "{", /not valid JSON/],
     ["text behind", "{} {}", /not valid JSON/],
@@ -69,9 +69,13 @@ describe("numbers", () => {
   test.each<[string, number, string]>([
     ["1.5", 400, "amount must be integer."],
     ["0.1", 400, "amount must be integer."],
-    ["1.0000000000000000001", 400, "The number 1.0000000000000000001 cannot be kept exactly; send a whole number."],
-    ["9007199254740990.5", 400, "The number 9007199254740990.5 cannot be kept exactly; send a whole number."],
-    ["1e-400", 400, "The number 1e-400 cannot be kept exactly; send a whole number."],
+    [
+      "1.0000000000000000001",
+      400,
+      "The number 1.0000000000000000001 cannot be represented exactly. Send a whole number.",
+    ],
+    ["9007199254740990.5", 400, "The number 9007199254740990.5 cannot be represented exactly. Send a whole number."],
+    ["1e-400", 400, "The number 1e-400 cannot be represented exactly. Send a whole number."],
     ['"100"', 400, "amount must be integer."],
     ["0", 422, "amount must be >= 1."],
     ["-0", 422, "amount must be >= 1."],
@@ -178,7 +182,7 @@ describe("Content-Encoding", () => {
     const broken = await post(aPayout(), { "content-encoding": "gzip" });
     expect([broken.status, broken.body.message]).toEqual([
       400,
-      "The body is not as its Content-Length or Content-Encoding says.",
+      "The request body does not match its Content-Length or Content-Encoding.",
     ]);
   });
 });
@@ -189,7 +193,7 @@ describe("size (D15)", () => {
     expect([Buffer.byteLength(fits), Buffer.byteLength(exceeds)]).toEqual([LIMIT, LIMIT + 1]);
     expect((await post(fits, {}, chunked)).status).toBe(200);
     const { status, body } = await post(exceeds, {}, chunked);
-    expect([status, body.message]).toEqual([413, "The body may have 16384 bytes at most."]);
+    expect([status, body.message]).toEqual([413, "The request body must not exceed 16384 bytes."]);
   });
 
   test("far more is refused too, and the connection can still be used", async () => {

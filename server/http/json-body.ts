@@ -6,11 +6,11 @@ import { ApiError } from "../domain/errors.ts";
 /** The largest body, in bytes (D15). */
 const BODY_LIMIT = 16_384;
 
-// Read as bytes whatever they are announced to be, so that this file alone decides what is said of them.
+// Read every body as bytes, whatever its Content-Type, so that the checks below decide the error message.
 const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Express middleware that leaves the parsed JSON body in `req.body`; refuses in the order 413, 415, 400 (D1). */
+/** Express middleware that puts the parsed JSON body in `req.body`. Refuses in the order 413, 415, 400 (D1). */
 export const jsonBody: RequestHandler = (req, res, next) => {
   if (/^100-continue$/i.test(req.headers.expect ?? "")) {
     if (Number(req.headers["content-length"]) > BODY_LIMIT) return next(tooLarge());
@@ -20,7 +20,7 @@ export const jsonBody: RequestHandler = (req, res, next) => {
     if (error) return next(readError(error));
     try {
       if (!Buffer.isBuffer(req.body) || req.body.length === 0) {
-        throw new ApiError("invalid-request", "The body is missing; send a JSON object.");
+        throw new ApiError("invalid-request", "The request body is missing. Send a JSON object.");
       }
       requireJson(req.headers["content-type"]);
       req.body = parseBody(req.body);
@@ -40,7 +40,8 @@ function requireJson(contentType: string | undefined): void {
 }
 
 /**
- * Parses bytes as JSON without guessing: a key given twice and a fraction that would be rounded away are refused (D25).
+ * Parses bytes as strict JSON: duplicate keys with different values, and fractions that rounding would lose, are
+ * refused (D25).
  * @throws ApiError `invalid-request`
  */
 function parseBody(bytes: Uint8Array): unknown {
@@ -48,20 +49,23 @@ function parseBody(bytes: Uint8Array): unknown {
     return parse(utf8.decode(bytes), undefined, { parseNumber, onDuplicateKey });
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    throw new ApiError("invalid-request", "The body is not valid JSON in UTF-8.");
+    throw new ApiError("invalid-request", "The request body is not valid JSON in UTF-8.");
   }
 }
 
 function parseNumber(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && /[.eE]/.test(text) && !isWhole(text)) {
-    throw new ApiError("invalid-request", `The number ${shortened(text)} cannot be kept exactly; send a whole number.`);
+    throw new ApiError(
+      "invalid-request",
+      `The number ${shortened(text)} cannot be represented exactly. Send a whole number.`,
+    );
   }
-  // What is beyond all numbers is still one that is too large, not one of a wrong type.
+  // Clamp infinity, so that the validator reports a number out of range rather than a wrong type.
   return Math.max(-Number.MAX_VALUE, Math.min(value, Number.MAX_VALUE));
 }
 
-/** Whether a decimal literal with a fraction or an exponent stands for a whole number. */
+/** True if a decimal literal with a fraction or an exponent equals a whole number. */
 function isWhole(text: string): boolean {
   const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   const digits = (whole + fraction).replace(/0+$/, "");
@@ -69,19 +73,19 @@ function isWhole(text: string): boolean {
 }
 
 function onDuplicateKey({ key }: { key: string }): never {
-  throw new ApiError("invalid-request", `The body has the key ${shortened(key)} twice, with different values.`);
+  throw new ApiError("invalid-request", `The body contains the key ${shortened(key)} twice, with different values.`);
 }
 
 const shortened = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);
 
-const tooLarge = () => new ApiError("content-too-large", `The body may have ${BODY_LIMIT} bytes at most.`);
+const tooLarge = () => new ApiError("content-too-large", `The request body must not exceed ${BODY_LIMIT} bytes.`);
 
-/** Turns what went wrong while reading into a refusal in the shape of §7. */
+/** Converts a read error into an `ApiError`, so that its response has the shape of §7. */
 function readError(error: unknown): unknown {
   const { status } = error as { status?: number };
   if (status === 413) return tooLarge();
-  if (status === 415) return new ApiError("unsupported-media-type", "This Content-Encoding is not understood.");
+  if (status === 415) return new ApiError("unsupported-media-type", "This Content-Encoding is not supported.");
   if (status === 400)
-    return new ApiError("invalid-request", "The body is not as its Content-Length or Content-Encoding says.");
+    return new ApiError("invalid-request", "The request body does not match its Content-Length or Content-Encoding.");
   return error;
 }

@@ -13,17 +13,17 @@ interface Fault {
   errorCode?: string;
 }
 
-/** Faults that a person understands from words rather than from the rule itself. */
+/** Faults for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
 const WORDED = /^(pattern|format|minLength|maxLength)\.openapi\.validation$/;
 const TYPE = "type.openapi.validation";
-/** Faults of form; every other keyword is a value out of its bounds (D1). */
+/** Malformed requests, refused with 400. Any other failed keyword means a value out of range: 422 (D1). */
 const FORM = /^(required|type|additionalProperties|unevaluatedProperties)\.openapi\.validation$/;
-/** A query parameter with a character that has to be escaped there; the validator gives it no code. */
+/** An unescaped reserved character in a query parameter. The validator sets no error code for it. */
 const RESERVED = /reserved characters/;
 
 /**
- * Turns what the validator found into 400 or 422 (D1), every offending field named (D2).
- * What it did not find itself (a fault of the server's) comes back as it is.
+ * Converts a validation error into a 400 or 422 that names every invalid field (D1, D2).
+ * Any other error, such as a fault in the server, is returned unchanged.
  */
 export function toRefusal(error: unknown): unknown {
   const { errors, status } = error as { errors?: Fault[]; status?: number };
@@ -33,7 +33,7 @@ export function toRefusal(error: unknown): unknown {
   return new ApiError(wrongForm ? "invalid-request" : "unprocessable", `${message}.`);
 }
 
-/** A value of the wrong type breaks its format too; saying so does not help. */
+/** Drops the other faults of a value whose type is wrong: they only follow from the type. */
 function withoutConsequences(faults: readonly Fault[]): Fault[] {
   const wrongType = new Set(faults.filter(({ errorCode }) => errorCode === TYPE).map(({ path }) => path));
   return faults.filter(({ path, errorCode }) => errorCode === TYPE || !wrongType.has(path));
@@ -48,7 +48,7 @@ function describe({ path, message, errorCode }: Fault): string {
   return expected ? `${field} must be ${expected}` : `${field} ${message}`;
 }
 
-/** What the spec says in words (`x-expects`) of the fields of requests. */
+/** The spec's description of what each request field accepts (`x-expects`). */
 const EXPECTED = new Map<string, string>();
 const schemas = document.components.schemas as Record<string, Schema>;
 for (const { properties = {} } of Object.values(schemas)) {
@@ -60,7 +60,7 @@ for (const { properties = {} } of Object.values(schemas)) {
 
 const isUri = fullFormats.uri as (text: string) => boolean;
 
-/** Formats as the contract means them. `uri` also has to be an address that can be called. */
+/** The contract's formats. `uri` must also be a URL that `URL` can parse, since the server will call it. */
 export const formats = {
   uri: { type: "string" as const, validate: (text: string) => isUri(text) && URL.canParse(text) },
 };

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import type { Deps } from "../deps.ts";
 
-/** Gives every request an id, which every answer carries (D20), and logs each when it is over. */
+/** Assigns each request an id, returned as `x-request-id` (D20), and logs the request when its connection or response ends. */
 export function requestLog({ ids, clock, log }: Deps): RequestHandler {
   return (req, res, next) => {
     const requestId = ids.request();
@@ -13,7 +13,7 @@ export function requestLog({ ids, clock, log }: Deps): RequestHandler {
         requestId,
         method: req.method,
         path: withoutKeys(req.originalUrl.split("?", 1)[0]!),
-        // Nothing was sent when the connection ended before an answer.
+        // No status if the connection ended before a response was sent.
         status: res.headersSent ? res.statusCode : undefined,
         ms: clock.now() - begun,
         merchantId: res.locals.merchant?.id,
@@ -24,8 +24,8 @@ export function requestLog({ ids, clock, log }: Deps): RequestHandler {
 }
 
 /**
- * A checkout's reference opens its page to everyone (D19), and people put keys where references belong: a beginning is
- * enough to find the request again.
+ * Shortens checkout references and API keys in a path. A reference gives access to the checkout's page (D19), and
+ * callers sometimes send a key in place of a reference. The first characters are enough to find the request.
  */
 function withoutKeys(path: string): string {
   return path.replace(/(CHK|sk_)(\w{4})\w+/g, "$1$2…");

@@ -6,8 +6,8 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import { slicePaths } from "./contract-slice.ts";
 import { formats, toRefusal } from "./request-errors.ts";
 
-// The validator parses each request's URL with this deprecated function. Until Node has warned of that once, it looks
-// through the stack for the caller every time, which takes longer than all the parsing: have it warn now, unheard.
+// The validator parses URLs with the deprecated `url.parse`. Trigger the deprecation warning once at start-up, with
+// output suppressed; until then Node captures a stack trace on every call, which costs more than the parsing.
 if (!process.noDeprecation) {
   process.noDeprecation = true;
   parse("");
@@ -15,22 +15,23 @@ if (!process.noDeprecation) {
 }
 
 export interface Validator {
-  /** Express middleware that refuses what the contract does not allow. */
+  /** Express middleware that refuses requests that violate the contract. */
   check: RequestHandler;
-  /** Rejects when the contract cannot be used: that would fail every request, but stops no start by itself. */
+  /** Rejects if the contract is invalid. The validator does not fail at start-up, but on every request. */
   prove(): Promise<void>;
 }
 
 /**
- * The validator for some paths of the spec. It looks through all of them on every request, so that the fewer they are
- * the faster it is (D27). It is built when first needed, since that takes some 30 ms.
+ * Creates a validator for some paths of the spec. Its cost per request grows with the number of paths, so give it few
+ * (D27). It is built on first use, because building takes about 30 ms.
  */
 export function createValidator(paths: readonly string[]): Validator {
   let built: RequestHandler[] | undefined;
   const steps = () => (built ??= build(paths));
   return {
     check(req, res, next) {
-      // It keeps what it compiled for each distinct header, for ever: give it one (the body's own was judged before).
+      // The library caches one compiled validator per Content-Type value and never evicts it. Normalise the header so
+      // that the cache holds one entry; `jsonBody` has already checked the original value.
       req.headers["content-type"] = "application/json";
       const remaining = steps().values();
       const step = (error?: unknown): void => {
@@ -42,7 +43,7 @@ export function createValidator(paths: readonly string[]): Validator {
     },
     prove: () =>
       new Promise((resolve, reject) => {
-        // The first step waits until the document is loaded, and passes on what went wrong with that.
+        // The first middleware waits until the document is loaded, and passes any loading error on.
         const done = (error?: unknown) => (error ? reject(error) : resolve());
         steps()[0]!({ app: express() } as unknown as Request, {} as Response, done);
       }),
@@ -52,11 +53,11 @@ export function createValidator(paths: readonly string[]): Validator {
 function build(paths: readonly string[]): RequestHandler[] {
   return openApiValidator({
     apiSpec: slicePaths(document, paths) as never,
-    // The spec is linted before it is committed; to do it at every start takes as long as all the rest.
+    // The spec is linted before each commit. Validating it here would double the start-up time.
     validateApiSpec: false,
     validateRequests: { allErrors: true, allowUnknownQueryParameters: true },
     validateResponses: false,
-    // The key is checked before the body is read.
+    // `authenticate` checks the API key earlier, before the body is read.
     validateSecurity: false,
     fileUploader: false,
     formats,

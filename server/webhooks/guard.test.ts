@@ -7,7 +7,7 @@ import { Agent } from "undici";
 import { guardedConnector, specialRange } from "./guard.ts";
 import { createSender } from "./send.ts";
 
-/** Listens on every address of the machine, notes to which of them somebody came, and closes the connection. */
+/** Listens on every address of the machine, records the address of each connection, and closes it. */
 let trap: Server;
 let port: number;
 let visits: string[] = [];
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => trap.close());
 
-/** Connections are accepted in the order in which they came: when this one was, so were all before it. */
+/** Connections are accepted in order: once this one was accepted, so were all earlier ones. */
 async function visitsSoFar(): Promise<string[]> {
   const knock = connect(port, "127.0.0.1");
   await once(knock.resume(), "close");
@@ -30,7 +30,7 @@ async function visitsSoFar(): Promise<string[]> {
 }
 
 const PUBLIC = "1.1.1.1";
-/** What a hostile merchant's DNS answers. */
+/** Responses of a hostile merchant's DNS. */
 const NAMES: Record<string, string[]> = {
   "loopback.example": ["127.0.0.1"],
   "loopback6.example": ["::1"],
@@ -52,9 +52,9 @@ const NAMES: Record<string, string[]> = {
 };
 
 const LOOPBACK = "a loopback address";
-const MAPPED = "an IPv4 address mapped into IPv6";
+const MAPPED = "an IPv4-mapped IPv6 address";
 
-/** Host as it is written in the address, and the reason people are given. */
+/** The host as written in the URL, and the reason shown to the merchant. */
 const HOSTILE: [host: string, reason: string][] = [
   ["127.0.0.1", LOOPBACK],
   ["127.0.0.2", LOOPBACK],
@@ -95,9 +95,9 @@ const HOSTILE: [host: string, reason: string][] = [
   ["0xa9fea9fe", "a link-local address"],
   ["2852039166", "a link-local address"],
   ["0251.0376.0251.0376", "a link-local address"],
-  ["100.64.0.1", "an address of a carrier's NAT"],
-  ["100.100.100.200", "an address of a carrier's NAT"],
-  ["168.63.129.16", "an address of a cloud's own platform"],
+  ["100.64.0.1", "a carrier-grade NAT address"],
+  ["100.100.100.200", "a carrier-grade NAT address"],
+  ["168.63.129.16", "a cloud platform address"],
   ["192.0.0.192", "a reserved address"],
   ["192.0.2.1", "a reserved address"],
   ["192.88.99.1", "a reserved address"],
@@ -105,8 +105,8 @@ const HOSTILE: [host: string, reason: string][] = [
   ["198.51.100.1", "a reserved address"],
   ["203.0.113.1", "a reserved address"],
   ["240.0.0.1", "a reserved address"],
-  ["192.31.196.1", "an address of a special range (as112)"],
-  ["192.52.193.1", "an address of a special range (amt)"],
+  ["192.31.196.1", "in a special-purpose range (as112)"],
+  ["192.52.193.1", "in a special-purpose range (amt)"],
   ["224.0.0.1", "a multicast address"],
   ["239.255.255.250", "a multicast address"],
   ["255.255.255.255", "the broadcast address"],
@@ -121,8 +121,8 @@ const HOSTILE: [host: string, reason: string][] = [
   ["[0:0:0:0:0:FFFF:127.0.0.1]", MAPPED],
   ["[::ffff:169.254.169.254]", MAPPED],
   ["[::ffff:1.1.1.1]", MAPPED],
-  ["[::127.0.0.1]", "outside the public range of IPv6"],
-  ["[::ffff:0:127.0.0.1]", "an IPv4 address translated into IPv6"],
+  ["[::127.0.0.1]", "outside the public IPv6 range"],
+  ["[::ffff:0:127.0.0.1]", "an IPv4-translated IPv6 address"],
   ["[64:ff9b::127.0.0.1]", "a NAT64 address"],
   ["[64:ff9b::a9fe:a9fe]", "a NAT64 address"],
   ["[64:ff9b:1::7f00:1]", "a NAT64 address"],
@@ -131,17 +131,17 @@ const HOSTILE: [host: string, reason: string][] = [
   ["[2001:0:1:1::80ff:fffe]", "a Teredo address"],
   ["[fe80::1]", "a link-local address"],
   ["[febf::1]", "a link-local address"],
-  ["[fec0::1]", "an address of a special range (deprecatedSiteLocal)"],
+  ["[fec0::1]", "in a special-purpose range (deprecatedSiteLocal)"],
   ["[fc00::1]", "a private (unique local) address"],
   ["[fd00:ec2::254]", "a private (unique local) address"],
   ["[ff02::1]", "a multicast address"],
-  ["[100::1]", "an address of a special range (discard)"],
+  ["[100::1]", "in a special-purpose range (discard)"],
   ["[2001:db8::1]", "a reserved address"],
   ["[3fff::1]", "a reserved address"],
-  ["[2001:2::1]", "an address of a special range (benchmarking)"],
-  ["[2001:10::1]", "an address of a special range (deprecatedOrchid)"],
-  ["[5f00::1]", "an address of a special range (segmentRouting)"],
-  ["[4000::1]", "outside the public range of IPv6"],
+  ["[2001:2::1]", "in a special-purpose range (benchmarking)"],
+  ["[2001:10::1]", "in a special-purpose range (deprecatedOrchid)"],
+  ["[5f00::1]", "in a special-purpose range (segmentRouting)"],
+  ["[4000::1]", "outside the public IPv6 range"],
   ["loopback.example", LOOPBACK],
   ["loopback6.example", LOOPBACK],
   ["private.example", "a private address"],
@@ -155,20 +155,20 @@ const HOSTILE: [host: string, reason: string][] = [
   ["odd-zone.example", "not an IP address"],
   ["octal.example", "not an IP address"],
   ["garbage.example", "not an IP address"],
-  ["empty.example", "has no address"],
+  ["empty.example", "has no IP address"],
   ["trailing.example.", LOOPBACK],
-  ["[::1%25lo]", "not a valid URL"],
-  ["[fe80::1%eth0]", "not a valid URL"],
-  ["127.0.0.1%00.public.example", "not a valid URL"],
-  ["256.0.0.1", "not a valid URL"],
-  ["127.0.0.1.5", "not a valid URL"],
-  ["99999999999", "not a valid URL"],
-  ["1.1.1.1 127.0.0.1", "not a valid URL"],
-  ["user:hunter2@127.0.0.1", "holds a user or password"],
-  ["hunter2@localhost", "holds a user or password"],
-  [":hunter2@1.1.1.1", "holds a user or password"],
-  ["1.1.1.1:80@127.0.0.1", "holds a user or password"],
-  ["", "not a valid URL"],
+  ["[::1%25lo]", "URL is not valid"],
+  ["[fe80::1%eth0]", "URL is not valid"],
+  ["127.0.0.1%00.public.example", "URL is not valid"],
+  ["256.0.0.1", "URL is not valid"],
+  ["127.0.0.1.5", "URL is not valid"],
+  ["99999999999", "URL is not valid"],
+  ["1.1.1.1 127.0.0.1", "URL is not valid"],
+  ["user:hunter2@127.0.0.1", "contains a user name or password"],
+  ["hunter2@localhost", "contains a user name or password"],
+  [":hunter2@1.1.1.1", "contains a user name or password"],
+  ["1.1.1.1:80@127.0.0.1", "contains a user name or password"],
+  ["", "URL is not valid"],
 ];
 
 function senderTo(names: Record<string, string[]>, allowPrivate = false) {
@@ -180,7 +180,7 @@ function messageTo(url: string) {
 }
 
 describe("hostile addresses", () => {
-  test("there are enough of them", () => {
+  test("the list contains at least 60", () => {
     expect(new Set(HOSTILE.map(([host]) => host)).size).toBeGreaterThanOrEqual(60);
   });
 
@@ -207,20 +207,20 @@ describe("hostile addresses", () => {
     "data:text/plain,x",
     "unix:/var/run/docker.sock",
     "ws://1.1.1.1/",
-  ])("%s is refused for its scheme, private addresses allowed or not", async (url) => {
+  ])("%s is refused for its scheme, even if private addresses are allowed", async (url) => {
     for (const allowPrivate of [false, true]) {
       const sender = senderTo(NAMES, allowPrivate);
       const { error } = await sender.send(messageTo(url));
       await sender.close();
-      expect(error).toMatch(/^Refused: webhooks go to http and https addresses only, not [a-z]+:$/);
+      expect(error).toMatch(/^Refused: webhooks are sent to http and https URLs only, not [a-z]+:$/);
     }
   });
 
-  test("a password is refused even where private addresses are allowed", async () => {
+  test("a password is refused even if private addresses are allowed", async () => {
     const sender = senderTo(NAMES, true);
     const { error } = await sender.send(messageTo(`http://user:hunter2@127.0.0.1:${port}/`));
     await sender.close();
-    expect(error).toBe("Refused: the webhook's address holds a user or password; take them out.");
+    expect(error).toBe("Refused: the webhook URL contains a user name or password. Remove them.");
   });
 
   const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
@@ -228,7 +228,7 @@ describe("hostile addresses", () => {
   const reachableByIPv6 = ["[::1]", "[::ffff:127.0.0.1]", "loopback6.example"];
 
   test.each([...reachable, ...(hasIPv6 ? reachableByIPv6 : [])])(
-    "the listening socket is there: %s reaches it when private addresses are allowed",
+    "%s reaches the listening socket if private addresses are allowed",
     async (host) => {
       visits = [];
       const sender = senderTo(NAMES, true);
@@ -239,14 +239,14 @@ describe("hostile addresses", () => {
   );
 });
 
-test("reasons tell what a written address is, but not where a name leads", async () => {
+test("the reason shows a literal address, but not the address of a name", async () => {
   const sender = senderTo(NAMES);
   const written = await sender.send(messageTo("http://0x7f.1/"));
   const named = await sender.send(messageTo("http://private.example/"));
   await sender.close();
-  const advice = "webhooks go to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.";
+  const advice = "webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.";
   expect(written.error).toBe(`Refused: 127.0.0.1 is a loopback address; ${advice}`);
-  expect(named.error).toBe(`Refused: private.example leads to a private address; ${advice}`);
+  expect(named.error).toBe(`Refused: private.example resolves to a private address; ${advice}`);
 });
 
 test.each(["1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0"])(
@@ -263,12 +263,12 @@ test.each(["2606:4700:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", 
   },
 );
 
-function visitorWith(answers: string[][]) {
+function visitorWith(dnsResponses: string[][]) {
   const asked: string[] = [];
   const agent = new Agent({
     connect: guardedConnector({
-      lookup: async (name) => answers[asked.push(name) - 1] ?? [],
-      // Here 127.0.0.1 stands for the public address, and every other is forbidden.
+      lookup: async (name) => dnsResponses[asked.push(name) - 1] ?? [],
+      // 127.0.0.1 stands for a public address; every other address is forbidden.
       forbidden: (address) => (address === "127.0.0.1" ? undefined : LOOPBACK),
       timeoutMs: 5_000,
     }),
@@ -279,7 +279,7 @@ function visitorWith(answers: string[][]) {
 }
 
 describe("rebinding", () => {
-  test("the connection goes to the address that was checked, and the name is resolved once", async () => {
+  test("connects to the checked address and resolves the name once", async () => {
     const { agent, asked, visit } = visitorWith([["127.0.0.1"], ["::1"]]);
     await expect(visit()).rejects.toMatchObject({ code: "UND_ERR_SOCKET" });
     expect(await visitsSoFar()).toEqual(["127.0.0.1"]);
@@ -287,22 +287,19 @@ describe("rebinding", () => {
     await agent.destroy();
   });
 
-  test("the next connection is checked anew: a second answer that leads inside is refused", async () => {
+  test("checks the next connection again and refuses an internal address", async () => {
     const { agent, asked, visit } = visitorWith([["127.0.0.1"], ["::1"]]);
     await expect(visit()).rejects.toMatchObject({ code: "UND_ERR_SOCKET" });
-    await expect(visit()).rejects.toThrow("Refused: rebind.example leads to a loopback address");
+    await expect(visit()).rejects.toThrow("Refused: rebind.example resolves to a loopback address");
     expect(await visitsSoFar()).toEqual(["127.0.0.1"]);
     expect(asked).toHaveLength(2);
     await agent.destroy();
   });
 
-  test.each([[["127.0.0.1", "::1"]], [["::1", "127.0.0.1"]]])(
-    "the mixed answer %j is refused wholly",
-    async (answer) => {
-      const { agent, visit } = visitorWith([answer]);
-      await expect(visit()).rejects.toThrow("Refused: ");
-      expect(await visitsSoFar()).toEqual([]);
-      await agent.destroy();
-    },
-  );
+  test.each([[["127.0.0.1", "::1"]], [["::1", "127.0.0.1"]]])("refuses the mixed DNS response %j", async (answer) => {
+    const { agent, visit } = visitorWith([answer]);
+    await expect(visit()).rejects.toThrow("Refused: ");
+    expect(await visitsSoFar()).toEqual([]);
+    await agent.destroy();
+  });
 });

@@ -2,7 +2,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** D13: how long after the one before it each of the ten attempts is made, before jitter. */
+/** Delay of each of the ten attempts after the previous one, before jitter (D13). */
 const DELAYS_MS = [
   0,
   5 * SECOND,
@@ -19,25 +19,24 @@ const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = HOUR;
 const STATUSES_WITH_RETRY_AFTER = new Set([429, 503]);
 
-/** What is known after some attempts of a delivery. */
+/** The state of a delivery after its attempts so far. */
 export interface AttemptsMade {
-  /** How many attempts were made so far: 0 for a new delivery. */
+  /** Number of attempts so far; 0 for a new delivery. */
   attempts: number;
-  /** From 0 up to, but not including, 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   random: () => number;
-  /** Real time in milliseconds, against which a `Retry-After` that is a date is read. */
+  /** Real time in milliseconds, to interpret a `Retry-After` date. */
   now: number;
-  /** The status of the last answer; absent when there was none. */
+  /** Status of the last response; absent if there was none. */
   httpStatus?: number | undefined;
-  /** `Retry-After` of the last answer, as it came. */
+  /** `Retry-After` of the last response, verbatim. */
   retryAfter?: string | undefined;
 }
 
 /**
- * Milliseconds from the last attempt to the next one (D13), or undefined when the schedule is over.
+ * Returns the milliseconds from the last attempt to the next one (D13), or undefined after the last attempt.
  *
- * `Retry-After` on 429 and 503 makes the wait longer, up to an hour, never shorter: a receiver may ask for
- * rest, but not for more requests than the schedule has. What cannot be read is ignored.
+ * `Retry-After` on 429 and 503 can lengthen the delay, up to an hour, but never shorten it. An invalid value is ignored.
  */
 export function nextAttemptDelayMs({
   attempts,
@@ -54,8 +53,8 @@ export function nextAttemptDelayMs({
 }
 
 /**
- * What an attempt means for its delivery (D13): 2xx delivers it, 410 ends it; any other answer, redirects
- * included, and no answer (undefined) failed.
+ * Returns what an attempt means for its delivery (D13): 2xx delivers it and 410 ends it. Any other response, including
+ * a redirect, and no response (undefined) is a failure.
  */
 export function verdictOf(httpStatus: number | undefined): "delivered" | "ended" | "failed" {
   if (httpStatus === undefined) return "failed";

@@ -57,7 +57,7 @@ test("a certificate that nobody trusted has signed is refused", async () => {
   requests = 0;
   const { error } = await sendTo(`https://merchant.example:${valid.port}/`);
   expect(error).toBe(
-    "The receiver's TLS certificate is not signed by an authority that is trusted here (DEPTH_ZERO_SELF_SIGNED_CERT).",
+    "The receiver's TLS certificate is not signed by a trusted authority (DEPTH_ZERO_SELF_SIGNED_CERT).",
   );
   expect(requests).toBe(0);
 });
@@ -75,7 +75,7 @@ describe("where the certificate's signer is trusted", () => {
     requests = 0;
     for (const host of ["other.example", "127.0.0.1"]) {
       const { error } = await sendTo(`https://${host}:${valid.port}/`);
-      expect(error).toBe("The receiver's TLS certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID).");
+      expect(error).toBe("The receiver's TLS certificate is issued for another name (ERR_TLS_CERT_ALTNAME_INVALID).");
     }
     expect(requests).toBe(0);
   });
@@ -90,6 +90,6 @@ describe("where the certificate's signer is trusted", () => {
     await once(server.listen(0, "127.0.0.1"), "listening");
     const { error } = await sendTo(`https://merchant.example:${(server.address() as AddressInfo).port}/`);
     server.close();
-    expect(error).toMatch(/^No TLS connection could be made with the receiver \((EPROTO|ERR_SSL_\w+)\)\.$/);
+    expect(error).toMatch(/^A TLS connection to the receiver could not be established \((EPROTO|ERR_SSL_\w+)\)\.$/);
   });
 });

@@ -119,12 +119,12 @@ describe("what is sent", () => {
 test.each([
   { httpStatus: 201, error: undefined },
   { httpStatus: 204, error: undefined },
-  { httpStatus: 301, error: "The receiver answered 301; redirects are not followed." },
-  { httpStatus: 307, error: "The receiver answered 307; redirects are not followed." },
-  { httpStatus: 400, error: "The receiver answered 400." },
-  { httpStatus: 410, error: "The receiver answered 410: it wants no further attempts." },
-  { httpStatus: 500, error: "The receiver answered 500." },
-  { httpStatus: 503, error: "The receiver answered 503." },
+  { httpStatus: 301, error: "The receiver returned 301; redirects are not followed." },
+  { httpStatus: 307, error: "The receiver returned 307; redirects are not followed." },
+  { httpStatus: 400, error: "The receiver returned 400." },
+  { httpStatus: 410, error: "The receiver returned 410; no further attempts are made." },
+  { httpStatus: 500, error: "The receiver returned 500." },
+  { httpStatus: 503, error: "The receiver returned 503." },
 ])("the answer $httpStatus is recorded: $error", async ({ httpStatus, error }) => {
   const paths: (string | undefined)[] = [];
   const { url } = await receiver((request, response) => {
@@ -175,39 +175,39 @@ describe("the body of an answer", () => {
 
 describe("receivers that do not answer as they should", () => {
   test.each<{ it: string; does: (socket: Socket) => void; error: string }>([
-    { it: "never answers", does: () => undefined, error: "No answer within 0.2 s." },
+    { it: "never answers", does: () => undefined, error: "No response within 0.2 s." },
     {
       it: "drips its headers",
       does: (socket) => {
         socket.write("HTTP/1.1 200 OK\r\n");
         drip(socket, "x: y\r\n");
       },
-      error: "No answer within 0.2 s.",
+      error: "No response within 0.2 s.",
     },
     {
       it: "sends interim answers only",
       does: (socket) => drip(socket, "HTTP/1.1 103 Early Hints\r\n\r\n"),
-      error: "No answer within 0.2 s.",
+      error: "No response within 0.2 s.",
     },
     {
       it: "hangs up",
       does: (socket) => socket.end(),
-      error: "The receiver closed the connection without an answer (UND_ERR_SOCKET).",
+      error: "The receiver closed the connection without a response (UND_ERR_SOCKET).",
     },
     {
       it: "resets the connection",
       does: (socket) => socket.resetAndDestroy(),
-      error: "The receiver closed the connection without an answer (ECONNRESET).",
+      error: "The receiver closed the connection without a response (ECONNRESET).",
     },
     {
       it: "does not speak HTTP",
       does: (socket) => socket.end("220 mail.example ESMTP\r\n"),
-      error: "The receiver did not answer in valid HTTP (HTTPParserError).",
+      error: "The receiver did not return a valid HTTP response (HTTPParserError).",
     },
     {
       it: "has headers without end",
       does: (socket) => drip(socket, `HTTP/1.1 200 OK\r\nx: ${"y".repeat(20_000)}\r\n`),
-      error: "The headers of the receiver's answer are too long (UND_ERR_HEADERS_OVERFLOW).",
+      error: "The response headers of the receiver are too long (UND_ERR_HEADERS_OVERFLOW).",
     },
   ])("one that $it", async ({ does, error }) => {
     const { url, sockets } = await rawReceiver(does);
@@ -218,7 +218,7 @@ describe("receivers that do not answer as they should", () => {
 
   test.each([
     { httpStatus: 200, error: undefined },
-    { httpStatus: 500, error: "The receiver answered 500." },
+    { httpStatus: 500, error: "The receiver returned 500." },
   ])("one that drips the body of a $httpStatus is cut off, and its status counts", async ({ httpStatus, error }) => {
     const { url, sockets } = await rawReceiver((socket) => {
       socket.write(`HTTP/1.1 ${httpStatus} x\r\ncontent-length: 1000\r\n\r\nstart`);
@@ -256,7 +256,7 @@ describe("receivers that do not answer as they should", () => {
     await vi.advanceTimersByTimeAsync(14_999);
     expect(outcomes).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
-    expect(outcomes).toMatchObject([{ error: "No answer within 15 s." }]);
+    expect(outcomes).toMatchObject([{ error: "No response within 15 s." }]);
 
     name.resolve(["127.0.0.1"]);
     await vi.waitUntil(() => sockets.length === 1);
@@ -280,7 +280,7 @@ test("closing ends the attempts under way, which say so", async () => {
   const { url, sockets } = await receiver(() => void closing.close());
   const closing = sender();
   expect((await closing.send(messageTo(url))).error).toBe(
-    "The server stopped before the receiver answered (UND_ERR_DESTROYED).",
+    "The server stopped before the receiver responded (UND_ERR_DESTROYED).",
   );
   await closed(sockets[0]!);
   expect((await closing.send(messageTo(url))).error).toContain("The server stopped");

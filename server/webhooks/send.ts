@@ -8,61 +8,61 @@ import { verdictOf } from "./schedule.ts";
 import { sign } from "./signature.ts";
 
 const BODY_KEPT_BYTES = 1024;
-/** Attempts without an answer, after which the connections begin anew. */
+/** Attempts without a response after which the agent is replaced. */
 const UNANSWERED_PER_AGENT = 1_000;
 
 /** One webhook, ready to be delivered. */
 export interface Message {
-  /** The receiver's address, as the merchant gave it. */
+  /** The merchant's `webhookURL`. */
   url: string;
   /** `webhook-id`: the same on every attempt. */
   id: string;
-  /** All secrets in force; each signs. */
+  /** All valid secrets; the body is signed with each. */
   secrets: readonly string[];
-  /** JSON, signed and sent exactly as it is. */
+  /** JSON, signed and sent verbatim. */
   body: string;
 }
 
-/** What came of one attempt. */
+/** The result of one attempt. */
 export interface Outcome {
-  /** Real time in milliseconds since 1970; `webhook-timestamp` is its whole seconds. */
+  /** Real time in milliseconds since 1970; `webhook-timestamp` is this time in whole seconds. */
   sentAt: number;
-  /** Whole milliseconds from `sentAt` until the answer was read or the attempt given up. */
+  /** Milliseconds from `sentAt` until the response was read or the attempt was abandoned. */
   latencyMs: number;
-  /** Absent when there was no answer. */
+  /** Absent if there was no response. */
   httpStatus?: number;
-  /** The first KiB of the answer as text; absent when it was empty. */
+  /** The first KiB of the response body as text; absent if empty. */
   responseBody?: string;
-  /** As the receiver sent it. */
+  /** The response's `Retry-After`, verbatim. */
   retryAfter?: string;
-  /** Why the attempt failed, for people; absent on 2xx. */
+  /** Explains to the merchant why the attempt failed; absent on 2xx. */
   error?: string;
 }
 
 export interface SenderOptions {
-  /** Lets webhooks go to every address, loopback and private ones included. */
+  /** True to send webhooks to any address, including loopback and private ones. */
   allowPrivate: boolean;
   lookup: Lookup;
   /** Real time in milliseconds since 1970. */
   now: () => number;
-  /** For one attempt in all: name, connection, headers and the first KiB of the answer (D13). */
+  /** Limit for the whole attempt: name resolution, connection, headers and the first KiB of the response (D13). */
   timeoutMs?: number;
   userAgent?: string;
 }
 
 export interface Sender {
-  /** Makes one attempt. Never rejects: what went wrong is in `error`. */
+  /** Makes one attempt. Never rejects: a failure is described in `error`. */
   send: (message: Message) => Promise<Outcome>;
-  /** Closes all connections. Attempts under way end at once, with an error that says so. */
+  /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   close: () => Promise<void>;
 }
 
 /**
- * Sends webhooks over kept-alive connections, guarded against addresses that strangers must not reach
- * (see `guardedConnector`). Redirects are not followed and answers not decompressed.
+ * Sends webhooks over persistent connections, to allowed addresses only (see `guardedConnector`). Redirects are not
+ * followed and responses are not decompressed.
  *
- * An answer counts from its status line: should the rest of a 2xx break off or take too long, the webhook is
- * delivered all the same, with what arrived of the body.
+ * The status line decides the result: a webhook with a 2xx status is delivered even if the body is cut off or too slow.
+ * The part of the body received so far is kept.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, lookup, now, timeoutMs = 15_000, userAgent = "disbursement-checkout-webhooks" } = options;
@@ -71,18 +71,18 @@ export function createSender(options: SenderOptions): Sender {
     new Agent({
       connect: guardedConnector({ lookup, forbidden, timeoutMs }),
       allowH2: false,
-      // One clock for the whole attempt, below; these would only start anew with each part of an answer.
+      // `send` limits the whole attempt. These timeouts restart with each part of a response.
       headersTimeout: 0,
       bodyTimeout: 0,
-      // Receivers may ask for an idle connection to be kept, within reason.
+      // Limits how long a receiver can ask for an idle connection to be kept open.
       keepAliveMaxTimeout: 30_000,
     });
   let agent = openAgent();
   const agents = new Set([agent]);
   let unanswered = 0;
 
-  // An agent keeps something of every receiver that never answered, for ever. Hosts are free to make up: now and then
-  // another agent takes over, and the old one goes when its attempts have ended.
+  // An agent never frees its state for receivers that did not respond, and merchants can invent any number of hosts.
+  // Replace the agent from time to time; the old one closes when its attempts have ended.
   function replaceAgent() {
     const old = agent;
     agent = openAgent();
@@ -112,8 +112,8 @@ export function createSender(options: SenderOptions): Sender {
       body: message.body,
       signal,
     });
-    // undici drops a request whose deadline passed before it was connected, but says so only once it is connected.
-    return readAnswer(await Promise.race([request, rejectedBy(signal)]));
+    // If the signal aborts before the connection is open, undici rejects only once it is. Reject immediately instead.
+    return readResponse(await Promise.race([request, rejectedBy(signal)]));
   }
 
   async function send(message: Message): Promise<Outcome> {
@@ -121,7 +121,7 @@ export function createSender(options: SenderOptions): Sender {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
     const result = await attempt(message, sentAt, deadline.signal).catch((error: unknown) => ({
-      error: deadline.signal.aborted ? `No answer within ${timeoutMs / 1000} s.` : reasonOf(error),
+      error: deadline.signal.aborted ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error),
     }));
     clearTimeout(timer);
     if (!("httpStatus" in result) && (unanswered += 1) >= UNANSWERED_PER_AGENT) replaceAgent();
@@ -141,7 +141,7 @@ async function rejectedBy(signal: AbortSignal): Promise<never> {
   throw signal.reason;
 }
 
-async function readAnswer(response: Dispatcher.ResponseData): Promise<Omit<Outcome, "sentAt" | "latencyMs">> {
+async function readResponse(response: Dispatcher.ResponseData): Promise<Omit<Outcome, "sentAt" | "latencyMs">> {
   const { statusCode: httpStatus } = response;
   const responseBody = await readStart(response.body);
   const retryAfter = [response.headers["retry-after"]].flat()[0];
@@ -153,7 +153,7 @@ async function readAnswer(response: Dispatcher.ResponseData): Promise<Omit<Outco
   };
 }
 
-/** Reads the first KiB; more than that closes the connection, less leaves it open for the next webhook. */
+/** Reads the first KiB. A longer body closes the connection; otherwise it is kept for the next webhook. */
 async function readStart(body: Dispatcher.ResponseData["body"]): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -164,12 +164,12 @@ async function readStart(body: Dispatcher.ResponseData["body"]): Promise<string>
       if (size > BODY_KEPT_BYTES) break;
     }
   } catch {
-    // Cut off by the receiver or by the deadline: what arrived is kept.
+    // The receiver or the deadline cut the body off. Keep what was received.
   }
   return toText(Buffer.concat(chunks).subarray(0, BODY_KEPT_BYTES));
 }
 
-/** Bytes that are not UTF-8 become U+FFFD, a character cut in two at the end is left out; PostgreSQL refuses NUL in text. */
+/** Decodes UTF-8: invalid bytes become U+FFFD, a truncated last character is dropped. PostgreSQL refuses NUL in text. */
 function toText(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll("\0", "\uFFFD");
 }

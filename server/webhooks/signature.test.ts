@@ -10,19 +10,19 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a secret is whsec_ and the base64 of the 32 bytes it was given", () => {
+test("a secret is whsec_ and the base64 of 32 random bytes", () => {
   const bytes = Uint8Array.from({ length: 32 }, (_, index) => index);
   expect(newSecret(() => bytes)).toBe("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
   expect(newSecret(randomBytes)).not.toBe(newSecret(randomBytes));
 });
 
-test("the signature is the one that standardwebhooks computes", () => {
+test("the signature equals that of standardwebhooks", () => {
   const secret = newSecret(randomBytes);
   const seconds = 1_763_631_002;
   expect(sign([secret], id, seconds, body)).toBe(new Webhook(secret).sign(id, new Date(seconds * 1000), body));
 });
 
-test("during a rotation a receiver with either secret verifies, and one with another secret does not", () => {
+test("during a rotation either secret verifies the signature, and no other does", () => {
   const secrets = [newSecret(randomBytes), newSecret(randomBytes)];
   const seconds = 1_763_631_002;
   vi.setSystemTime(seconds * 1000);
@@ -42,10 +42,10 @@ test.each([
   "whsec_c2hvcnQ=",
   "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA==",
   "whsec_?".padEnd(50, "A"),
-])("the secret %j is refused, and not shown", (secret) => {
+])("refuses the secret %j without showing it", (secret) => {
   expect(() => sign([secret], id, 1, body)).toThrow(/^A webhook secret must be whsec_ and the base64 of 24 to 64/);
 });
 
-test("no secret at all is refused", () => {
+test("refuses an empty list of secrets", () => {
   expect(() => sign([], id, 1, body)).toThrow("at least one secret");
 });

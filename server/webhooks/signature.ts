@@ -2,29 +2,29 @@ import { createHmac } from "node:crypto";
 
 const SECRET_PREFIX = "whsec_";
 const SECRET_BYTES = 32;
-/** Standard Webhooks 1.0 asks for keys of 24 to 64 bytes. */
+/** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */
 const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
 /**
- * Makes a webhook secret: `whsec_` and the base64 of 32 bytes (D12, Standard Webhooks 1.0).
+ * Generates a webhook secret: `whsec_` and the base64 of 32 bytes (D12, Standard Webhooks 1.0).
  *
- * @param random gives that many unpredictable bytes, as `crypto.randomBytes` does.
+ * @param random returns the given number of unpredictable bytes, such as `crypto.randomBytes`.
  */
 export function newSecret(random: (size: number) => Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(random(SECRET_BYTES)).toString("base64");
 }
 
 /**
- * The value of `webhook-signature` (D12): for each secret `v1,` and the base64 HMAC-SHA256 of
- * `id.timestamp.body`, separated by spaces, so that receivers may change over during a rotation.
+ * Returns the value of `webhook-signature` (D12): for each secret, `v1,` and the base64 HMAC-SHA256 of
+ * `id.timestamp.body`, separated by spaces. During a rotation, receivers can verify with either secret.
  *
- * @param secrets the secrets in force, as `newSecret` made them; at least one.
+ * @param secrets all valid secrets, from `newSecret`; at least one.
  * @param timestampSeconds real time of the attempt, in whole seconds since 1970, as in `webhook-timestamp`.
- * @param body exactly as it is sent.
- * @throws Error when there is no secret or one is not of the `whsec_` form; the text never shows it.
+ * @param body the exact text that is sent.
+ * @throws Error if there is no secret or one is malformed; the message never contains a secret.
  */
 export function sign(secrets: readonly string[], id: string, timestampSeconds: number, body: string): string {
-  if (secrets.length === 0) throw new Error("A webhook needs at least one secret to be signed with.");
+  if (secrets.length === 0) throw new Error("Signing a webhook requires at least one secret.");
   const content = `${id}.${timestampSeconds}.${body}`;
   return secrets.map((secret) => `v1,${hmac(secret, content)}`).join(" ");
 }

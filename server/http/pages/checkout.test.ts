@@ -95,7 +95,7 @@ describe("the form", () => {
   test.each([
     ["nothing", "", "Enter the number"],
     ["a word", '"><b>', "digits only"],
-    ["a number without its country", "0703810247", "Begin with the country code"],
+    ["a number without its country", "0703810247", "Start with the country code"],
     ["too few digits", "225 07 03", "10 to 15 digits"],
   ])("a number that is %s is said to be wrong, kept, and uses nothing up", async (_, typed, words) => {
     const checkout = await shop.checkout();

@@ -2,21 +2,21 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { cancelCheckout, isPayable, openCheckout, payCheckout, type OpenCheckout } from "../../domain/checkouts.ts";
 import type { Deps } from "../../deps.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { answerInHtml } from "./page-errors.ts";
+import { htmlErrors } from "./page-errors.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
 import { pageHeaders } from "./render.ts";
 import { returnAddress } from "./return-address.ts";
-import { showForm, showResult, showWaiting, wayBack } from "./show.ts";
+import { showForm, showResult, showWaiting, returnPath } from "./show.ts";
 
 /**
- * The pages that customers see, all of them without scripts.
+ * The pages for customers. None of them uses scripts.
  *
- * GET  /checkouts/REF         the form or the result; 303 to the wait
- * POST /checkouts/REF         Pay or Cancel; a page that leads to the way back, or 303 to the result (D36)
- * GET  /checkouts/REF/return  the wait as long as there is no outcome, then 303 to the merchant (D10)
+ * GET  /checkouts/REF         the form or the result; 303 to the waiting page while a payment is pending
+ * POST /checkouts/REF         Pay or Cancel; a page that leads to the return page, or 303 to the result (D36)
+ * GET  /checkouts/REF/return  the waiting page until there is an outcome, then 303 to the merchant (D10)
  *
- * The reference is the key (D19): who knows it may pay, and there is no login or cookie that another site could make use
- * of. Thus the form needs no token against forged requests, and holds nothing secret.
+ * The reference is the credential (D19): anyone who knows it may pay. There is no login or cookie that another site
+ * could exploit, so the form needs no CSRF token.
  */
 export function checkoutPages(deps: Deps): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
@@ -40,7 +40,7 @@ export function checkoutPages(deps: Deps): Router {
   router.use("/checkouts", () => {
     throw notFound();
   });
-  router.use(answerInHtml(deps));
+  router.use(htmlErrors(deps));
   return router;
 }
 
@@ -48,7 +48,7 @@ const readForm = express.urlencoded({ extended: false, limit: 2_048, parameterLi
 
 const openedIn = (res: Response): OpenCheckout => res.locals.opened;
 
-const notFound = () => new ApiError("not-found", "There is no checkout at this address.");
+const notFound = () => new ApiError("not-found", "No checkout exists at this URL.");
 
 async function found(deps: Deps, reference: string): Promise<OpenCheckout> {
   const opened = await openCheckout(deps, reference);
@@ -58,14 +58,16 @@ async function found(deps: Deps, reference: string): Promise<OpenCheckout> {
 
 function onlyFor(methods: string): RequestHandler {
   return ({ method }) => {
-    throw new ApiError("method-not-allowed", `${method} is not for this page.`, { Allow: methods });
+    throw new ApiError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${methods}.`, {
+      Allow: methods,
+    });
   };
 }
 
 function show(deps: Deps, res: Response, opened: OpenCheckout): void {
   const { checkout } = opened;
   if (isPayable(checkout)) showForm(deps, res, opened);
-  else if (checkout.status === "pending") seeOther(res, wayBack(checkout.reference));
+  else if (checkout.status === "pending") seeOther(res, returnPath(checkout.reference));
   else showResult(deps, res, opened);
 }
 
@@ -77,22 +79,23 @@ async function submit(deps: Deps, req: Request, res: Response): Promise<void> {
 
   const after = await found(deps, opened.checkout.reference);
   const { status, redirectURL, reference } = after.checkout;
-  // No redirect from here to the way back, for `form-action` would stop the one to the merchant that may follow: what is
-  // pending now can have ended by the time the browser asks there (D36). A page ends the chain that began with the form.
+  // Do not redirect to the return page. If the payment settles meanwhile, that page redirects to the merchant, and
+  // browsers apply `form-action` to the whole redirect chain that a form starts. Sending a page ends the chain (D36).
   if (status === "pending") showWaiting(deps, res, after, true);
-  else if (redirectURL !== undefined && isMeant(action, after)) showResult(deps, res, after, true);
+  else if (redirectURL !== undefined && isIntended(action, after)) showResult(deps, res, after, true);
   else seeOther(res, reference);
 }
 
-/** The fields of the form. A browser sends `pay` when Enter is pressed, as that button comes first. */
+/** Reads the form's fields. Pressing Enter sends `pay`, because that button comes first. */
 function formOf(req: Request): { action: "pay" | "cancel"; phoneNumber: string } {
-  if (!req.is("urlencoded")) throw new ApiError("unsupported-media-type", "Send the form as a browser does.");
+  if (!req.is("urlencoded"))
+    throw new ApiError("unsupported-media-type", "Send the form as application/x-www-form-urlencoded.");
   const { action, phoneNumber = "" } = (req.body ?? {}) as Record<string, unknown>;
   if ((action === "pay" || action === "cancel") && typeof phoneNumber === "string") return { action, phoneNumber };
   throw new ApiError("invalid-request", "Press Pay or Cancel.");
 }
 
-/** Pays when that is still possible; false when the form was shown again instead. */
+/** Pays if the checkout is still payable. Returns false if it showed the form again instead. */
 async function pay(deps: Deps, res: Response, opened: OpenCheckout, typed: string): Promise<boolean> {
   if (!isPayable(opened.checkout)) return true;
   const number = parsePhoneNumber(typed);
@@ -111,10 +114,10 @@ async function pay(deps: Deps, res: Response, opened: OpenCheckout, typed: strin
 }
 
 /**
- * Whether the result is what the customer asked for just now, a second click included. Who pressed Pay in one tab after
- * cancelling in another, or when time was over, gets to read so first and goes back by a link.
+ * True if the result matches the button that the customer pressed, on a second click too. A customer who pressed Pay
+ * after cancelling in another tab, or after the checkout expired, sees the result first and returns by a link.
  */
-function isMeant(action: "pay" | "cancel", { checkout }: OpenCheckout): boolean {
+function isIntended(action: "pay" | "cancel", { checkout }: OpenCheckout): boolean {
   return action === "pay" ? checkout.customer !== undefined : checkout.status === "cancelled";
 }
 
@@ -127,7 +130,7 @@ function leave(deps: Deps, res: Response): void {
   seeOther(res, back ? returnAddress(redirectURL, checkout) : `../${reference}`);
 }
 
-/** 303 to an address as it is, where Express would encode once more what the merchant's holds. */
+/** Sends a 303 with the address unchanged. Express's `redirect` would encode the merchant's URL again. */
 function seeOther(res: Response, address: string): void {
   res.status(303).set("Location", address).end();
 }

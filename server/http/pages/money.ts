@@ -1,12 +1,12 @@
 /**
- * An amount as people read it: divided by 100 whatever the currency, XOF included (§1, D16). The division is one of
- * whole numbers, and Intl takes its result as text, so that no floating point comes near money.
+ * Formats an amount for display: divided by 100 for every currency, XOF included (§1, D16). The decimal point is
+ * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved.
  * @param amount in the lowest denomination
  */
 export function formatAmount(amount: number, currency: string, locale: string): string {
   const digits = String(amount).padStart(3, "0");
   const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
-  // The code rather than a symbol: many currencies are written with the same `$` or `£`.
+  // Show the code: several currencies share the symbols `$` and `£`.
   return new Intl.NumberFormat(locale, {
     style: "currency",
     currency,

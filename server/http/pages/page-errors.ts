@@ -5,13 +5,13 @@ import { ApiError, ConnectionDropped } from "../../domain/errors.ts";
 import { sendPage } from "./render.ts";
 import { texts, type Locale } from "./texts.ts";
 
-/** Answers errors of the pages in HTML (D2); what nobody foresaw is logged with the request's id. */
-export function answerInHtml({ config, log }: Deps): ErrorRequestHandler {
+/** Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. */
+export function htmlErrors({ config, log }: Deps): ErrorRequestHandler {
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
     const { requestId, opened } = res.locals as { requestId: string; opened?: OpenCheckout };
     const { status, headers } = describe(error);
-    if (status >= 500 && !(error instanceof ApiError)) log.error({ err: error, requestId }, "an unforeseen error");
+    if (status >= 500 && !(error instanceof ApiError)) log.error({ err: error, requestId }, "unexpected error");
     const locale = opened?.checkout.locale ?? preferred(req, res);
     const text = texts[locale].errors[kindOf(status)];
     sendPage(
@@ -20,7 +20,7 @@ export function answerInHtml({ config, log }: Deps): ErrorRequestHandler {
       {
         text,
         sandbox: config.sandbox,
-        // What was refused on purpose was refused before anything was recorded; of other faults nobody knows.
+        // An `ApiError` is thrown before anything is recorded; after any other error the state is unknown.
         notCharged: status >= 500 && error instanceof ApiError,
         back: opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`,
         requestId,
@@ -31,9 +31,9 @@ export function answerInHtml({ config, log }: Deps): ErrorRequestHandler {
 
 function describe(error: unknown): { status: number; headers: Readonly<Record<string, string>> } {
   if (error instanceof ApiError) return error;
-  // An escape such as %zz in a path names nothing.
+  // An invalid escape such as %zz in a path.
   if (error instanceof URIError) return { status: 404, headers: {} };
-  // Express names its own: a form that is too large, or in a charset that it does not know.
+  // Express's own errors carry a status: a form that is too large, or has an unknown charset.
   const { status = 500 } = error as { status?: number };
   return { status: status >= 400 && status < 500 ? status : 500, headers: {} };
 }
@@ -43,7 +43,7 @@ function kindOf(status: number): "not-found" | "not-understood" | "failed" {
   return status < 500 ? "not-understood" : "failed";
 }
 
-/** Where no checkout says the language, the browser does. */
+/** The browser's preferred language, for pages without a checkout. */
 function preferred(req: Request, res: Response): Locale {
   res.vary("Accept-Language");
   return (req.acceptsLanguages(Object.keys(texts)) || "en") as Locale;

@@ -1,15 +1,15 @@
-/** Why a number cannot be used, for the page to say in the customer's language. */
+/** Why a number is invalid; `texts.ts` has the message in each language. */
 export type PhoneNumberFault = "missing" | "characters" | "country-code" | "length";
 
 export type PhoneNumber = { digits: string } | { fault: PhoneNumberFault };
 
-/** Spaces of every width, hyphens and dashes, dots, and the invisible marks that come along when a number is pasted. */
+/** Spaces, hyphens, dashes, dots, and invisible characters that a pasted number may contain. */
 const SEPARATORS = /[\s\u00ad\u200b-\u200f\u2010-\u2015\u202a-\u202e\u2060-\u2069\u2212.-]/gu;
 
 /**
- * Reads a phone number as people type it: `+225 07-03…`, `00225 07.03…`, `22507…`. What would need a guess is refused,
- * since money is asked of that number: a national number without its country code, or a zero in parentheses.
- * @returns digits as §2.1 has them, 10 to 15 without a plus sign
+ * Parses a phone number as people type it: `+225 07-03…`, `00225 07.03…`, `22507…`. Ambiguous input is refused, because
+ * the payment is requested from this number: a national number without a country code, or a zero in parentheses.
+ * @returns 10 to 15 digits without a plus sign, the format of §2.1
  */
 export function parsePhoneNumber(typed: string): PhoneNumber {
   const text = typed.replace(SEPARATORS, "");

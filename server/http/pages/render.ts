@@ -6,20 +6,20 @@ import type { RequestHandler, Response } from "express";
 import { texts, type Locale } from "./texts.ts";
 
 const views = join(import.meta.dirname, "templates");
-/** Escapes what templates write; each is compiled at its first use and kept. */
+/** Escapes all values. Templates are compiled on first use and cached. */
 const eta = new Eta({ views, cache: true, autoEscape: true });
 const css = readFileSync(join(views, "page.css"), "utf8");
 
 const policy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'`,
-  // Browsers hold redirects after a form to this too: such a chain must not leave for the merchant (see checkout.ts).
+  // Browsers also apply this to redirects after a form, so none may lead to the merchant (see checkout.ts).
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** What every answer under /checkouts carries: the address is a secret, and the page may not be framed or kept. */
+/** Headers of every response under /checkouts. The URL is secret, and pages must not be framed or cached. */
 export const pageHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     "Content-Security-Policy": policy,
@@ -37,11 +37,11 @@ interface Page {
   template: "pay" | "waiting" | "result" | "error";
   locale: Locale;
   title: string;
-  /** After how many seconds the browser loads this page again, or which it loads instead; this takes no script. */
+  /** Value of the `Refresh` header: seconds until the page reloads, optionally with another URL to load. */
   refresh?: string | undefined;
 }
 
-/** Answers with a page that needs nothing else: no script, no image, no font; `data` is for its template. */
+/** Sends a self-contained page, without scripts, images or fonts. `data` is passed to its template. */
 export function sendPage(res: Response, { status, template, locale, title, refresh }: Page, data: object): void {
   const html = eta.render(`./${template}`, { locale, title, t: texts[locale], css, ...data });
   if (refresh !== undefined) res.set("Refresh", refresh);

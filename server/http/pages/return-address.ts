@@ -1,9 +1,9 @@
 import type { Checkout } from "../../domain/storage.ts";
 
 /**
- * Where the customer goes back to (D10): the merchant's address with `reference`, `merchantsReference` and `status` set.
- * The rest of its query stays character by character, and so does a fragment. The merchant must not trust any of it:
- * whoever has the browser can write such an address; a webhook or a verify tells what is true.
+ * Returns the URL that the customer returns to (D10): the merchant's `redirectURL` with `reference`,
+ * `merchantsReference` and `status` set. The rest of its query and its fragment are preserved exactly. Merchants must
+ * not trust these parameters, since a customer can forge them; only a webhook or a verify is authoritative.
  */
 export function returnAddress(redirectURL: string, { reference, merchantsReference, status }: Checkout): string {
   const address = new URL(redirectURL);
@@ -17,7 +17,7 @@ export function returnAddress(redirectURL: string, { reference, merchantsReferen
   return address.href;
 }
 
-/** The name as a server would decode it: `%73tatus` is `status` too. */
+/** The parameter's decoded name: `%73tatus` is `status`. */
 function nameOf(parameter: string): string {
   const [name = ""] = new URLSearchParams(parameter).keys();
   return name;

@@ -1,6 +1,6 @@
 import type { PhoneNumberFault } from "./phone-number.ts";
 
-/** Everything the pages say. A language more is a value of `locale` in the spec (D7) and an entry here. */
+/** All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here. */
 interface Texts {
   sandbox: string;
   payTo: string;
@@ -25,38 +25,38 @@ interface Texts {
   requestId: string;
 }
 
-// Of a length that exists, to nobody. Its spaces do not break lines.
+// Has a valid length, but belongs to nobody. Non-breaking spaces keep it on one line.
 const EXAMPLE = "+225\u00a007\u00a000\u00a000\u00a000\u00a000";
 
 const en: Texts = {
-  sandbox: "Test mode: no money moves",
+  sandbox: "Test mode: no real money is charged",
   payTo: "Payment to",
   amount: "Amount",
   orderReference: "Reference",
   number: "Your mobile money number",
-  numberHint: `With the country code, for example ${EXAMPLE}`,
+  numberHint: `Include the country code, for example ${EXAMPLE}`,
   numberFaults: {
-    missing: "Enter the number that you want to pay with.",
-    characters: "Enter the number with digits only. A plus sign in front, spaces and dashes are fine.",
-    "country-code": "Begin with the country code, for example +225.",
-    length: "A number has 10 to 15 digits, country code included. Check that none is missing or there twice.",
+    missing: "Enter the number you want to pay with.",
+    characters: "Use digits only. A leading plus sign, spaces and dashes are fine.",
+    "country-code": "Start with the country code, for example +225.",
+    length: "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
   },
   errorPrefix: "Error: ",
   pay: (amount) => `Pay ${amount}`,
   cancel: "Cancel payment",
-  open: (minutes) => `You can pay for another ${minutes}\u00a0${minutes === 1 ? "minute" : "minutes"}.`,
-  busy: "The payment service is busy, and you have not been charged. Please press Pay again in a moment.",
+  open: (minutes) => `You have ${minutes}\u00a0${minutes === 1 ? "minute" : "minutes"} left to pay.`,
+  busy: "The payment service is busy. You have not been charged. Please press Pay again in a moment.",
   waiting: {
     heading: "Waiting for your payment",
-    text: "If your phone asks you to confirm, please do so there. This page goes on by itself.",
-    leave: "You may close this page; the payment goes on without it.",
+    text: "If your phone asks you to confirm the payment, please do so. This page updates automatically.",
+    leave: "You can close this page; your payment will still be processed.",
     check: "Check now",
   },
   results: {
     success: { heading: "Payment complete", text: "Thank you. Your payment has gone through." },
-    failed: { heading: "Payment failed", text: "The payment did not go through, and you have not been charged." },
+    failed: { heading: "Payment failed", text: "Your payment did not go through. You have not been charged." },
     cancelled: { heading: "Payment cancelled", text: "You have not been charged." },
-    expired: { heading: "Payment expired", text: "The time to pay has run out, and you have not been charged." },
+    expired: { heading: "Payment expired", text: "The time to pay has run out. You have not been charged." },
   },
   goingBack: (merchant) => `Taking you back to ${merchant}…`,
   back: (merchant) => `Back to ${merchant}`,
@@ -64,21 +64,21 @@ const en: Texts = {
   errors: {
     "not-found": {
       heading: "Page not found",
-      text: "There is no payment at this address. Check that the link is whole, or ask the shop for a new one.",
+      text: "We could not find a payment at this address. Check that the link is complete, or ask the shop for a new one.",
     },
     "not-understood": {
       heading: "That did not work",
-      text: "Your browser sent something that this page does not understand.",
+      text: "We could not process what your browser sent.",
     },
-    failed: { heading: "Something went wrong", text: "The fault is ours. Please try again in a moment." },
+    failed: { heading: "Something went wrong", text: "The problem is on our side. Please try again in a moment." },
   },
   notCharged: "Nothing was recorded, and you have not been charged.",
   again: "Back to the payment",
-  requestId: "If you ask for help, quote",
+  requestId: "If you contact support, quote",
 };
 
 const fr: Texts = {
-  sandbox: "Mode test\u00a0: aucun argent ne circule",
+  sandbox: "Mode test\u00a0: aucun débit réel",
   payTo: "Paiement à",
   amount: "Montant",
   orderReference: "Référence",
@@ -86,9 +86,10 @@ const fr: Texts = {
   numberHint: `Avec l’indicatif du pays, par exemple ${EXAMPLE}`,
   numberFaults: {
     missing: "Saisissez le numéro avec lequel vous voulez payer.",
-    characters: "Saisissez uniquement des chiffres. Un plus au début, des espaces et des tirets sont acceptés.",
+    characters: "Saisissez uniquement des chiffres. Le signe + au début, les espaces et les tirets sont acceptés.",
     "country-code": "Commencez par l’indicatif du pays, par exemple +225.",
-    length: "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque aucun.",
+    length:
+      "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
   },
   errorPrefix: "Erreur\u00a0: ",
   pay: (amount) => `Payer ${amount}`,
@@ -97,8 +98,8 @@ const fr: Texts = {
   busy: "Le service de paiement est très sollicité\u00a0; rien n’a été débité. Appuyez de nouveau sur Payer dans un instant.",
   waiting: {
     heading: "Paiement en cours",
-    text: "Si votre téléphone vous demande de confirmer, faites-le sur l’appareil. Cette page avance toute seule.",
-    leave: "Vous pouvez fermer cette page\u00a0; le paiement se poursuit sans elle.",
+    text: "Si votre téléphone vous demande de confirmer, faites-le sur l’appareil. Cette page se met à jour automatiquement.",
+    leave: "Vous pouvez fermer cette page\u00a0; le paiement sera tout de même traité.",
     check: "Vérifier maintenant",
   },
   results: {
@@ -117,13 +118,16 @@ const fr: Texts = {
     },
     "not-understood": {
       heading: "Cela n’a pas fonctionné",
-      text: "Votre navigateur a envoyé quelque chose que cette page ne comprend pas.",
+      text: "Nous n’avons pas pu traiter les données envoyées par votre navigateur.",
     },
-    failed: { heading: "Une erreur s’est produite", text: "L’erreur vient de notre côté. Réessayez dans un instant." },
+    failed: {
+      heading: "Une erreur s’est produite",
+      text: "Le problème vient de notre côté. Réessayez dans un instant.",
+    },
   },
   notCharged: "Rien n’a été enregistré ni débité.",
   again: "Revenir au paiement",
-  requestId: "Si vous demandez de l’aide, indiquez",
+  requestId: "Si vous contactez l’assistance, indiquez",
 };
 
 export const texts = { en, fr };
