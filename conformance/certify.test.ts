@@ -9,7 +9,7 @@ import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
 const recipient = "2257038102473";
-/** A whole run, on a machine that has other things to do. */
+/** Time limit for a whole run on a busy machine. */
 const wholeRunMs = 60_000;
 const started: { stop(): Promise<unknown> }[] = [];
 let folder = "";
@@ -30,7 +30,7 @@ async function target(settings: Partial<Parameters<typeof startSoundTarget>[0]> 
 
 type CertifyResult = { code: number | null; output: string; report?: Report };
 
-/** Runs the command line. `onOutput` may act while it runs. */
+/** Runs the command line. `onOutput` is called during the run with the output so far. */
 function certify(args: string[], env: Record<string, string> = { API_KEY: key }, onOutput?: (text: string) => void) {
   const child = spawn(process.execPath, [join(import.meta.dirname, "certify.ts"), ...args, "--report", folder], {
     env: { PATH: process.env["PATH"] ?? "", ...env },
@@ -57,28 +57,28 @@ const verdictsOf = (report: Report | undefined, verdict: string) =>
 const creating = ({ method, path, key: given }: { method: string; path: string; key: string | undefined }) =>
   method !== "GET" && given === key && path.startsWith("/v1/");
 
-describe("a run that cannot be", () => {
-  test("a target that is not there is exit 2, without a report", async () => {
+describe("a run that cannot start", () => {
+  test("exits with 2 and writes no report if the target is down", async () => {
     const gone = await target();
     await gone.stop();
     const { code, output, report } = await certify(["--base-url", gone.url]).ended;
     expect([code, report]).toEqual([2, undefined]);
-    expect(output).toContain("cannot be reached");
+    expect(output).toContain("is unreachable");
   });
 
-  test("a wrong key is exit 2", async () => {
+  test("exits with 2 for a wrong key, without printing it", async () => {
     const { url } = await target();
     const { code, output } = await certify(["--base-url", url], { API_KEY: "another-key" }).ended;
     expect(code).toBe(2);
-    expect(output).toContain("refuses the key with 401");
+    expect(output).toContain("rejects the key with 401");
     expect(output).not.toContain("another-key");
   });
 
-  test("a second key that is refused is exit 2", async () => {
+  test("exits with 2 if the second key is rejected, without printing it", async () => {
     const { url, seen } = await target();
     const { code, output } = await certify(["--base-url", url], { API_KEY: key, API_KEY_2: "unknown-key" }).ended;
     expect(code).toBe(2);
-    expect(output).toContain("API_KEY_2 is refused with 401");
+    expect(output).toContain("API_KEY_2 is rejected with 401");
     expect(output).not.toContain("unknown-key");
     expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
   });
@@ -96,23 +96,23 @@ describe("a run that cannot be", () => {
     for (const secret of ["b3RoZXI=", "b3du"]) expect(output).not.toContain(secret);
   });
 
-  test("a target that closes every connection is exit 2", async () => {
+  test("exits with 2 if the target closes every connection", async () => {
     const { url } = await target({ alter: () => undefined });
     const { code, output } = await certify(["--base-url", url]).ended;
     expect(code).toBe(2);
-    expect(output).toContain("closed without an answer");
+    expect(output).toContain("closed without a response");
   });
 
-  test("a selection that the effects leave empty is exit 2", async () => {
+  test("exits with 2 if --effects excludes every selected check", async () => {
     const { url } = await target();
     const { code, output } = await certify(["--base-url", url, "--effects", "none", "--only", "create.accepted"]).ended;
     expect(code).toBe(2);
-    expect(output).toContain("Nothing is selected");
+    expect(output).toContain("No check to run");
   });
 });
 
 describe("what a run does to money", () => {
-  test("a target that is no sandbox gets no request that could create anything", async () => {
+  test("a target that is not a sandbox receives no request that could create anything", async () => {
     const { url, seen } = await target();
     const { code, report } = await certify(["--base-url", url]).ended;
     expect([report?.effects, report?.verdict, code]).toEqual(["none", "passed-partially", 0]);
@@ -128,7 +128,7 @@ describe("what a run does to money", () => {
     expect(report?.effects).toBe(effects);
   });
 
-  test("--effects reject stops at the first request that ought to have been refused", async () => {
+  test("--effects reject stops at the first accepted request that must be refused", async () => {
     const data = { reference: "r", merchantsReference: "m", amount: 100, fee: 0, status: "success" };
     const { url, seen } = await target({
       alter: (reply, request) =>
@@ -142,10 +142,10 @@ describe("what a run does to money", () => {
     expect(seen.filter((request) => request.method === "POST")).toHaveLength(1);
     expect(report?.created).toMatchObject([{ kind: "disbursement", unintended: true }]);
     expect(report?.budget.payouts).toBe(1);
-    expect(output).toContain("although it had to be refused");
+    expect(output).toContain("but must be refused");
   });
 
-  test("--max-payouts 3 makes three", { timeout: wholeRunMs }, async () => {
+  test("--max-payouts 3 makes exactly three payouts", { timeout: wholeRunMs }, async () => {
     const { url } = await target();
     const { code, report, output } = await certify(["--base-url", url, "--effects", "money", "--max-payouts", "3"])
       .ended;
@@ -155,7 +155,7 @@ describe("what a run does to money", () => {
     expect(verdictsOf(report, "could-not-run")).toContain("create.duplicate-race");
   });
 
-  test("--sign with a budget that a check cannot fit into is exit 2 before anything is paid", async () => {
+  test("--sign exits with 2 before anything is paid if a check does not fit into the budget", async () => {
     const { url, seen } = await target();
     const keyFile = join(folder, "signing.key");
     writeKeyPair(keyFile);
@@ -163,16 +163,16 @@ describe("what a run does to money", () => {
     const { code, report, output } = await certify(args).ended;
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toContain("create.amount-echoed");
-    expect(output).toContain("no certificate can be earned");
+    expect(output).toContain("too small to earn a certificate");
     expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
   });
 
-  test("every payout that was made is listed", async () => {
+  test("the report lists every payout made", async () => {
     const { url, seen } = await target();
     const { report } = await certify(["--base-url", url, "--effects", "money", "--only", "create.reference-echoed"])
       .ended;
     const paid = seen.filter(creating).map(({ body }) => (JSON.parse(body) as { reference: string }).reference);
-    // Some are sent at once: their answers may come in another order than they were sent in.
+    // Some are sent concurrently, so responses may arrive out of order.
     expect(report?.created.map((record) => record.merchantsReference).toSorted()).toEqual(paid.toSorted());
     expect(paid).not.toEqual([]);
   });
@@ -209,18 +209,22 @@ describe("verdicts", () => {
     },
   );
 
-  test("a target that stops halfway is said to have stopped, and does not pass", { timeout: wholeRunMs }, async () => {
-    const sound = await target();
-    const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
-      if (output.includes("Create without")) void sound.stop();
-    });
-    const { code, report, output } = await ended;
-    expect(code === 1 || code === 2).toBe(true);
-    expect(report?.verdict === "error" || report?.verdict === "failed").toBe(true);
-    expect(output).toContain("cannot be reached");
-  });
+  test(
+    "a target that goes down halfway is reported as unreachable and does not pass",
+    { timeout: wholeRunMs },
+    async () => {
+      const sound = await target();
+      const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
+        if (output.includes("Create without")) void sound.stop();
+      });
+      const { code, report, output } = await ended;
+      expect(code === 1 || code === 2).toBe(true);
+      expect(report?.verdict === "error" || report?.verdict === "failed").toBe(true);
+      expect(output).toContain("is unreachable");
+    },
+  );
 
-  test("Ctrl-C writes what there is, and is exit 2", { timeout: wholeRunMs }, async () => {
+  test("Ctrl-C writes a report of the results so far and exits with 2", { timeout: wholeRunMs }, async () => {
     const { url } = await target();
     const { child, ended } = certify(["--base-url", url, "--effects", "money"], undefined, (output) => {
       if (output.includes("Create without") && !child.killed) child.kill("SIGINT");
@@ -233,7 +237,7 @@ describe("verdicts", () => {
   });
 });
 
-test("no file and no line shows a key, a secret or a phone number", { timeout: wholeRunMs }, async () => {
+test("no file and no output contains a key, a secret or a phone number", { timeout: wholeRunMs }, async () => {
   const { url } = await target({
     secondKey: "second-key-77aa0c1b",
     alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line of the suite. Exit codes: 0 all that was selected passed, 1 something failed, 2 it could not do its work.
+// The entry point. Exit codes: 0 everything selected passed, 1 something failed, 2 the suite could not do its work.
 import { randomInt } from "node:crypto";
 import { usage } from "./cli/flags.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
@@ -19,16 +19,18 @@ async function certify(args: readonly string[]): Promise<number> {
   const planned = plannedChecks(options);
   for (const line of planLines(planned, options)) console.log(line);
   if (planned.length === 0) {
-    throw new CannotRun(`Nothing is selected: --effects ${options.effects} leaves no check of what --only names.`);
+    throw new CannotRun(
+      `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`,
+    );
   }
   if (given.reporting.signing !== undefined && checksBeyondBudget(planned, options).length > 0) {
     throw new CannotRun(
-      "Within this budget no certificate can be earned. Nothing was paid; raise --max-payouts and --max-total as shown above, or leave --sign out.",
+      "This budget is too small to earn a certificate. Nothing was paid. Raise --max-payouts and --max-total as shown above, or omit --sign.",
     );
   }
   if (needsConsent(planned, options) && !given.yes) {
     throw new CannotRun(
-      "This run pays on a target that is not loopback. Nothing was sent that pays; add --yes to go on.",
+      "This run creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm.",
     );
   }
   try {
@@ -40,9 +42,9 @@ async function certify(args: readonly string[]): Promise<number> {
   process.once("SIGINT", () => interrupted.abort());
   process.once("SIGTERM", () => interrupted.abort());
   const prism = given.throughPrism ? await startPrism(options.baseUrl) : undefined;
-  const found = await run({ ...options, prismUrl: prism?.url }, process.stdout, interrupted.signal);
+  const results = await run({ ...options, prismUrl: prism?.url }, process.stdout, interrupted.signal);
   prism?.stop();
-  const { report, files, refusal, exitCode } = await writeReports(found, given.reporting, new Date());
+  const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
   for (const line of secondOpinionLines(report)) console.log(line);
   console.log(`Written: ${files.join(", ")}`);
@@ -50,17 +52,17 @@ async function certify(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
-const judged = (faults: readonly string[]) => faults.join(", ") || "sound";
+const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";
 
-/** What Prism thinks of the same answers. */
+/** Where Prism's judgement of the same responses differs from the suite's. */
 function secondOpinionLines({ secondOpinion }: Report): string[] {
   if (!secondOpinion) return [];
   const { answers, disagreements } = secondOpinion;
   return [
-    `Prism looked at ${answers} answers and judges ${disagreements.length} of them differently.`,
+    `Prism validated ${answers} responses and disagrees with the suite about ${disagreements.length} of them.`,
     ...disagreements.slice(0, 5).map(({ exchange, suite, prism }) => {
       return oneLine(
-        `  ${exchange.method} ${exchange.url} → ${exchange.status}: suite: ${judged(suite)}; Prism: ${judged(prism)}`,
+        `  ${exchange.method} ${exchange.url} → ${exchange.status}: suite: ${judgement(suite)}; Prism: ${judgement(prism)}`,
       );
     }),
   ];
@@ -81,14 +83,15 @@ async function main(args: readonly string[]): Promise<number> {
     const [name, ...rest] = args;
     return isSubcommand(name) ? await subcommand(name, rest) : await certify(args);
   } catch (error) {
-    if (error instanceof OptionsError) console.error(`${error.faults.join("\n")}\n\n--help shows every option.`);
+    if (error instanceof OptionsError)
+      console.error(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);
     else if (error instanceof CannotRun || error instanceof NoPrism) console.error(error.message);
     else console.error(error);
     return 2;
   }
 }
 
-// A reader that has seen enough (`| head`) does not end the run: its report is still to be written.
+// A closed pipe (`| head`) must not end the run before its report is written.
 process.stdout.on("error", () => undefined);
-// The worker may still wait for an answer of the target: an interrupted run does not.
+// After an interruption the worker may still be waiting for a response; do not wait with it.
 process.exit(await main(process.argv.slice(2)));

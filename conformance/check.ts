@@ -1,4 +1,4 @@
-// What a check is: data that says what it judges and what it may cost, and one function.
+// A check is data (what it judges, what it may cost) plus one function.
 import type { RunOptions } from "./run-options.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
@@ -6,28 +6,28 @@ import type { TargetResponse } from "./target/exchange.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 
-/** What a target, or the caller, has to offer for a check; without it the check is not applicable. */
+/** What a check needs from the target or the caller. Without it the check is not applicable. */
 export type Need = "sandbox" | "second-key" | "receiver" | "webhook-secret" | "failing-recipient" | "safe-numbers";
 
 export type Context = {
   target: Target;
   options: RunOptions;
-  /** The validator of what the profile promises of a schema of the contract. */
+  /** Returns the validator of a contract schema, as far as the profile covers it. */
   validator: (schema: string) => Validator;
-  /** Collects webhooks; left out where none listens. */
+  /** Collects webhooks; undefined if the run does not listen for any. */
   receiver?: Receiver;
   /**
-   * Records a finding about a requirement and returns `ok`. A check goes on after a failed one.
-   * @param evidence the answers it rests on; all of the check when left out
+   * Records a finding about a requirement and returns `ok`. A failed finding does not end the check.
+   * @param evidence the responses that show it; by default every response the check received
    */
   judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly TargetResponse[]): boolean;
-  /** Records what the target does where it is free. `value` has to be equal in two runs when the behaviour is. */
+  /** Records what the target does where the interface leaves it open. Equal behaviour must give equal values. */
   observe(id: string, name: string, value: unknown): void;
-  /** Says that the target cannot be made to do what the requirement needs, or that the effects do not allow it. */
+  /** Records that the target cannot do what the requirement needs, or that `--effects` does not allow it. */
   notApplicable(id: string, why: string, code?: "target" | "effects"): void;
-  /** Says that the requirement could not be looked at this time, through no fault of the suite. */
+  /** Records that the requirement could not be judged in this run, for a reason outside the suite. */
   couldNotRun(id: string, why: string): void;
-  /** A merchant's reference that nobody has used. */
+  /** Returns a new, unused merchant's reference. */
   fresh(): string;
   now(): Date;
   sleep(ms: number): Promise<void>;
@@ -35,23 +35,26 @@ export type Context = {
 
 export type Check = {
   name: string;
-  /** The requirements it judges. */
+  /** Ids of the requirements it judges. */
   ids: readonly string[];
-  /** The worst it does to money. */
+  /** Its worst case for money. */
   effect: Effect;
-  /** How many payouts a broken target may make of it; 0 when left out. */
+  /** How many payouts a faulty target may make because of it. Default 0. */
   payouts?: number;
-  /** What they may sum up to, in the lowest denomination. */
+  /** The largest possible sum of those payouts, in the lowest denomination. Default 0. */
   amount?: number;
   needs?: readonly Need[];
-  /** A sentence about what it changes on a sandbox for good, besides payouts, checkouts and the merchant's time. */
+  /** One sentence on what it changes permanently on a sandbox besides payouts, checkouts and the merchant's time. */
   leaves?: string;
-  /** It sends nothing, and so has its say when the run was stopped as well. */
+  /** It sends no requests, so it also runs after the run was stopped. */
   offline?: true;
   run(context: Context): Promise<void>;
 };
 
-/** What a check needs did not come about, so that its requirements fail: a suite that did not look must not say pass. */
+/**
+ * Thrown by a check when the target did not provide what the check builds on. Its requirements then fail: a requirement
+ * that was not tested must not pass.
+ */
 export class Prerequisite extends Error {
   readonly expected: string;
   readonly actual: string;
@@ -62,22 +65,22 @@ export class Prerequisite extends Error {
   }
 }
 
-/** Looks at every answer of a run, whatever check it belongs to. */
+/** Judges every response of a run, whichever check caused it. */
 export type Watch = {
   id: string;
   name: string;
-  /** What every answer it applies to has to fulfil. */
+  /** What every response it applies to must satisfy. */
   expected: string;
   applies(response: TargetResponse): boolean;
-  /** What is wrong; nothing when the answer is sound. */
+  /** The faults of a response; empty for a valid one. */
   faults(response: TargetResponse, validator: (schema: string) => Validator): string[];
-  /** Says why no answer may have been met; without it a run that met none could not judge. */
+  /** Why a run may see no such response, which then is not applicable. Without it the watch could not run. */
   rare?: string;
 };
 
-/** An answer in a few words, for people. */
+/** Describes a response in a few words, for people. */
 export function describeResponse(response: TargetResponse): string {
-  if (response.status === undefined) return `no answer: ${response.exchange.failure ?? ""}`;
+  if (response.status === undefined) return `no response: ${response.exchange.failure ?? ""}`;
   const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
-  return `${response.status} ${body === "" ? "without a body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
+  return `${response.status} ${body === "" ? "with an empty body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;
 }

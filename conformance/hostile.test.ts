@@ -1,4 +1,4 @@
-// Targets that are not the service at all: none may pass, and what is wrong has to be said first.
+// Targets that are not the service at all: none may pass, and the output must start with the reason.
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
@@ -31,7 +31,7 @@ async function certify(listener: RequestListener): Promise<{ code: number | null
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-  // What comes after the progress is what a reader sees first.
+  // A reader sees first what follows the progress lines.
   return { code, verdict: output.slice(output.search(/^(FAILED|NOT COMPLETED|http)/m)).slice(0, 2000) };
 }
 
@@ -39,13 +39,13 @@ const json = { "content-type": "application/json" };
 
 test.each<[string, RequestListener, number, RegExp]>([
   [
-    "answers 200 to everything",
+    "returns 200 for everything",
     (_, response) => void response.writeHead(200, json).end("{}"),
     1,
     /^FAILED[^]*auth\.create-needs-key/,
   ],
   [
-    "answers 404 to everything",
+    "returns 404 for everything",
     (_, response) => void response.writeHead(404, json).end('{"statusCode":404,"error":"no"}'),
     1,
     /^FAILED[^]*401 without a key/,
@@ -54,10 +54,10 @@ test.each<[string, RequestListener, number, RegExp]>([
     "closes each connection",
     (request) => void request.socket.destroy(),
     2,
-    /does not answer: the connection was closed/,
+    /does not respond: the connection was closed/,
   ],
   [
-    "answers with a page",
+    "returns a page",
     (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>Hello"),
     2,
     /does not look like the service[^]*200, text\/html/,
@@ -68,7 +68,7 @@ test.each<[string, RequestListener, number, RegExp]>([
     2,
     /302, a redirect to https:\/\/elsewhere\.example\//,
   ],
-  ["never answers", () => undefined, 2, /does not answer: no whole answer within 1000 ms/],
+  ["never responds", () => undefined, 2, /does not respond: no complete response within 1000 ms/],
 ])("a target that %s is not certified", { timeout: 90_000 }, async (_, listener, expected, said) => {
   const { code, verdict } = await certify(listener);
   expect(code).toBe(expected);

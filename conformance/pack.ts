@@ -1,5 +1,5 @@
-// Makes what is published: dist/ mirrors the repository, so that the compiled suite finds the contract where its sources
-// do. Run by npm before it packs.
+// Builds the published package; npm runs it before packing. dist/ mirrors the repository, so that the compiled suite
+// finds the contract under the same relative paths as its sources.
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";

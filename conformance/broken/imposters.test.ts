@@ -62,13 +62,13 @@ const imposters: Imposter[] = [
     what: "closes each connection",
     listener: (request) => void request.socket.destroy(),
     code: 2,
-    says: /does not answer: the connection was closed without an answer/,
+    says: /does not respond: the connection was closed without a response/,
   },
   {
     what: "closes each connection except for /healthz",
     listener: healthy,
     code: 2,
-    says: /does not answer: the connection was closed without an answer/,
+    says: /does not respond: the connection was closed without a response/,
   },
   {
     what: "returns HTML",
@@ -86,7 +86,7 @@ const imposters: Imposter[] = [
     what: "does not speak HTTP",
     listener: (request) => void request.socket.end("SSH-2.0-OpenSSH_9.9\r\n"),
     code: 2,
-    says: /does not answer: Parse Error/,
+    says: /does not respond: Parse Error/,
   },
 ];
 

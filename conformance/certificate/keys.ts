@@ -3,29 +3,30 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 
-/** A key file that cannot be read, written or used; the message says what to do. */
+/** A key file that cannot be read, written or used. The message says what to do. */
 export class KeyError extends Error {
   override name = "KeyError";
 }
 
-/** Where `writeKeyPair` puts the public key that belongs to a private one. */
+/** The path of the public key that belongs to a private key file. */
 export const publicKeyFile = (file: string) => `${file}.pub`;
 
 /**
- * Writes an Ed25519 key pair as PEM: the private key to `file`, for its owner alone (mode 0600), the public key to
- * `file`.pub. Nothing that exists is overwritten.
- * @throws KeyError when either file exists or cannot be written
+ * Writes an Ed25519 key pair as PEM: the private key to `file` with mode 0600, the public key to `file`.pub. Existing files
+ * are not overwritten.
+ * @throws KeyError if either file exists or cannot be written
  */
 export function writeKeyPair(file: string): void {
   for (const path of [file, publicKeyFile(file)]) {
-    if (existsSync(path)) throw new KeyError(`${path} exists. Keys are never overwritten: choose another name.`);
+    if (existsSync(path))
+      throw new KeyError(`${path} already exists. Keys are never overwritten; choose another name.`);
   }
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   try {
     writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600, flag: "wx" });
     writeFileSync(publicKeyFile(file), publicKey.export({ type: "spki", format: "pem" }), { mode: 0o644, flag: "wx" });
   } catch (error) {
-    throw new KeyError(`The key cannot be written: ${(error as Error).message}`, { cause: error });
+    throw new KeyError(`Cannot write the key: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -34,28 +35,28 @@ function readKey(file: string, kind: "private" | "public"): KeyObject {
   try {
     pem = readFileSync(file, "utf8");
   } catch (error) {
-    throw new KeyError(`The ${kind} key cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new KeyError(`Cannot read the ${kind} key: ${(error as Error).message}`, { cause: error });
   }
   if (kind === "public" && pem.includes("PRIVATE KEY")) {
-    throw new KeyError(`${file} holds a private key. Keep it secret, and give the public key (.pub) here.`);
+    throw new KeyError(`${file} is a private key. Keep it secret, and pass the public key (.pub) here.`);
   }
   let key: KeyObject;
   try {
     key = kind === "private" ? createPrivateKey(pem) : createPublicKey(pem);
   } catch {
-    throw new KeyError(`${file} holds no ${kind} key in PEM. \`certify keygen FILE\` writes FILE and FILE.pub.`);
+    throw new KeyError(`${file} is not a ${kind} key in PEM format. Create a key pair with \`certify keygen FILE\`.`);
   }
   if (key.asymmetricKeyType === "ed25519") return key;
-  throw new KeyError(`${file} holds a key of type ${key.asymmetricKeyType}; certificates are signed with Ed25519.`);
+  throw new KeyError(`${file} is a key of type ${key.asymmetricKeyType}; certificates need Ed25519.`);
 }
 
-/** @throws KeyError when the file holds no Ed25519 private key (PKCS #8, PEM) */
+/** @throws KeyError if the file is not an Ed25519 private key (PKCS #8, PEM) */
 export const readPrivateKey = (file: string): KeyObject => readKey(file, "private");
 
-/** @throws KeyError when the file holds no Ed25519 public key (SPKI, PEM) */
+/** @throws KeyError if the file is not an Ed25519 public key (SPKI, PEM) */
 export const readPublicKey = (file: string): KeyObject => readKey(file, "public");
 
-/** The JWK thumbprint (RFC 7638) by which a certificate names the key that signed it. */
+/** The JWK thumbprint (RFC 7638) that a certificate uses as the id of its signing key. */
 export async function thumbprint(key: KeyObject): Promise<string> {
   return calculateJwkThumbprint(await exportJWK(key.type === "private" ? createPublicKey(key) : key));
 }

@@ -5,13 +5,13 @@ import { sourceOf } from "../report/words.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
-/** The kind of a certificate, in its protected header: no other signed token can be taken for one. */
+/** The `typ` header of a certificate, so that no other signed token passes as one. */
 export const certificateType = "conformance-certificate+jwt";
 export const algorithm = "Ed25519";
 
-/** What a certificate states. Hashes are SHA-256, hexadecimal; `iat`, `nbf` and `exp` are seconds since 1970. */
+/** The claims of a certificate. Hashes are SHA-256 in hexadecimal; `iat`, `nbf` and `exp` are seconds since 1970. */
 export type Certificate = {
-  /** The target. */
+  /** The target's base URL. */
   sub: string;
   iat: number;
   nbf: number;
@@ -23,32 +23,32 @@ export type Certificate = {
   finishedAt: string;
   suiteVersion: string;
   counts: Report["counts"];
-  /** What the target cannot be made to show, and was therefore not judged. */
+  /** Requirements not judged because they are not applicable to the target. */
   notApplicable: { id: string; source: string; why: string }[];
   hashes: { spec: string; suite: string; results: string; report: string };
 };
 
-/** Why a report gets no certificate: everything that keeps it from being a full pass of its profile. Empty for one that is. */
+/** Everything that prevents a certificate; empty for a report that passes its profile in full. */
 function obstacles(report: Report): string[] {
   const found: string[] = [];
   if (report.verdict !== "certified") found.push(`the verdict is ${report.verdict}, not certified`);
   if (report.only) found.push("only some requirements were selected (--only)");
   if (report.pending.length > 0) found.push(`the suite has no check yet for ${report.pending.join(", ")}`);
-  if (report.errors.length > 0) found.push("the suite could not do all of its work");
+  if (report.errors.length > 0) found.push("the suite reported errors");
   if (report.baselineProblems?.length) found.push("the list of known failures is out of date");
   for (const { id, level, verdict, reason, knownFailure } of report.requirements) {
-    if (knownFailure) found.push(`${id} fails, which is only tolerated`);
+    if (knownFailure) found.push(`${id} is a tolerated failure`);
     else if (verdict === "fail" || verdict === "could-not-run") found.push(`${id}: ${verdict}`);
     else if (level === "must" && verdict === "warn") found.push(`${id}: ${verdict}`);
-    else if (reason && reason.code !== "target") found.push(`${id} was left out of the run, or judged in part`);
-    else if (verdict === "not-applicable" && !reason) found.push(`${id} was not judged, for no reason given`);
+    else if (reason && reason.code !== "target") found.push(`${id} was not fully judged`);
+    else if (verdict === "not-applicable" && !reason) found.push(`${id} was not judged, without a reason`);
   }
   return found;
 }
 
 const shown = 5;
 
-/** A report that is no full pass of its profile; `obstacles` says why. */
+/** A report that does not earn a certificate. `obstacles` lists why. */
 export class NotCertified extends Error {
   override name = "NotCertified";
   readonly obstacles: string[];
@@ -62,9 +62,9 @@ export class NotCertified extends Error {
 export type SignOptions = { key: KeyObject; now: Date; validDays: number };
 
 /**
- * Signs a certificate for a report: a compact JWS (Ed25519) over `Certificate`.
- * @param reportJson report.json exactly as it was written, byte for byte
- * @throws NotCertified when the report is anything but a full pass of its profile
+ * Signs a certificate for a report: a compact JWS (Ed25519) with `Certificate` as its claims.
+ * @param reportJson the exact content of report.json
+ * @throws NotCertified if the report does not pass its profile in full
  */
 export async function signCertificate(report: Report, reportJson: string, options: SignOptions): Promise<string> {
   const found = obstacles(report);
@@ -73,7 +73,7 @@ export async function signCertificate(report: Report, reportJson: string, option
   const certificate: Certificate = {
     sub: report.baseUrl,
     iat: issued,
-    // From the end of the run on, so that a verifier whose clock is a little behind is not told to wait.
+    // Valid from the end of the run, so that verifiers whose clocks are slightly behind accept it.
     nbf: Math.min(issued, Math.floor(Date.parse(report.finishedAt) / 1000)),
     exp: issued + options.validDays * 86_400,
     verdict: "certified",

@@ -8,19 +8,19 @@ import type { Certificate } from "./sign.ts";
 
 export type Verification = { valid: true; certificate: Certificate } | { valid: false; reason: string };
 
-const refused = (reason: string): Verification => ({ valid: false, reason });
+const invalid = (reason: string): Verification => ({ valid: false, reason });
 const day = (seconds: unknown) => new Date(Number(seconds) * 1000).toISOString();
 
-/** The reason behind an error of `jwtVerify`, in words for whoever was handed the certificate. */
+/** Explains an error of `jwtVerify` to the person who received the certificate. */
 async function reasonFor(error: unknown, jws: string, key: KeyObject): Promise<string> {
   if (error instanceof errors.JOSEAlgNotAllowed) {
-    return `It is signed with algorithm ${decodeProtectedHeader(jws).alg}; only ${algorithm} is accepted.`;
+    return `It is signed with algorithm ${decodeProtectedHeader(jws).alg}; only ${algorithm} is allowed.`;
   }
   if (error instanceof errors.JWSSignatureVerificationFailed) {
     const [named, given] = [decodeProtectedHeader(jws).kid, await thumbprint(key)];
     return named === given
-      ? "It was changed after it was signed: the signature does not fit its content."
-      : `It was signed with another key (${named ?? "unnamed"}); the key given is ${given}.`;
+      ? "It was changed after it was signed: the signature does not match its content."
+      : `It was signed with a different key: ${named ?? "unnamed"} instead of ${given}.`;
   }
   if (error instanceof errors.JWTExpired) return `It expired on ${day(error.payload.exp)}.`;
   if (error instanceof errors.JWTClaimValidationFailed) {
@@ -28,27 +28,27 @@ async function reasonFor(error: unknown, jws: string, key: KeyObject): Promise<s
       return `It is not valid before ${day(error.payload.nbf)}.`;
     }
     if (error.claim === "typ") return "It is a signed token, but not a conformance certificate.";
-    return `It is no conformance certificate: its "${error.claim}" is missing or wrong.`;
+    return `It is not a conformance certificate: "${error.claim}" is missing or invalid.`;
   }
-  if (error instanceof errors.JOSEError) return "It is not a certificate: it cannot be read as a signed token.";
+  if (error instanceof errors.JOSEError) return "It is not a certificate: it is not a readable signed token.";
   throw error;
 }
 
 function compareReport(reportJson: Uint8Array, { hashes }: Certificate): string | undefined {
   if (sha256(reportJson) === hashes.report) return undefined;
-  const given = `its SHA-256 is ${sha256(reportJson)}, certified was ${hashes.report}`;
+  const given = `its SHA-256 is ${sha256(reportJson)} instead of ${hashes.report}`;
   try {
     const same = resultsSha256(JSON.parse(new TextDecoder().decode(reportJson)) as Report) === hashes.results;
-    const results = same ? "its verdicts are those certified, but other content was changed" : "its verdicts differ";
-    return `The report is not the one certified: ${given}; ${results}.`;
+    const results = same ? "its verdicts are the same, but other content was changed" : "its verdicts differ";
+    return `The report is not the certified one: ${given}; ${results}.`;
   } catch {
-    return `The report is not the one certified: ${given}; it cannot be read as a report.`;
+    return `The report is not the certified one: ${given}; it is not a readable report.`;
   }
 }
 
 /**
- * Judges a certificate without any network: signature, algorithm, kind, time, and the report when one is given.
- * @param input.reportJson report.json byte for byte
+ * Verifies a certificate offline: signature, algorithm, type, validity period and, if given, the report.
+ * @param input.reportJson the exact bytes of report.json
  */
 export async function verifyCertificate(input: {
   jws: string;
@@ -78,9 +78,9 @@ export async function verifyCertificate(input: {
     });
     certificate = payload as unknown as Certificate;
   } catch (error) {
-    return refused(await reasonFor(error, jws, key));
+    return invalid(await reasonFor(error, jws, key));
   }
-  if (certificate.verdict !== "certified") return refused(`It states the verdict ${String(certificate.verdict)}.`);
+  if (certificate.verdict !== "certified") return invalid(`It states the verdict ${String(certificate.verdict)}.`);
   const difference = reportJson === undefined ? undefined : compareReport(reportJson, certificate);
-  return difference ? refused(difference) : { valid: true, certificate };
+  return difference ? invalid(difference) : { valid: true, certificate };
 }

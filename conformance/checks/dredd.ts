@@ -33,7 +33,7 @@ async function prepare(row: Documented, context: Context): Promise<Prepared> {
     headers: body === undefined ? {} : { "content-type": made.type ?? "application/json" },
     body,
     schema: schemaOf(row, context),
-    alike: context.options.profile === "core" ? alike(row) : undefined,
+    accepts: context.options.profile === "core" ? alike(row) : undefined,
   };
 }
 

@@ -3,33 +3,40 @@ import type { ParseArgsOptionsConfig } from "node:util";
 /** What `--help` prints. */
 export const usage = `Usage: certify --base-url URL [options]
 
-  --base-url URL              the target, with any path in front of /v1
-  --profile core|extended     what to judge (core)
-  --effects none|reject|money what the run may do (money for a sandbox on loopback, otherwise none)
-  --only ID,…                 judge these requirements alone
-  --report DIR                where the report goes (./certify-report)
-  --baseline FILE             known failures (YAML: id, reason, expires) that are tolerated until their day
-  --sign KEYFILE              write certificate.jws for a certified run, signed with this key (certify keygen)
-  --valid-days N              how long that certificate counts (90)
-  --recipient PHONE           who is paid (2257038102473)
-  --failing-recipient PHONE   a number whose payouts fail (2250000000089 for a sandbox)
-  --max-payouts N             payouts at most (500)
-  --max-total AMOUNT          their sum at most, lowest denomination (50000000)
-  --webhook-listen HOST:PORT  where to listen for webhooks (127.0.0.1:0 for a loopback target)
-  --webhook-url URL           how the target reaches that address from outside
-  --timeout MS                how long an answer may take (10000)
-  --rate PER_SECOND           requests per second at most
-  --header 'Name: value'      sent with every request; may be repeated
-  --seed N                    repeats the generated inputs of an earlier run
-  --through-prism             ask Prism for a second opinion on every answer, and say where it differs
-  --api-key-file FILE         the key, when it is not in API_KEY
-  --yes                       pay on a target that is not loopback, without asking
+  --base-url URL              the target, including any path before /v1
+  --profile core|extended     which requirements to judge (default: core)
+  --effects none|reject|money what the run may do (default: money for a sandbox on loopback, otherwise none)
+  --only ID,…                 judge only these requirements
+  --report DIR                directory for the report (default: ./certify-report)
+  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
+  --sign KEYFILE              sign certificate.jws with this key if the run is certified (see keygen)
+  --valid-days N              validity of that certificate in days (default: 90)
+  --recipient PHONE           phone number that receives the payouts (default: 2257038102473)
+  --failing-recipient PHONE   phone number whose payouts fail (default for a sandbox: 2250000000089)
+  --max-payouts N             maximum number of payouts (default: 500)
+  --max-total AMOUNT          maximum sum of payouts, in the lowest denomination (default: 50000000)
+  --webhook-listen HOST:PORT  address on which to receive webhooks (default for a loopback target: 127.0.0.1:0)
+  --webhook-url URL           URL under which the target reaches that address
+  --timeout MS                time limit for a response (default: 10000)
+  --rate PER_SECOND           maximum requests per second
+  --header 'Name: value'      send this header with every request; may be repeated
+  --seed N                    reproduce the generated inputs of an earlier run
+  --through-prism             let Prism validate every response too, and show where it disagrees
+  --api-key-file FILE         read the API key from this file instead of API_KEY
+  --yes                       confirm payouts on a target that is not on loopback
 
-  certify keygen FILE | certify verify CERTIFICATE --key FILE.pub [--report report.json] | certify diff A.json B.json
+Commands:
+  certify keygen FILE         create a signing key in FILE and its public key in FILE.pub
+  certify verify CERTIFICATE --key FILE.pub [--report report.json]
+                              verify a certificate offline
+  certify diff A.json B.json  compare two reports
 
-  Environment: API_KEY the merchant's key, API_KEY_2 a second merchant's, WEBHOOK_SECRET what signs the webhooks.`;
+Environment:
+  API_KEY                     the merchant's API key
+  API_KEY_2                   a second merchant's API key
+  WEBHOOK_SECRET              the secret that signs the merchant's webhooks`;
 
-/** The options of a run, as node:util parseArgs takes them. */
+/** The options of a run, in the form that `parseArgs` of node:util expects. */
 export const flags = {
   "base-url": { type: "string" },
   profile: { type: "string", default: "core" },

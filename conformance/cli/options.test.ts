@@ -59,38 +59,38 @@ describe("options", () => {
 
   test.each([
     ["no target", [], "--base-url is missing"],
-    ["a target that is no URL", ["--base-url", "pay"], "--base-url has to be an http or https address"],
-    ["a target that is no web address", ["--base-url", "ftp://pay.example"], "--base-url has to be"],
-    ["a target with a password", ["--base-url", "https://a:b@pay.example"], "--base-url has to be"],
-    ["a target with a query", ["--base-url", "https://pay.example/?a=1"], "--base-url has to be"],
-    ["a target with /v1", ["--base-url", "https://pay.example/api/v1/"], "leave /v1 out"],
-    ["an operation as the target", ["--base-url", "https://pay.example/v1/checkouts"], "leave /v1 out"],
+    ["a target that is not a URL", ["--base-url", "pay"], "--base-url must be an http or https URL"],
+    ["a target with another scheme", ["--base-url", "ftp://pay.example"], "--base-url must be"],
+    ["a target with a password", ["--base-url", "https://a:b@pay.example"], "--base-url must be"],
+    ["a target with a query", ["--base-url", "https://pay.example/?a=1"], "--base-url must be"],
+    ["a target with /v1", ["--base-url", "https://pay.example/api/v1/"], "must not include /v1"],
+    ["an operation as the target", ["--base-url", "https://pay.example/v1/checkouts"], "must not include /v1"],
     ["an unknown flag", [...url, "--fast"], "'--fast'"],
-    ["a stray word", [...url, "please"], "please"],
+    ["an unexpected argument", [...url, "please"], "please"],
     ["a flag without its value", ["--base-url"], "--base-url"],
-    ["an unknown profile", [...url, "--profile", "full"], '--profile has to be core or extended, not "full"'],
-    ["unknown effects", [...url, "--effects", "all"], "--effects has to be none or reject or money"],
-    ["a requirement that is none", [...url, "--only", "create.nothing"], '--only names "create.nothing"'],
+    ["an unknown profile", [...url, "--profile", "full"], '--profile must be core or extended, not "full"'],
+    ["unknown effects", [...url, "--effects", "all"], "--effects must be none or reject or money"],
+    ["an unknown requirement", [...url, "--only", "create.nothing"], 'there is no requirement "create.nothing"'],
     ["a requirement of another profile", [...url, "--only", "forced.001-success"], "add --profile extended"],
-    ["an empty selection", [...url, "--only", ","], "--only selects nothing"],
+    ["an empty selection", [...url, "--only", ","], "--only is empty"],
+    ["a recipient with a plus sign", [...url, "--recipient", "+2257038102473"], "--recipient must be 10 to 15 digits"],
+    ["a short failing recipient", [...url, "--failing-recipient", "089"], "--failing-recipient must be"],
     [
-      "a recipient with a plus sign",
-      [...url, "--recipient", "+2257038102473"],
-      "--recipient has to be 10 to 15 digits",
+      "a number of payouts that is not a number",
+      [...url, "--max-payouts", "many"],
+      "--max-payouts must be a whole number",
     ],
-    ["a short failing recipient", [...url, "--failing-recipient", "089"], "--failing-recipient has to be"],
-    ["payouts that are no number", [...url, "--max-payouts", "many"], "--max-payouts has to be a whole number"],
-    ["a negative total", [...url, "--max-total=-1"], "--max-total has to be a whole number"],
-    ["no time at all", [...url, "--timeout", "0"], "--timeout has to be a whole number from 1"],
-    ["no rate at all", [...url, "--rate", "0"], "--rate has to be a whole number from 1"],
-    ["a fractional seed", [...url, "--seed", "1.5"], "--seed has to be a whole number"],
-    ["a header without a value", [...url, "--header", "Authorization"], "--header has to look like"],
-    ["a header with a line break", [...url, "--header", "A: b\r\nC: d"], "--header has to look like"],
-    ["the key as a header", [...url, "--header", "X-Api-Key: abc"], "give the key in API_KEY"],
-    ["a port that is none", [...url, "--webhook-listen", "localhost"], "--webhook-listen has to look like"],
-    ["a port that is too large", [...url, "--webhook-listen", "localhost:99999"], "--webhook-listen has to look like"],
-    ["an address without a listener", [...url, "--webhook-url", "https://h.example"], "needs --webhook-listen"],
-    ["a key file that is not there", [...url, "--api-key-file", "/nowhere/key"], "cannot be read"],
+    ["a negative total", [...url, "--max-total=-1"], "--max-total must be a whole number"],
+    ["a timeout of zero", [...url, "--timeout", "0"], "--timeout must be a whole number from 1"],
+    ["a rate of zero", [...url, "--rate", "0"], "--rate must be a whole number from 1"],
+    ["a fractional seed", [...url, "--seed", "1.5"], "--seed must be a whole number"],
+    ["a header without a value", [...url, "--header", "Authorization"], "--header must look like"],
+    ["a header with a line break", [...url, "--header", "A: b\r\nC: d"], "--header must look like"],
+    ["the key as a header", [...url, "--header", "X-Api-Key: abc"], "set the key in API_KEY"],
+    ["a listener without a port", [...url, "--webhook-listen", "localhost"], "--webhook-listen must look like"],
+    ["a port that is too large", [...url, "--webhook-listen", "localhost:99999"], "--webhook-listen must look like"],
+    ["a webhook URL without a listener", [...url, "--webhook-url", "https://h.example"], "needs --webhook-listen"],
+    ["a missing key file", [...url, "--api-key-file", "/nowhere/key"], "cannot read /nowhere/key"],
   ])("%s is refused, with a way out", (_, args, message) => {
     expect(faultsOf(args).join("\n")).toContain(message);
   });
@@ -100,23 +100,23 @@ describe("options", () => {
     (baseUrl) => expect(read(["--base-url", baseUrl])).toMatchObject({ baseUrl }),
   );
 
-  test("a second merchant's key that is the first one's is refused, and not repeated", () => {
+  test("rejects a second key equal to the first, without printing it", () => {
     const [fault] = faultsOf(url, { API_KEY: "the-same", API_KEY_2: "the-same" });
     expect(fault).toContain("API_KEY_2 is the same key as API_KEY");
     expect(fault).not.toContain("the-same");
   });
 
-  test("a missing key is refused", () => {
-    expect(faultsOf(url, {})).toEqual(["there is no key: set API_KEY, or name a file with --api-key-file"]);
+  test("rejects a missing key", () => {
+    expect(faultsOf(url, {})).toEqual(["no API key: set API_KEY, or name a file with --api-key-file"]);
   });
 
-  test("a key that cannot stand in a header is refused, and not repeated", () => {
+  test("rejects a key that is not valid in a header, without printing it", () => {
     const [fault] = faultsOf(url, { API_KEY: "sécret" });
-    expect(fault).toContain("API_KEY has to be printable ASCII");
+    expect(fault).toContain("API_KEY must be printable ASCII");
     expect(fault).not.toContain("sécret");
   });
 
-  test("all faults are told together", () => {
+  test("reports all faults together", () => {
     const faults = faultsOf(["--profile", "x", "--effects", "y", "--rate", "z", "--recipient", "1"], {});
     expect(faults).toHaveLength(6);
   });

@@ -1,4 +1,4 @@
-// The command line and the environment, read in one place; all faults are told together.
+// Reads the command line and the environment, and reports all faults together.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { flags } from "./flags.ts";
@@ -8,7 +8,7 @@ import { catalogue } from "../contract/requirements.ts";
 import type { EffectsAllowed, Profile } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 
-/** What the caller asked for. `effects` is decided after the probe when it is left out. */
+/** What the caller asked for. The probe decides `effects` if it is undefined. */
 export type CertifyOptions = Omit<RunOptions, "effects" | "runId" | "loopback" | "prismUrl" | "environment"> & {
   effects?: EffectsAllowed;
   reporting: Reporting;
@@ -16,7 +16,7 @@ export type CertifyOptions = Omit<RunOptions, "effects" | "runId" | "loopback" |
   throughPrism: boolean;
 };
 
-/** Faults in the command line or the environment, one line each. */
+/** Invalid options or environment variables, one line each. */
 export class OptionsError extends Error {
   readonly faults: readonly string[];
   constructor(faults: readonly string[]) {
@@ -30,30 +30,30 @@ type Values = ReturnType<typeof parseArgs<{ options: typeof flags }>>["values"];
 const when = <T>(value: string | undefined, read: (value: string) => T) =>
   value === undefined ? undefined : read(value);
 
-/** Reads values one by one and keeps what is wrong with them. */
+/** Reads single values and collects what is wrong with them in `faults`. */
 function createReader(faults: string[]) {
   return {
     oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
       const found = allowed.find((one) => one === value);
-      if (found === undefined) faults.push(`--${flag} has to be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
+      if (found === undefined) faults.push(`--${flag} must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
       return found ?? (allowed[0] as T);
     },
     whole(flag: string, value: string, least: number, most: number): number {
       const number = Number(value);
       if (/^\d+$/.test(value) && number >= least && number <= most) return number;
-      faults.push(`--${flag} has to be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
+      faults.push(`--${flag} must be a whole number from ${least} to ${most}, not ${JSON.stringify(value)}`);
       return least;
     },
     phone(flag: string, value: string): string {
       if (!/^[0-9]{10,15}$/.test(value)) {
-        faults.push(`--${flag} has to be 10 to 15 digits without a plus sign (§2.1)`);
+        faults.push(`--${flag} must be 10 to 15 digits without a plus sign (§2.1)`);
       }
       return value;
     },
     target(flag: string, value: string): string {
       const url = this.url(flag, value);
       if (/\/v1(\/(disbursements|checkouts))?$/.test(url)) {
-        faults.push(`--${flag} has to end before /v1, which every path of the interface begins with: leave /v1 out`);
+        faults.push(`--${flag} must not include /v1: every path of the interface starts with it`);
       }
       return url;
     },
@@ -61,13 +61,13 @@ function createReader(faults: string[]) {
       const url = URL.canParse(value) ? new URL(value) : undefined;
       const fits = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
       if (!fits) {
-        faults.push(`--${flag} has to be an http or https address without user, query or fragment`);
+        faults.push(`--${flag} must be an http or https URL without user, query or fragment`);
       }
       return value.replace(/\/+$/, "");
     },
     key(name: string, value: string | undefined): string | undefined {
       if (value === undefined || value === "") return undefined;
-      if (!/^[\x21-\x7e]+$/.test(value)) faults.push(`${name} has to be printable ASCII without spaces`);
+      if (!/^[\x21-\x7e]+$/.test(value)) faults.push(`${name} must be printable ASCII without spaces`);
       return value;
     },
   };
@@ -77,8 +77,8 @@ function readHeaders(lines: readonly string[], faults: string[]): Record<string,
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]*)$/.exec(line) ?? [];
-    if (name === undefined || value === undefined) faults.push("--header has to look like 'Name: value'");
-    else if (name.toLowerCase() === "x-api-key") faults.push("--header cannot set x-api-key: give the key in API_KEY");
+    if (name === undefined || value === undefined) faults.push("--header must look like 'Name: value'");
+    else if (name.toLowerCase() === "x-api-key") faults.push("--header cannot set x-api-key: set the key in API_KEY");
     else headers[name] = value;
   }
   return headers;
@@ -88,7 +88,7 @@ function readListen(value: string | undefined, faults: string[]) {
   if (value === undefined) return undefined;
   const [, host, port] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(value) ?? [];
   if (host === undefined || Number(port) > 65535) {
-    faults.push(`--webhook-listen has to look like HOST:PORT, not ${JSON.stringify(value)}`);
+    faults.push(`--webhook-listen must look like HOST:PORT, not ${JSON.stringify(value)}`);
     return undefined;
   }
   return { host, port: Number(port) };
@@ -100,12 +100,12 @@ function readOnly(values: readonly string[] | undefined, profile: Profile, fault
     .flatMap((value) => value.split(","))
     .map((id) => id.trim())
     .filter((id) => id !== "");
-  if (only.length === 0) faults.push("--only selects nothing: name at least one requirement");
+  if (only.length === 0) faults.push("--only is empty: name at least one requirement");
   for (const id of only) {
     const found = catalogue.find((requirement) => requirement.id === id);
-    if (!found) faults.push(`--only names ${JSON.stringify(id)}, which is no requirement`);
+    if (!found) faults.push(`--only: there is no requirement ${JSON.stringify(id)}`);
     else if (profile === "core" && found.profile === "extended") {
-      faults.push(`--only names ${id}, which is not in profile core: add --profile extended`);
+      faults.push(`--only: ${id} is not part of profile core; add --profile extended`);
     }
   }
   return only;
@@ -116,16 +116,16 @@ function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): stri
   try {
     const key = file === undefined ? env["API_KEY"] : readFileSync(file, "utf8").trim();
     if (key) return createReader(faults).key(file === undefined ? "API_KEY" : "the key in --api-key-file", key) ?? "";
-    faults.push("there is no key: set API_KEY, or name a file with --api-key-file");
+    faults.push("no API key: set API_KEY, or name a file with --api-key-file");
   } catch {
-    faults.push(`--api-key-file: ${file} cannot be read`);
+    faults.push(`--api-key-file: cannot read ${file}`);
   }
   return "";
 }
 
 /**
- * @param newSeed gives the seed when none is named
- * @throws OptionsError with every fault that was found
+ * @param newSeed returns the seed to use without `--seed`
+ * @throws OptionsError with every fault found
  */
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions {
   let values: Values;
@@ -136,7 +136,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
   }
   const faults: string[] = [];
   const read = createReader(faults);
-  if (values["base-url"] === undefined) faults.push("--base-url is missing: name the target");
+  if (values["base-url"] === undefined) faults.push("--base-url is missing: give the URL of the target");
   const profile = read.oneOf("profile", values.profile, ["core", "extended"]);
   const most = Number.MAX_SAFE_INTEGER;
   const options: CertifyOptions = {
@@ -171,10 +171,10 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     webhookSecret: read.key("WEBHOOK_SECRET", env["WEBHOOK_SECRET"]),
   };
   if (options.secondKey !== undefined && options.secondKey === options.key) {
-    faults.push("API_KEY_2 is the same key as API_KEY: give another merchant's, or leave it out");
+    faults.push("API_KEY_2 is the same key as API_KEY: set a second merchant's key, or leave it unset");
   }
   if (options.webhookUrl !== undefined && options.webhookListen === undefined) {
-    faults.push("--webhook-url needs --webhook-listen: the suite has to listen where that address leads");
+    faults.push("--webhook-url needs --webhook-listen, the address on which the suite receives those webhooks");
   }
   if (faults.length > 0) throw new OptionsError(faults);
   return options;

@@ -1,4 +1,4 @@
-// What has to be known of a target before a run: that it is there, that it takes the key, and what it is.
+// Checks before a run that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { randomBytes } from "node:crypto";
 import { RunStopped } from "../target/ledger.ts";
 import { openTarget } from "../run/open.ts";
@@ -6,7 +6,7 @@ import type { CertifyOptions } from "./options.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
-/** The suite cannot do its work; the message says why and what to do. */
+/** The suite cannot do its work. The message says why and what to do. */
 export class CannotRun extends Error {}
 
 const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
@@ -15,10 +15,10 @@ async function askTarget(options: CertifyOptions, runId: string) {
   const { target, close } = openTarget({ ...options, effects: "none" });
   try {
     const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
-    const look = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
-    const unknown = await target.send(look);
-    const second = options.secondKey === undefined ? undefined : await target.send({ ...look, key: "second" });
-    // The sandbox tells the secret that it signs with.
+    const lookup = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
+    const unknown = await target.send(lookup);
+    const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
+    // A sandbox reveals the secret it signs with.
     const secret =
       options.webhookSecret !== undefined && environmentOf(health) === "sandbox"
         ? await target.send({ method: "GET", path: "/sandbox/webhook-secret" })
@@ -34,7 +34,7 @@ async function askTarget(options: CertifyOptions, runId: string) {
 
 const isRefused = ({ status }: TargetResponse) => status === 401 || status === 403;
 
-/** What /healthz says the target is; undefined when it says nothing. */
+/** The environment that /healthz reports; undefined if it reports none. */
 function environmentOf({ status, json }: TargetResponse) {
   const named = (json as { environment?: unknown } | undefined)?.environment;
   return status === 200 && (named === "sandbox" || named === "live") ? named : undefined;
@@ -42,48 +42,48 @@ function environmentOf({ status, json }: TargetResponse) {
 
 const bare = (secret: string) => secret.replace(/^whsec_/, "");
 
-/** Throws `CannotRun` when the sandbox signs with another secret than was given; neither is shown. */
-function compareSecrets(given: string, told: TargetResponse) {
-  const { secret } = (told.json as { data?: { secret?: unknown } } | undefined)?.data ?? {};
-  if (told.status !== 200 || typeof secret !== "string") return;
+/** @throws CannotRun if the sandbox signs with a different secret. The message shows neither. */
+function compareSecrets(given: string, response: TargetResponse) {
+  const { secret } = (response.json as { data?: { secret?: unknown } } | undefined)?.data ?? {};
+  if (response.status !== 200 || typeof secret !== "string") return;
   if (bare(secret) === bare(given)) return;
   throw new CannotRun(
-    "WEBHOOK_SECRET is not the secret that GET /sandbox/webhook-secret tells of this merchant. " +
-      "Give that one, or leave WEBHOOK_SECRET out: a sandbox is asked for it.",
+    "WEBHOOK_SECRET differs from the merchant's secret in GET /sandbox/webhook-secret. " +
+      "Use that one, or leave WEBHOOK_SECRET unset: the suite reads the secret of a sandbox itself.",
   );
 }
 
-/** Throws `CannotRun` when the answer about a record that is none does not look like that of a service which takes the key. */
-function demandService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
+/** @throws CannotRun if the response to a lookup of an unknown record shows that this is another service or a wrong key. */
+function requireService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
   if (unknown.status === undefined) {
-    throw new CannotRun(`${baseUrl} does not answer: ${unknown.exchange.failure}.`);
+    throw new CannotRun(`${baseUrl} does not respond: ${unknown.exchange.failure}.`);
   }
   if (isRefused(unknown)) {
     throw new CannotRun(
-      `${baseUrl} refuses the key with ${unknown.status}. Give a valid one in API_KEY or --api-key-file.`,
+      `${baseUrl} rejects the key with ${unknown.status}. Set a valid key in API_KEY or --api-key-file.`,
     );
   }
   const type = unknown.headers["content-type"] ?? "";
   if (unknown.status < 400 && (unknown.status >= 300 || /html/i.test(type))) {
     const what = unknown.headers.location ? `a redirect to ${unknown.headers.location}` : type || "no Content-Type";
     throw new CannotRun(
-      `${baseUrl} does not look like the service: it answers GET /v1/disbursements/… with ${unknown.status}, ${what}. ` +
-        "Is it the base URL, with everything in front of /v1?",
+      `${baseUrl} does not look like the service: it responds to GET /v1/disbursements/… with ${unknown.status}, ${what}. ` +
+        "Check the base URL. It must include everything before /v1.",
     );
   }
 }
 
 /**
- * Asks the target what it is, and decides what the options left open (effects, receiver, failing recipient).
- * @throws CannotRun when there is no target, it refuses a key, or its sandbox has another webhook secret than was given
+ * Probes the target and fills in the options that depend on it: effects, receiver, failing recipient.
+ * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions): Promise<RunOptions> {
   const runId = randomBytes(6).toString("hex");
   const { health, unknown, second, secret } = await askTarget(options, runId);
-  demandService(options, unknown);
+  requireService(options, unknown);
   if (second && isRefused(second)) {
     throw new CannotRun(
-      `${options.baseUrl}: API_KEY_2 is refused with ${second.status}. Give another merchant's valid key, or leave it out.`,
+      `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,
     );
   }
   if (secret && options.webhookSecret !== undefined) compareSecrets(options.webhookSecret, secret);
@@ -96,7 +96,7 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
     effects: options.effects ?? (loopback && sandbox ? "money" : "none"),
     failingRecipient: options.failingRecipient ?? (sandbox ? "2250000000089" : undefined),
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
-    runId: `${runId}`,
+    runId,
     loopback,
     environment,
   };

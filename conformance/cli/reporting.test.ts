@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const signing = () => readReporting({ folder: at("report"), keyFile: at("key"), validDays: 90, ids }, []);
 
-test("every file of the report is written, and the certificate verifies against report.json as it lies there", async () => {
+test("writes every file, and a certificate that verifies against the written report.json", async () => {
   const reporting = signing();
   makeFolder(reporting);
   const { files, exitCode, refusal } = await writeReports(
@@ -50,7 +50,7 @@ test.each([
   expect(readdirSync(at("report")).toSorted()).toEqual(["badge.svg", "junit.xml", "report.html", "report.json"]);
 });
 
-test("a known failure is tolerated, in report.json too", async () => {
+test("tolerates a known failure in report.json too", async () => {
   writeFileSync(at("known.yaml"), "- {id: create.echo, reason: Repaired in 4.2, expires: 2026-12-31}");
   const reporting = readReporting({ folder: at("report"), baselineFile: at("known.yaml"), validDays: 90, ids }, []);
   makeFolder(reporting);
@@ -63,7 +63,7 @@ test("a known failure is tolerated, in report.json too", async () => {
   });
 });
 
-test("what is wrong with the files given is told all together, before anything runs", () => {
+test("reports all problems with the given files together, before the run", () => {
   writeFileSync(at("known.yaml"), "- {id: nope, expires: tomorrow}");
   const faults: string[] = [];
   readReporting(
@@ -88,6 +88,6 @@ test.each([
   expect(faults).toEqual([expect.stringMatching(`^--${flag}: .*ENOENT`)]);
 });
 
-test("a folder that cannot be made is refused", () => {
+test("rejects a folder that cannot be created", () => {
   expect(() => makeFolder({ folder: at("key/report"), baseline: [] })).toThrow("ENOTDIR");
 });

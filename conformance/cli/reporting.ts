@@ -1,5 +1,5 @@
-// From the results of a run to the files that people are handed. What this needs is read before the run: a run that
-// has paid must not end in a key or a folder that cannot be used.
+// Turns the results of a run into files. The baseline, the signing key and the folder are checked before the run, so
+// that a run which has paid cannot fail on them.
 import type { KeyObject } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
@@ -15,44 +15,44 @@ import { exitCodeOf } from "../results.ts";
 import type { Report } from "../results.ts";
 
 export type Reporting = {
-  /** Where the files go. */
+  /** Directory for the files. */
   folder: string;
   /** Failures tolerated for now. */
   baseline: KnownFailure[];
-  /** Left out: no certificate is wanted. */
+  /** Undefined if no certificate was requested. */
   signing?: { key: KeyObject; validDays: number };
 };
 
 /**
- * Reads the list of known failures and the signing key; what is wrong with them goes to `faults`.
- * @param given.ids of all requirements there are
+ * Reads the list of known failures and the signing key, and adds what is wrong with them to `faults`.
+ * @param given.ids the ids of all requirements
  */
 export function readReporting(
   given: { folder: string; baselineFile?: string; keyFile?: string; validDays: number; ids: Iterable<string> },
   faults: string[],
 ): Reporting {
   const reporting: Reporting = { folder: given.folder, baseline: [] };
-  const tried = (flag: string, attempt: () => void) => {
+  const collectFaults = (flag: string, read: () => void) => {
     try {
-      attempt();
+      read();
     } catch (error) {
       const problems = error instanceof BaselineError ? error.problems : [(error as Error).message];
       if (!(error instanceof BaselineError || error instanceof KeyError || isSystemError(error))) throw error;
       faults.push(...problems.map((problem) => `--${flag}: ${problem}`));
     }
   };
-  tried("baseline", () => {
+  collectFaults("baseline", () => {
     if (given.baselineFile === undefined) return;
     reporting.baseline = readBaseline(readFileSync(given.baselineFile, "utf8"), given.ids);
   });
-  tried("sign", () => {
+  collectFaults("sign", () => {
     if (given.keyFile === undefined) return;
     reporting.signing = { key: readPrivateKey(given.keyFile), validDays: given.validDays };
   });
   return reporting;
 }
 
-/** Makes the folder of the report. @throws Error that says why it cannot be made or written to */
+/** Creates the report's directory. @throws Error if that fails or the directory is not writable */
 export function makeFolder({ folder }: Reporting): void {
   mkdirSync(folder, { recursive: true });
   accessSync(folder, constants.W_OK);
@@ -61,17 +61,17 @@ export function makeFolder({ folder }: Reporting): void {
 const isSystemError = (error: unknown) => error instanceof Error && "syscall" in error;
 
 export type WrittenReports = {
-  /** As found, known failures tolerated. */
+  /** The results, with known failures tolerated. */
   report: Report;
-  /** Paths of the files written, report.html first. */
+  /** Paths of the written files, report.html first. */
   files: string[];
-  /** Why there is no certificate although one was wanted. */
+  /** Why there is no certificate although one was requested. */
   refusal?: string;
-  /** As `exitCodeOf`; also 1 when a certificate was wanted and not earned. */
+  /** As `exitCodeOf`, but 1 if a certificate was requested and not earned. */
   exitCode: 0 | 1 | 2;
 };
 
-/** Tolerates known failures, and writes report.html, report.json, junit.xml, badge.svg and, where earned, certificate.jws. */
+/** Applies the baseline and writes report.html, report.json, junit.xml, badge.svg and, if earned, certificate.jws. */
 export async function writeReports(
   found: Report,
   { folder, baseline, signing }: Reporting,
@@ -92,7 +92,7 @@ export async function writeReports(
     if (!(error instanceof NotCertified)) throw error;
     refusal = error.message;
   }
-  // The certificate of an earlier run would stand beside a report that it does not belong to.
+  // A certificate of an earlier run does not belong to this report.
   await rm(join(folder, "certificate.jws"), { force: true });
   for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, name), content);
   const files = Object.keys(contents).map((name) => join(folder, name));

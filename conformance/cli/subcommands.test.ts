@@ -28,7 +28,7 @@ async function certified() {
 
 const verify = (...args: string[]) => runSubcommand("verify", [at("certificate.jws"), ...args], now);
 
-test("keygen writes a private key that only its owner can read, and the public key beside it", async () => {
+test("keygen writes a private key that only its owner can read, and the public key next to it", async () => {
   expect(await runSubcommand("keygen", [at("key")], now)).toMatchObject({ exitCode: 0 });
   expect(statSync(at("key")).mode & 0o777).toBe(0o600);
   expect(readFileSync(at("key"), "utf8")).toMatch(/^-----BEGIN PRIVATE KEY-----/);
@@ -38,36 +38,39 @@ test("keygen writes a private key that only its owner can read, and the public k
 test.each(["key", "key.pub"])("keygen never overwrites: %s exists", async (name) => {
   writeFileSync(at(name), "mine");
   const result = await runSubcommand("keygen", [at("key")], now);
-  expect(result).toMatchObject({ exitCode: 2, text: expect.stringContaining(`${name} exists`) });
+  expect(result).toMatchObject({ exitCode: 2, text: expect.stringContaining(`${name} already exists`) });
   expect(readFileSync(at(name), "utf8")).toBe("mine");
   expect(() => statSync(at(name === "key" ? "key.pub" : "key"))).toThrow("ENOENT");
 });
 
-test("verify says what a certificate states, and names what was not judged", async () => {
+test("verify prints what a certificate states, including what was not judged", async () => {
   await certified();
   const { exitCode, text } = await verify("--key", at("key.pub"), "--report", at("report.json"));
   expect(exitCode).toBe(0);
   expect(text).toMatch(/^VALID {2}certificate.jws\nTarget +https:\/\/sandbox.example\nProfile +core\n/);
   expect(text).toMatch(/Not judged +webhook.failed \(§4.1\): The target has no payment page to finish.\n/);
-  expect(text).toContain("(the one given)");
+  expect(text).toContain("(matches the given report)");
 });
 
-test("verify says that a report was not compared", async () => {
+test("verify says if no report was compared", async () => {
   await certified();
-  expect((await verify("--key", at("key.pub"))).text).toContain("not compared: give it with --report");
+  expect((await verify("--key", at("key.pub"))).text).toContain("not compared; pass the report with --report");
 });
 
-test("verify refuses a changed report and says why", async () => {
+test("verify rejects a changed report and says why", async () => {
   await certified();
   writeFileSync(at("report.json"), readFileSync(at("report.json"), "utf8").replace("create.echo", "create.other"));
   const result = await verify("--key", at("key.pub"), "--report", at("report.json"));
-  expect(result).toMatchObject({ exitCode: 1, text: expect.stringMatching(/^REFUSED.*\nThe report is not the one/) });
+  expect(result).toMatchObject({
+    exitCode: 1,
+    text: expect.stringMatching(/^INVALID.*\nThe report is not the certified one/),
+  });
 });
 
 test.each([
-  ["the private key", () => "key", /holds a private key/],
-  ["no key", () => "report.json", /holds no public key/],
-  ["a file that is not there", () => "nothing", /cannot be read/],
+  ["the private key", () => "key", /is a private key/],
+  ["no key", () => "report.json", /is not a public key/],
+  ["a missing file", () => "nothing", /Cannot read the public key/],
   [
     "an RSA key",
     () => {
@@ -75,14 +78,14 @@ test.each([
       writeFileSync(at("rsa.pub"), publicKey.export({ type: "spki", format: "pem" }));
       return "rsa.pub";
     },
-    /type rsa; certificates are signed with Ed25519/,
+    /type rsa; certificates need Ed25519/,
   ],
-])("verify with %s as --key is bad input", async (_what, name, message) => {
+])("verify rejects %s as --key", async (_what, name, message) => {
   await certified();
   expect(await verify("--key", at(name()))).toMatchObject({ exitCode: 2, text: expect.stringMatching(message) });
 });
 
-test("a certificate with commands to the terminal in it is refused without executing them", async () => {
+test("verify escapes terminal control sequences in a certificate", async () => {
   await certified();
   writeFileSync(at("certificate.jws"), hostile);
   const { exitCode, text } = await verify("--key", at("key.pub"));
@@ -103,9 +106,9 @@ test.each([
 });
 
 test.each([
-  ["not there", undefined, /cannot be read as a report: ENOENT/],
-  ["not JSON", "{", /cannot be read as a report/],
-  ["another kind of file", "{}", /is no report of certify: it must have required property 'verdict'/],
+  ["not there", undefined, /is not a readable report: ENOENT/],
+  ["not JSON", "{", /is not a readable report/],
+  ["another kind of file", "{}", /is not a report of certify: the document must have required property 'verdict'/],
   [
     "a report with a verdict that does not exist",
     JSON.stringify(sampleReport([requirement("a", "ok" as never)])),
@@ -119,10 +122,10 @@ test.each([
 });
 
 test.each([
-  ["keygen", [], /One file is wanted, 0 given/],
+  ["keygen", [], /Expected 1 file, received 0/],
   ["verify", ["certificate.jws"], /--key is missing/],
   ["verify", ["nothing", "--key", "k", "--force"], /Unknown option '--force'/],
-  ["diff", ["a"], /2 files are wanted, 1 given/],
+  ["diff", ["a"], /Expected 2 files, received 1/],
 ] as const)("%s %j is bad input, and the usage is shown", async (name, args, message) => {
   const result = await runSubcommand(name, [...args], now);
   expect(result).toMatchObject({ exitCode: 2, text: expect.stringMatching(message) });

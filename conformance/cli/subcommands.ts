@@ -1,4 +1,4 @@
-// `certify keygen`, `certify verify` and `certify diff`: everything that needs no target.
+// `certify keygen`, `certify verify` and `certify diff`, the commands that need no target.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
@@ -9,18 +9,18 @@ import { verifyCertificate } from "../certificate/verify.ts";
 import { compareReports, renderComparison } from "../report/diff.ts";
 import { readReport, ReportError } from "../report/read.ts";
 import { oneLine, visible } from "../report/visible.ts";
-import { effects } from "../report/words.ts";
+import { counted, effects } from "../report/words.ts";
 
-/** What a command came to; its text belongs on stdout, with exit code 2 (bad input) on stderr. */
+/** The result of a command. Its text goes to stdout, or to stderr with exit code 2 (invalid input). */
 export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
 
 const usage = {
-  keygen: "certify keygen FILE: writes a private key to FILE (mode 0600) and its public key to FILE.pub",
+  keygen: "certify keygen FILE (writes a private key to FILE, mode 0600, and its public key to FILE.pub)",
   verify: "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json]",
   diff: "certify diff A/report.json B/report.json",
 };
 
-/** A command line that cannot be followed. */
+/** Invalid arguments. */
 class UsageError extends Error {}
 
 function parsed<T extends ParseArgsConfig["options"]>(args: string[], files: number, options: T) {
@@ -31,16 +31,14 @@ function parsed<T extends ParseArgsConfig["options"]>(args: string[], files: num
     throw new UsageError((error as Error).message);
   }
   if (result.positionals.length === files) return result;
-  throw new UsageError(
-    `${files === 1 ? "One file is" : `${files} files are`} wanted, ${result.positionals.length} given.`,
-  );
+  throw new UsageError(`Expected ${counted(files, "file")}, received ${result.positionals.length}.`);
 }
 
 function read(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`Cannot read ${file}: ${(error as Error).message}`);
   }
 }
 
@@ -48,15 +46,15 @@ function keygen(args: string[]): CommandResult {
   const [file = ""] = parsed(args, 1, {}).positionals;
   writeKeyPair(file);
   const text = [
-    `${file} holds the private key: keep it secret, and sign with \`certify --sign ${file}\`.`,
-    `${publicKeyFile(file)} holds the public key: give it to whoever verifies your certificates.`,
+    `Private key: ${file}. Keep it secret, and sign with \`certify --sign ${file}\`.`,
+    `Public key: ${publicKeyFile(file)}. Give it to everyone who verifies your certificates.`,
   ];
   return { exitCode: 0, text: `${text.join("\n")}\n` };
 }
 
 const moment = (time: number) => new Date(time * 1000).toISOString();
 
-/** What a certificate states, line by line. */
+/** The content of a certificate, line by line. */
 function statement(certificate: Certificate, compared: boolean): string {
   const { counts, hashes, notApplicable } = certificate;
   const lines: [string, string][] = [
@@ -69,14 +67,17 @@ function statement(certificate: Certificate, compared: boolean): string {
     ...notApplicable.map(({ id, source, why }): [string, string] => ["Not judged", `${id} (${source}): ${why}`]),
     ["Spec", hashes.spec],
     ["Suite", `${certificate.suiteVersion} ${hashes.suite}`],
-    ["Report", `${hashes.report} ${compared ? "(the one given)" : "(not compared: give it with --report)"}`],
+    [
+      "Report",
+      `${hashes.report} ${compared ? "(matches the given report)" : "(not compared; pass the report with --report)"}`,
+    ],
   ];
   return lines.map(([label, value]) => `${label.padEnd(12)}${oneLine(value)}\n`).join("");
 }
 
 async function verify(args: string[], now: Date): Promise<CommandResult> {
   const { positionals, values } = parsed(args, 1, { key: { type: "string" }, report: { type: "string" } });
-  if (values.key === undefined) throw new UsageError("--key is missing: give the public key of whoever signed.");
+  if (values.key === undefined) throw new UsageError("--key is missing: give the signer's public key.");
   const [file = ""] = positionals;
   const verification = await verifyCertificate({
     jws: read(file).toString("utf8").trim(),
@@ -85,7 +86,7 @@ async function verify(args: string[], now: Date): Promise<CommandResult> {
     ...(values.report === undefined ? {} : { reportJson: read(values.report) }),
   });
   if (!verification.valid) {
-    return { exitCode: 1, text: `REFUSED  ${basename(file)}\n${visible(verification.reason)}\n` };
+    return { exitCode: 1, text: `INVALID  ${basename(file)}\n${visible(verification.reason)}\n` };
   }
   const text = statement(verification.certificate, values.report !== undefined);
   return { exitCode: 0, text: `VALID  ${basename(file)}\n${text}` };
@@ -99,11 +100,11 @@ function diff(args: string[]): CommandResult {
 
 const commands = { keygen, verify, diff };
 
-/** Whether `name` is one of the commands here. */
+/** True if `name` is one of these commands. */
 export const isSubcommand = (name: string | undefined): name is keyof typeof commands =>
   name !== undefined && Object.hasOwn(commands, name);
 
-/** Runs one of the commands that need no target. Exit codes: 0 done, valid, same; 1 refused, different; 2 bad input. */
+/** Runs a command. Exit codes: 0 done, valid or equal; 1 invalid or different; 2 invalid input. */
 export async function runSubcommand(name: keyof typeof commands, args: string[], now: Date): Promise<CommandResult> {
   try {
     return await commands[name](args, now);

@@ -8,7 +8,7 @@ import type { paths } from "../../generated/openapi.ts";
 const above = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, above), "utf8");
 
-/** Where the bundled OpenAPI document lies. */
+/** Path of the bundled OpenAPI document. */
 export const openapiFile = fileURLToPath(new URL("generated/openapi.json", above));
 
 const bundled = readFileSync(openapiFile, "utf8");
@@ -32,16 +32,16 @@ export const openapi = JSON.parse(bundled) as {
   components: { schemas: Record<string, Schema>; responses: Record<string, { content?: Content }> };
 };
 
-/** SHA-256 of the bundled document, hexadecimal. */
+/** SHA-256 of the bundled document, in hexadecimal. */
 export const specSha256 = createHash("sha256").update(bundled).digest("hex");
 
-/** The document without references, as Dredd needs it, as text. */
+/** The document as JSON text with all references resolved, for Dredd. */
 export const flattened = () => read("generated/openapi.dredd.json");
 
 /** The text of spec/requirements.yaml. */
 export const catalogueText = () => read("spec/requirements.yaml");
 
-/** The suite's own version. */
+/** The version of the conformance package. */
 export const suiteVersion = (): string => {
   const source = new URL("conformance/package.json", above);
   const text = readFileSync(existsSync(source) ? source : new URL("../package.json", above), "utf8");
@@ -59,12 +59,12 @@ const routes = Object.entries(openapi.paths).flatMap(([template, methods]) =>
 
 export type Route = (typeof routes)[number];
 
-/** The documented operation that a request reaches, if any. `path` is what follows the base URL. */
+/** The documented operation of a request, if any. `path` is the path after the base URL. */
 export function routeOf(method: string, path: string): Route | undefined {
   return routes.find((route) => route.method === method && route.pattern.test(path));
 }
 
-/** The schema that the document gives for the body of an answer, if it documents one. */
+/** The documented schema of a response body, if there is one. */
 export function responseSchema(route: Route, status: number): Schema | undefined {
   const response = route.operation.responses[String(status)];
   const name = response?.$ref?.split("/").at(-1);

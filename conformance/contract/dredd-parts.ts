@@ -1,4 +1,4 @@
-// Dredd is CommonJS, has no types, and takes a second to load: these are the parts that the suite uses, loaded when used.
+// Types for the parts of Dredd that the suite uses. Dredd has no types, and takes a second to load, so it is loaded on use.
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
 
@@ -23,7 +23,7 @@ type Dredd = {
 
 export type DreddConfiguration = {
   endpoint: string;
-  /** Tells `test pass`, `test fail` and `test error`. */
+  /** Receives `test pass`, `test fail` and `test error`. */
   emitter: EventEmitter;
   apiDescriptions: { location: string; content: string }[];
   loglevel: "silent";
@@ -31,7 +31,7 @@ export type DreddConfiguration = {
 
 type Output = { transports: { console: { silent: boolean } } };
 
-/** A Dredd that prints nothing. */
+/** Creates a Dredd instance that prints nothing. */
 export function newDredd(configuration: DreddConfiguration): Dredd {
   const require = createRequire(import.meta.url);
   const output = require("dredd/build/reporters/reporterOutputLogger.js") as { default: Output };

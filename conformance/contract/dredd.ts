@@ -1,22 +1,22 @@
-// Lets Dredd judge documented answers. It looks at no body of an OpenAPI 3 document unless it is given the schema, and
-// compares headers to the letter, so both are set for each of its transactions.
+// Lets Dredd judge the documented responses. For OpenAPI 3 Dredd validates a body only against a given schema, and it
+// compares headers literally, so both are set for each transaction.
 import { EventEmitter } from "node:events";
 import { flattened, type Schema } from "./contract.ts";
 import { newDredd, type Transaction } from "./dredd-parts.ts";
 import type { Forwarder, Passing } from "../target/forwarder.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
-/** How one documented answer is brought about. */
+/** How to obtain one documented response. */
 export type Prepared = {
   passing: Passing;
-  /** The path with its parameters filled in. */
+  /** The path with its parameters substituted. */
   path: string;
   headers?: Record<string, string>;
   body?: string;
-  /** What the body is judged by; any when left out. */
+  /** Schema of the body; undefined accepts any body. */
   schema?: Schema;
-  /** Statuses that are as good as the documented one. */
-  alike?: (status: number) => boolean;
+  /** True for other statuses that are acceptable instead of the documented one. */
+  accepts?: (status: number) => boolean;
 };
 
 export type DreddResult = {
@@ -28,17 +28,17 @@ export type DreddResult = {
   response?: TargetResponse;
 };
 
-/** Whether a documented answer is to be judged. */
+/** True if a documented response should be judged. */
 export type Wanted = (method: string, template: string, status: number) => boolean;
-/** Brings a documented answer about. */
+/** Prepares the request for a documented response. */
 export type Prepare = (method: string, template: string, status: number) => Promise<Prepared>;
 
 type Parameter = { example?: unknown; examples?: Record<string, { value: unknown }> };
 type Operation = { parameters?: Parameter[]; responses: Record<string, unknown> };
 
 /**
- * The flattened document, without what is not asked for, since Dredd takes its time and memory for each answer. Of a
- * parameter's examples Dredd knows only the older form, one without a name.
+ * The flattened document without the unwanted responses, because Dredd spends time and memory on each. Named parameter
+ * examples are converted to a single `example`, the only form that Dredd supports.
  */
 function description(wanted: Wanted): string {
   const document = JSON.parse(flattened()) as { paths: Record<string, Record<string, Operation>> };
@@ -69,7 +69,7 @@ function change(transaction: Transaction, prepared: Prepared) {
   else delete transaction.expected.bodySchema;
 }
 
-/** Judges the documented answers that are wanted. Dredd's requests go through `forwarder`. */
+/** Judges the wanted documented responses. Dredd's requests go through `forwarder`. */
 export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Prepare): Promise<DreddResult[]> {
   const judged: DreddResult[] = [];
   const emitter = new EventEmitter();
@@ -111,7 +111,7 @@ export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Pr
     });
     hooks.beforeEachValidation((transaction, next) => {
       const { statusCode } = transaction.real;
-      if (current?.prepared.alike?.(statusCode)) transaction.expected.statusCode = String(statusCode);
+      if (current?.prepared.accepts?.(statusCode)) transaction.expected.statusCode = String(statusCode);
       next();
     });
     execute(transactions, hooks, done);

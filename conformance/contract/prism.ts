@@ -1,11 +1,11 @@
-// Prism as a second opinion: a proxy that looks at the same answers with another validator. Its own errors stay off,
-// since with them it answers in the target's place; what it thinks of requests is of no interest.
+// Prism as a second opinion: a proxy that validates the same responses with another validator. Its `--errors` option
+// stays off, because with it Prism itself responds to invalid requests. What it finds wrong with requests is ignored.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { createServer, type AddressInfo } from "node:net";
 import { openapiFile } from "./contract.ts";
 
-/** Prism cannot be had; the message says what to do. */
+/** Prism is not available. The message says what to do. */
 export class NoPrism extends Error {}
 
 const startMs = 30_000;
@@ -41,14 +41,14 @@ export async function startPrism(target: string): Promise<{ url: string; stop():
       resolve();
     });
   });
-  // A run that is killed takes its proxy with it.
+  // The proxy must not outlive a run that exits early.
   process.once("exit", () => child.kill());
   return { url: `http://127.0.0.1:${port}`, stop: () => void child.kill() };
 }
 
 type Violation = { location?: string[]; message?: string };
 
-/** What Prism finds wrong with an answer, from the header in which it says so. */
+/** What Prism finds wrong with a response, from its `sl-violations` header. */
 export function violationsIn(header: string | string[] | undefined): string[] {
   if (header === undefined) return [];
   const violations = JSON.parse([header].flat().join(",")) as Violation[];

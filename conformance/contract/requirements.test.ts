@@ -11,7 +11,7 @@ describe("requirements and checks", () => {
     expect(judged.has(id) !== pending.includes(id)).toBe(true);
   });
 
-  test.each([...judged])("%s, which a check names, is a requirement", (id) => {
+  test.each([...judged])("%s, named by a check, is a requirement", (id) => {
     expect(byId.has(id)).toBe(true);
   });
 
@@ -33,7 +33,7 @@ describe("requirements and checks", () => {
     },
   );
 
-  test("checks have names of their own", () => {
+  test("checks have unique names", () => {
     const names = checks.map((check) => check.name);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
@@ -43,9 +43,9 @@ describe("the catalogue", () => {
   test.each([
     ["no id", "- section: '§1'\n  level: must\n  profile: core\n  effect: none\n  text: x", "id is missing"],
     [
-      "a level that is none",
+      "an unknown level",
       "- {id: a, section: '§1', level: may, profile: core, effect: none, text: x}",
-      "level cannot be may",
+      "level must be must or should or observe, not may",
     ],
     [
       "neither section nor decision",
@@ -53,16 +53,16 @@ describe("the catalogue", () => {
       "either a section",
     ],
     [
-      "an unknown key",
+      "an unknown field",
       "- {id: a, section: '§1', level: must, profile: core, effect: none, text: x, y: z}",
-      "unknown key y",
+      "unknown field y",
     ],
-  ])("an entry with %s is refused", (_, text, message) => {
+  ])("rejects an entry with %s", (_, text, message) => {
     expect(() => parseCatalogue(text)).toThrow(message);
   });
 
-  test("an id that stands twice is refused", () => {
+  test("rejects a duplicate id", () => {
     const entry = "- {id: a, section: '§1', level: must, profile: core, effect: none, text: x}";
-    expect(() => parseCatalogue(`${entry}\n${entry}`)).toThrow("a: it stands there twice");
+    expect(() => parseCatalogue(`${entry}\n${entry}`)).toThrow("a: duplicate id");
   });
 });

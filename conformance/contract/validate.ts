@@ -1,4 +1,5 @@
-// Judges bodies by what a profile promises. `core` keeps of the OpenAPI document what the interface states.
+// Validates bodies against the schemas of a profile. For `core`, everything in the OpenAPI document that the interface
+// itself does not state is removed first.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { openapi, type Schema } from "./contract.ts";
@@ -7,8 +8,8 @@ import type { Profile } from "../results.ts";
 const isOurs = (schema: Schema) => schema["x-decision"] !== undefined && schema["x-interface"] === undefined;
 
 /**
- * What the interface states itself in a schema that a decision narrows further (§8). That an address is a URI (§2.1) is
- * left to a check of clear cases, since sound parsers differ on the others.
+ * The part of a schema that the interface states, where a decision narrows it further (§8). That a URL is a URI (§2.1) is
+ * left to a check of clear cases, because valid implementations disagree on the others.
  */
 function withoutDecision(schema: Schema, name: string): Schema {
   const keywords = name === "Amount" ? ["type", "minimum"] : ["type"];
@@ -18,8 +19,8 @@ function withoutDecision(schema: Schema, name: string): Schema {
 }
 
 /**
- * What the interface itself says about a schema. A part that only a decision stands behind may be anything; where a
- * decision narrows a part of the interface, the JSON type is what remains. Fields that need not be there may be null.
+ * Reduces a schema to what the interface states. A part based only on a decision may be anything; a part that a decision
+ * narrows keeps its JSON type. Optional fields may be null.
  */
 function statedByInterface(schema: Schema, schemaName = ""): Schema {
   if (isOurs(schema)) return {};
@@ -44,14 +45,14 @@ function schemasOf(profile: Profile): Record<string, Schema> {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, statedByInterface(schema, name)]));
 }
 
-/** What a profile promises of a schema, as one schema without references. */
+/** A profile's version of a schema, with all references resolved. */
 export function inlined(profile: Profile, schema: string): Schema {
   const schemas = schemasOf(profile);
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
     if (typeof value !== "object" || value === null) return value;
     const { $ref, ...rest } = value as Schema;
-    // A format of OpenAPI, unknown to JSON Schema.
+    // OpenAPI defines this format; JSON Schema validators do not know it.
     if (rest["format"] === "int64") delete rest["format"];
     const name = typeof $ref === "string" ? $ref.split("/").at(-1) : undefined;
     if (name !== undefined) return inline(schemas[name]);
@@ -60,7 +61,7 @@ export function inlined(profile: Profile, schema: string): Schema {
   return inline(schemas[schema]) as Schema;
 }
 
-/** What is wrong with a value: one line for each fault, with its place in the value. */
+/** Returns one line for each fault of a value, with its location. */
 export type Validator = (value: unknown) => string[];
 
 function linesOf(validate: ValidateFunction): string[] {
@@ -70,10 +71,10 @@ function linesOf(validate: ValidateFunction): string[] {
   });
 }
 
-/** @returns for the name of a schema in the document, the validator of what the profile promises of it */
+/** @returns a function from a schema's name to its validator for this profile */
 export function createValidators(profile: Profile): (schema: string) => Validator {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
-  // The package's types describe its CommonJS form.
+  // The package's types describe its CommonJS export.
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addFormat("int64", true);
   ajv.addSchema({ $id: "contract", components: { schemas: schemasOf(profile) } });

@@ -2,7 +2,7 @@ import type { Report, RunVerdict } from "../results.ts";
 import { render } from "./templates.ts";
 import { runVerdicts } from "./words.ts";
 
-/** Grounds on which white text has a contrast of at least 4.5 to 1. */
+/** Background colours that give white text a contrast of at least 4.5:1. */
 const colours: Record<RunVerdict, string> = {
   certified: "#17693a",
   "passed-partially": "#24507f",
@@ -10,7 +10,7 @@ const colours: Record<RunVerdict, string> = {
   error: "#7c4a03",
 };
 
-/** Room for a text in 11 px Verdana, in pixels; `textLength` in the image makes other fonts fit it. */
+/** Estimated width of a text in 11 px Verdana, in pixels. `textLength` in the image makes other fonts fit. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) {
@@ -21,7 +21,7 @@ function widthOf(text: string): number {
   return Math.round(width);
 }
 
-/** "conformance | core: certified" as an SVG image of its own; what it says is its title, for those who cannot see it. */
+/** Renders "conformance | core: certified" as an SVG image. Its title repeats the text for screen readers. */
 export function renderBadge(report: Report): string {
   const label = "conformance";
   const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}`;

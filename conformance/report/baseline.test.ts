@@ -13,7 +13,7 @@ const entry = (over: Partial<KnownFailure> = {}): KnownFailure => ({
   ...over,
 });
 
-test("a file is read as a list of known failures", () => {
+test("reads a list of known failures", () => {
   const text = `
 - id: create.echo
   reason: Repaired in 4.2
@@ -29,14 +29,14 @@ test("a file is read as a list of known failures", () => {
   ]);
 });
 
-test.each(["", "# nothing known\n", "[]"])("a file without entries is an empty list: %j", (text) => {
+test.each(["", "# nothing known\n", "[]"])("reads a file without entries as an empty list: %j", (text) => {
   expect(readBaseline(text, ids)).toEqual([]);
 });
 
 test.each([
-  ["YAML that cannot be read", "- id: [", [/at line 1/]],
+  ["invalid YAML", "- id: [", [/at line 1/]],
   ["a mapping", "id: create.echo", [/must be a list/]],
-  ["an entry that is text", "- create.echo", [/Entry 1: write it as a mapping/]],
+  ["an entry that is text", "- create.echo", [/Entry 1: must be a mapping/]],
   [
     "an unknown id",
     "- {id: nope, reason: r, expires: 2026-12-31}",
@@ -46,23 +46,23 @@ test.each([
   ["a blank reason", "- {id: create.echo, reason: ' ', expires: 2026-12-31}", [/reason is missing/]],
   ["no last day", "- {id: create.echo, reason: r}", [/expires must be a day/]],
   ["a day that does not exist", "- {id: create.echo, reason: r, expires: 2026-02-30}", [/expires must be a day/]],
-  ["a misspelt field", "- {id: create.echo, reason: r, expires: 2026-12-31, until: x}", [/"until" is not a field/]],
+  ["an unknown field", "- {id: create.echo, reason: r, expires: 2026-12-31, until: x}", [/unknown field "until"/]],
   [
-    "checks that are no list",
+    "checks that are not a list",
     "- {id: create.echo, reason: r, expires: 2026-12-31, checks: a}",
     [/checks must be a list/],
   ],
   [
-    "an id twice",
+    "a duplicate id",
     "- {id: create.echo, reason: r, expires: 2026-12-31}\n- {id: create.echo, reason: s, expires: 2026-12-31}",
     [/"create.echo" is listed more than once/],
   ],
   [
-    "several faults, all together",
+    "several problems together",
     "- {id: nope}\n- 7",
-    [/no requirement "nope"/, /reason is missing/, /expires must be/, /Entry 2: write it/],
+    [/no requirement "nope"/, /reason is missing/, /expires must be/, /Entry 2: must be a mapping/],
   ],
-])("a file with %s is refused", (_fault, text, expected) => {
+])("rejects a file with %s", (_fault, text, expected) => {
   const read = () => readBaseline(text, ids);
   expect(read).toThrow(BaselineError);
   for (const message of expected) expect(read).toThrow(message);
@@ -73,7 +73,7 @@ const failing = requirement("create.echo", "fail", {
 });
 const others = [requirement("verify.fields", "pass")];
 
-test("a known failure is a warning with its reason, and the run passes in part", () => {
+test("turns a known failure into a warning with its reason, and the run passes partially", () => {
   const { report, problems } = applyBaseline(sampleReport([failing, ...others]), [entry()], now);
   expect(problems).toEqual([]);
   expect(report.requirements[0]).toMatchObject({
@@ -85,8 +85,8 @@ test("a known failure is a warning with its reason, and the run passes in part",
 });
 
 test.each([
-  ["counts to the end of its last day", "2026-11-20", "2026-11-20T23:59:59.999Z", 0],
-  ["has expired the moment after", "2026-11-20", "2026-11-21T00:00:00.000Z", 1],
+  ["is valid until the end of its last day", "2026-11-20", "2026-11-20T23:59:59.999Z", 0],
+  ["has expired a millisecond later", "2026-11-20", "2026-11-21T00:00:00.000Z", 1],
 ])("an entry %s", (_name, expires, at, exit) => {
   const { report } = applyBaseline(sampleReport([failing]), [entry({ expires })], new Date(at));
   expect(exitCodeOf(report)).toBe(exit);
@@ -95,9 +95,9 @@ test.each([
 test.each([
   ["has expired", [failing], entry({ expires: "2026-11-19" }), /create.echo: the entry expired on 2026-11-19/],
   ["has expired, not judged", [], entry({ expires: "2026-11-19" }), /the entry expired/],
-  ["passes now", [requirement("create.echo", "pass")], entry(), /create.echo: it fails no longer/],
-  ["is a warning now", [requirement("create.echo", "warn")], entry(), /it fails no longer/],
-  ["names a check that passes", [failing], entry({ checks: ["amount", "reference"] }), /"reference" fails no longer/],
+  ["passes now", [requirement("create.echo", "pass")], entry(), /create.echo: no longer fails/],
+  ["is a warning now", [requirement("create.echo", "warn")], entry(), /no longer fails/],
+  ["names a check that passes", [failing], entry({ checks: ["amount", "reference"] }), /"reference" no longer fails/],
 ])("an entry that %s fails the run", (_name, requirements, known, message) => {
   const { report, problems } = applyBaseline(sampleReport([...requirements, ...others]), [known], now);
   expect(problems).toEqual([expect.stringMatching(message)]);
@@ -113,20 +113,20 @@ test.each([
   expect(applyBaseline(before, [entry()], now)).toEqual({ report: before, problems: [] });
 });
 
-test("a failing check that the entry does not name still fails", () => {
+test("does not tolerate a failing check that the entry does not name", () => {
   const { report } = applyBaseline(sampleReport([failing]), [entry({ checks: ["reference"] })], now);
   expect(report.requirements[0]?.verdict).toBe("fail");
   expect(exitCodeOf(report)).toBe(1);
 });
 
-test("a failure that nobody knows still fails, and the summary names both numbers", () => {
+test("does not tolerate an unknown failure, and the summary counts both kinds", () => {
   const unknown = requirement("verify.fields", "fail");
   const { report } = applyBaseline(sampleReport([failing, unknown]), [entry()], now);
   expect(report).toMatchObject({ verdict: "failed", counts: { fail: 1, warn: 1 } });
   expect(report.summary).toBe("1 requirement failed; 1 known failure tolerated for now.");
 });
 
-test("what could not run is not hidden by a known failure", () => {
+test("a known failure does not hide a check that could not run", () => {
   const { report } = applyBaseline(
     sampleReport([failing, requirement("verify.fields", "could-not-run")]),
     [entry()],

@@ -5,13 +5,13 @@ import { counted } from "./words.ts";
 /** A failure that is tolerated until the end of the day `expires` ("2026-12-31", UTC). */
 export type KnownFailure = {
   id: string;
-  /** Names of the checks known to fail; left out: any check of the requirement. */
+  /** Names of the checks known to fail; undefined covers every check of the requirement. */
   checks?: string[];
   reason: string;
   expires: string;
 };
 
-/** A file of known failures that cannot be used; `problems` holds all there is to correct. */
+/** An invalid file of known failures. `problems` lists everything to fix. */
 export class BaselineError extends Error {
   readonly problems: string[];
   constructor(problems: string[]) {
@@ -30,29 +30,29 @@ function isDay(value: unknown): value is string {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
 }
 
-/** What is wrong with one entry, in words that say how to correct it. */
+/** The problems of one entry; each says how to fix it. */
 function problemsOf(entry: unknown, ids: ReadonlySet<string>): string[] {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
-    return ["write it as a mapping with id, reason and expires"];
+    return ["must be a mapping with id, reason and expires"];
   }
   const { id, checks, reason, expires } = entry as Record<string, unknown>;
   const problems = Object.keys(entry)
     .filter((key) => !fields.has(key))
-    .map((key) => `"${key}" is not a field of it; it has id, reason, expires and optionally checks`);
+    .map((key) => `unknown field "${key}"; the fields are id, reason, expires and optionally checks`);
   if (!isText(id)) problems.push("id is missing: name the requirement that fails");
   else if (!ids.has(id)) problems.push(`there is no requirement "${id}"`);
   if (!isText(reason)) problems.push("reason is missing: say why the failure is tolerated");
   if (!isDay(expires)) problems.push('expires must be a day such as "2026-12-31"');
   if (checks !== undefined && !(Array.isArray(checks) && checks.length > 0 && checks.every(isText))) {
-    problems.push("checks must be a list of names of checks, or be left out");
+    problems.push("checks must be a list of check names, or be omitted");
   }
   return problems;
 }
 
 /**
  * Reads a YAML list of known failures.
- * @param ids the ids of all requirements there are, whether or not the run judged them
- * @throws BaselineError naming everything that is wrong with the file
+ * @param ids the ids of all requirements, whether or not the run judges them
+ * @throws BaselineError that lists everything wrong with the file
  */
 export function readBaseline(text: string, ids: Iterable<string>): KnownFailure[] {
   const lines = new LineCounter();
@@ -68,7 +68,7 @@ export function readBaseline(text: string, ids: Iterable<string>): KnownFailure[
   );
   const repeated = entries.map((entry) => entry?.id).filter((id, index, all) => isText(id) && all.indexOf(id) < index);
   problems.push(
-    ...new Set(repeated.map((id) => `"${id}" is listed more than once; write it once, with all its checks.`)),
+    ...new Set(repeated.map((id) => `"${id}" is listed more than once. Use one entry with all its checks.`)),
   );
   if (problems.length > 0) throw new BaselineError(problems);
   return entries as KnownFailure[];
@@ -79,25 +79,25 @@ function nameOf(entry: unknown): string {
   return isText(id) ? ` (${id})` : "";
 }
 
-/** The first moment at which the entry counts no more. */
+/** When the entry expires: at the end of its last day. */
 const end = ({ expires }: KnownFailure) => Date.parse(`${expires}T00:00:00Z`) + 86_400_000;
 
-/** Whether the run came to a judgement about it; what was left out says nothing about a known failure. */
+/** True if the run judged the requirement. Otherwise the run shows nothing about its known failure. */
 const wasJudged = ({ verdict }: RequirementResult) => verdict !== "not-applicable" && verdict !== "could-not-run";
 
 function problemWith(entry: KnownFailure, result: RequirementResult | undefined, now: Date): string | undefined {
   if (now.getTime() >= end(entry)) {
-    return `${entry.id}: the entry expired on ${entry.expires}. Repair the failure, or decide anew and give a later day.`;
+    return `${entry.id}: the entry expired on ${entry.expires}. Fix the failure, or extend the entry after a review.`;
   }
   if (!result || !wasJudged(result)) return undefined;
-  if (result.verdict !== "fail") return `${entry.id}: it fails no longer. Take the entry out.`;
+  if (result.verdict !== "fail") return `${entry.id}: no longer fails. Remove the entry.`;
   const failing = new Set(result.checks.filter(({ verdict }) => verdict === "fail").map(({ name }) => name));
   const passing = (entry.checks ?? []).filter((name) => !failing.has(name));
   if (passing.length === 0) return undefined;
-  return `${entry.id}: ${passing.map((name) => `"${name}"`).join(", ")} fails no longer. Take it out of the entry.`;
+  return `${entry.id}: ${passing.map((name) => `"${name}"`).join(", ")} no longer fails. Remove it from the entry.`;
 }
 
-/** Whether every failing check of the requirement is covered by the entry. */
+/** True if the entry covers every failing check of the requirement. */
 function covers(entry: KnownFailure, { checks }: RequirementResult): boolean {
   return checks.every(({ name, verdict }) => verdict !== "fail" || !entry.checks || entry.checks.includes(name));
 }
@@ -108,9 +108,8 @@ function tolerated(result: RequirementResult, entry: KnownFailure | undefined, n
 }
 
 /**
- * The report with known failures tolerated: they become warnings that carry their reason and last day. A run with a known
- * failure is `passed-partially` at best, never `certified`. Entries that have expired, or that fail no longer, are
- * problems, and fail the run.
+ * Turns known failures into warnings with their reason and last day. A run with a known failure is `passed-partially` at
+ * best, never `certified`. Entries that have expired or no longer fail are problems, which fail the run.
  * @returns the adjusted report; its `baselineProblems` are `problems`
  */
 export function applyBaseline(
@@ -131,11 +130,11 @@ export function applyBaseline(
     counts: { ...report.counts, fail: report.counts.fail - known, warn: report.counts.warn + known },
     ...(problems.length > 0 ? { baselineProblems: problems } : {}),
   };
-  return { report: { ...adjusted, ...outcome(adjusted, known) }, problems };
+  return { report: { ...adjusted, ...verdictWithBaseline(adjusted, known) }, problems };
 }
 
 /** Verdict and summary of a report whose known failures were tolerated. */
-function outcome(report: Report, known: number): Pick<Report, "verdict" | "summary"> {
+function verdictWithBaseline(report: Report, known: number): Pick<Report, "verdict" | "summary"> {
   if (report.baselineProblems) {
     const summary = `The list of known failures is out of date (${counted(report.baselineProblems.length, "problem")}).`;
     return { verdict: "failed", summary: report.counts.fail > 0 ? `${report.summary} ${summary}` : summary };

@@ -9,7 +9,7 @@ const a = sampleReport([requirement("create.echo", "pass"), requirement("webhook
   ],
 });
 
-test("a report and itself have no differences, nor do runs that differ in times and order", () => {
+test("finds no differences between runs that differ only in times and order", () => {
   const again = structuredClone(a);
   again.requirements.reverse();
   again.observed.reverse();
@@ -18,7 +18,7 @@ test("a report and itself have no differences, nor do runs that differ in times 
   expect(compareReports(a, again)).toEqual({ differences: [], apart: 0, notes: [], compared: 5 });
 });
 
-test("verdicts and observations that differ, or stand on one side alone, are named", () => {
+test("finds verdicts and observations that differ or exist in only one run", () => {
   const b = sampleReport([requirement("create.echo", "fail"), requirement("new.one", "pass")], {
     observed: [
       { requirement: "split", name: "missing amount", value: 422 },
@@ -38,9 +38,9 @@ test("verdicts and observations that differ, or stand on one side alone, are nam
 
 test.each([
   ["profile", { profile: "extended" }, /The profiles differ: core and extended/],
-  ["effects", { effects: "none" }, /The effects allowed differ: money and none/],
+  ["effects", { effects: "none" }, /The allowed effects differ: money and none/],
   ["contract", { specSha256: "0" }, /The contracts differ/],
-  ["version of the suite", { suiteVersion: "2.0.0" }, /The versions of the suite differ: 1.0.0 and 2.0.0/],
+  ["version of the suite", { suiteVersion: "2.0.0" }, /The suite versions differ: 1.0.0 and 2.0.0/],
 ] as const)("another %s is noted, and is no difference by itself", (_what, over, note) => {
   const comparison = compareReports(a, { ...a, ...over });
   expect(comparison.differences).toEqual([]);
@@ -50,7 +50,7 @@ test.each([
 const left = (id: string, code: "effects" | "only") =>
   requirement(id, "not-applicable", { reason: { code, text: "left out" } });
 
-test("what one run was not told to judge is folded, not called a difference", () => {
+test("counts what only one run was configured to judge, instead of calling it a difference", () => {
   const core = sampleReport([requirement("create.echo", "pass"), left("create.accepted", "effects")], {
     effects: "reject",
   });
@@ -69,12 +69,12 @@ test("what one run was not told to judge is folded, not called a difference", ()
   const text = renderComparison(core, extended, comparison);
   expect(text.indexOf("The profiles differ: core and extended.")).toBeLessThan(text.indexOf("create.echo"));
   expect(text.indexOf("The effects allowed differ: reject and money.")).toBeLessThan(text.indexOf("create.echo"));
-  expect(text).toContain("3 requirements were to be judged in one of the two runs alone, and are not compared.");
+  expect(text).toContain("Not compared: 3 requirements that only one of the two runs was configured to judge.");
   expect(text).not.toContain("forced.001-success");
   expect(text).not.toContain("not in this run");
 });
 
-test("what --only left out of one run is folded, and said", () => {
+test("counts what --only excluded from one run", () => {
   const b = sampleReport([requirement("create.echo", "pass"), left("webhook.failed", "only")], {
     only: ["create.echo"],
     observed: a.observed,
@@ -84,7 +84,7 @@ test("what --only left out of one run is folded, and said", () => {
   expect(comparison.notes).toEqual(["The selections (--only) differ: everything and create.echo."]);
 });
 
-test("the text names both targets and what each does", () => {
+test("the text names both targets and the values of each", () => {
   const b = sampleReport([requirement("create.echo", "fail")], {
     baseUrl: "https://live.example",
     observed: [{ requirement: "split", name: "missing amount", value: 422 }],
@@ -97,7 +97,7 @@ test("the text names both targets and what each does", () => {
   expect(text).toContain("5 differences; 5 verdicts and observations compared.");
 });
 
-test("nothing in a report is a command to the terminal", () => {
+test("escapes control sequences in a report", () => {
   const b = sampleReport([requirement(hostile, "pass")], {
     baseUrl: hostile,
     suiteVersion: hostile,

@@ -3,11 +3,11 @@ import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";
 
-/** What two environments do not have in common. `a` and `b` are verdicts, or observed values as JSON; left out where there is none. */
+/** One difference between two runs. `a` and `b` are verdicts or observed values as JSON; undefined if a run has none. */
 type Difference = {
   kind: "verdict" | "observed";
   requirement: string;
-  /** What was observed, and where in it the two differ; with `observed`. */
+  /** For `observed`: what was observed, and where in it the two differ. */
   name?: string;
   a?: string;
   b?: string;
@@ -15,28 +15,28 @@ type Difference = {
 
 export type Comparison = {
   differences: Difference[];
-  /** How many requirements only one of the two runs was told to judge; they are no differences. */
+  /** How many requirements only one of the runs was configured to judge. They do not count as differences. */
   apart: number;
-  /** Why the two runs cannot be compared in full. */
+  /** Why the two runs are not fully comparable. */
   notes: string[];
   /** How many verdicts and observations were compared. */
   compared: number;
 };
 
-/** Every key of either, in order of appearance, with what each of the two has under it. */
+/** Every key of either map, in order of appearance, with both values. */
 function pairs<T>(a: Map<string, T>, b: Map<string, T>): [string, T | undefined, T | undefined][] {
   return [...new Set([...a.keys(), ...b.keys()])].map((key) => [key, a.get(key), b.get(key)]);
 }
 
 const settings: [text: string, of: (report: Report) => string][] = [
   ["The profiles differ", ({ profile }) => profile],
-  ["The effects allowed differ", ({ effects }) => effects],
+  ["The allowed effects differ", ({ effects }) => effects],
   ["The selections (--only) differ", ({ only }) => only?.toSorted().join(", ") ?? "everything"],
   ["The contracts differ", ({ specSha256 }) => specSha256],
-  ["The versions of the suite differ", ({ suiteVersion }) => suiteVersion],
+  ["The suite versions differ", ({ suiteVersion }) => suiteVersion],
 ];
 
-/** Every single thing observed, so that of a long observation only what differs is named. */
+/** Splits observations into single values, so that only the differing parts of a long observation are shown. */
 function observationsIn({ observed }: Report) {
   const leaves = observed.flatMap(({ requirement, name, value }) =>
     leavesOf(value).map((leaf): [string, string] => {
@@ -50,7 +50,7 @@ function verdictsOf({ requirements }: Report) {
   return new Map(requirements.map(({ id, verdict }) => [id, verdict]));
 }
 
-/** Requirements that one run judged, or tried to, while the other was told not to by profile, effects or `--only`. */
+/** Requirements that only one run was configured to judge, because of profile, effects or `--only`. */
 function judgedApart(a: Report, b: Report): Set<string> {
   const [ofA, ofB] = [a, b].map((report) => new Map(report.requirements.map((one) => [one.id, one])));
   const leftOut = (requirement?: RequirementResult) =>
@@ -64,7 +64,7 @@ function judgedApart(a: Report, b: Report): Set<string> {
   );
 }
 
-/** Compares what two runs found: verdicts of requirements, and what the targets do where the interface is open. */
+/** Compares the verdicts of two runs, and what their targets do where the interface leaves it open. */
 export function compareReports(a: Report, b: Report): Comparison {
   const apart = judgedApart(a, b);
   const judged = pairs(verdictsOf(a), verdictsOf(b)).filter(([id]) => !apart.has(id));
@@ -89,7 +89,7 @@ export function compareReports(a: Report, b: Report): Comparison {
 }
 
 function shown({ kind }: Difference, value: string | undefined): string {
-  if (value === undefined) return kind === "verdict" ? "not in this run" : "nothing observed";
+  if (value === undefined) return kind === "verdict" ? "not in this run" : "not observed";
   return oneLine(kind === "verdict" ? verdicts[value as keyof typeof verdicts] : value);
 }
 
@@ -103,7 +103,7 @@ function section(title: string, differences: Difference[]): string[] {
   return ["", title, ...lines];
 }
 
-/** A comparison as text for a terminal: what stands at A and at B for everything in which they differ. */
+/** Renders a comparison for a terminal: the values of A and B for every difference. */
 export function renderComparison(a: Report, b: Report, { differences, apart, notes, compared }: Comparison): string {
   const of = (kind: Difference["kind"]) => differences.filter((difference) => difference.kind === kind);
   const result = differences.length === 0 ? "No differences" : counted(differences.length, "difference");
@@ -113,11 +113,9 @@ export function renderComparison(a: Report, b: Report, { differences, apart, not
     ...notes.map((note) => `!  ${oneLine(note)}`),
     ...(apart === 0
       ? []
-      : [
-          `!  ${counted(apart, "requirement")} ${apart === 1 ? "was" : "were"} to be judged in one of the two runs alone, and ${apart === 1 ? "is" : "are"} not compared.`,
-        ]),
+      : [`!  Not compared: ${counted(apart, "requirement")} that only one of the two runs was configured to judge.`]),
     ...section("Verdicts that differ", of("verdict")),
-    ...section("Behaviour that differs where the interface is open", of("observed")),
+    ...section("Differences where the interface leaves the behaviour open", of("observed")),
     "",
     `${result}; ${compared} verdicts and observations compared.`,
     "",

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** The report in a browser; `trouble` fills with requests, dialogs, errors of scripts and what the page's policy blocked. */
+/** Opens the report in a browser. `trouble` collects requests, dialogs, script errors and what the page's policy blocked. */
 async function opened(report: Report, options: { javaScriptEnabled?: boolean } = {}) {
   const page = await browser.newPage(options);
   const trouble: string[] = [];
@@ -28,7 +28,7 @@ async function opened(report: Report, options: { javaScriptEnabled?: boolean } =
 }
 
 const failing = requirement("create.repeated", "fail", {
-  text: "A repeated reference is refused.",
+  text: "A duplicate reference is refused.",
   checks: [
     check({ name: "in turn" }),
     check({ name: "at once", verdict: "fail", actual: "three HTTP 200", exchanges: [exchange({ curl: "curl it" })] }),
@@ -45,11 +45,11 @@ const varied = () =>
 
 const texts = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
 
-test("the verdict and its reason come first, then failures with what was required, what came and how to repeat it", async () => {
+test("shows the verdict and its reason first, then failures with what was expected and received", async () => {
   const { page, trouble } = await opened(varied());
   expect(await texts(page, "h1")).toEqual(["Failed\nhttps://sandbox.example"]);
   const card = page.locator(".card");
-  expect(await card.locator("h3").innerText()).toContain("A repeated reference is refused.");
+  expect(await card.locator("h3").innerText()).toContain("A duplicate reference is refused.");
   expect(await card.locator(".about").innerText()).toContain("§4.1 Create a disbursement");
   const text = await card.innerText();
   for (const part of ["HTTP 409", "three HTTP 200", "curl it", "--only create.repeated --seed 42"]) {
@@ -59,33 +59,33 @@ test("the verdict and its reason come first, then failures with what was require
   expect(trouble).toEqual([]);
 });
 
-test("requirements stand by section, decisions after them, each id once", async () => {
+test("groups requirements by section, then by decision, with each id once", async () => {
   const { page } = await opened(varied());
   expect(await texts(page, ".group .source")).toEqual(["§2.3", "§4.1", "§6", "D3", "D10"]);
   const ids = await page.locator("[id]").evaluateAll((elements) => elements.map(({ id }) => id));
   expect(ids).toEqual([...new Set(ids)]);
 });
 
-test("what was not judged is named with the reason", async () => {
+test("names what was not judged with the reason", async () => {
   const part = requirement("judged.partly", "pass", { reason: { code: "effects", text: "Nothing may be paid." } });
   const report = varied();
   const { page } = await opened({ ...report, requirements: [...report.requirements, part] });
   const text = await page.locator("section:has(> #not-judged)").innerText();
-  expect(text).toContain("judged in part: Nothing may be paid.");
-  expect(await page.locator("section:has(> #glance)").innerText()).toContain("5 requirements of 6 judged");
-  expect(text).toContain("The target cannot be made to do what is needed");
+  expect(text).toContain("Partially judged. Nothing may be paid.");
+  expect(await page.locator("section:has(> #glance)").innerText()).toContain("5 of 6 requirements judged");
+  expect(text).toContain("Not applicable to this target or configuration");
   expect(text).toContain("webhook.failed");
   expect(text).toContain("The target has no payment page to finish.");
 });
 
-test("records that ought to have been refused are pointed at before anything else", async () => {
+test("points out records that the target must refuse before anything else", async () => {
   const record = { kind: "disbursement" as const, at: "2026-11-20T10:00:01.000Z", amount: 10_000, currency: "XOF" };
   const { page } = await opened({ ...varied(), created: [record, { ...record, unintended: true }] });
-  expect((await texts(page, "h2"))[1]).toBe("The target did what it should have refused");
+  expect((await texts(page, "h2"))[1]).toBe("The target accepted requests that it must refuse");
   expect(await texts(page, "tr.unintended .number")).toEqual(["100.00 XOF"]);
 });
 
-test("the filter finds by text and by verdict", async () => {
+test("filters by text and by verdict", async () => {
   const { page } = await opened(varied());
   await page.getByRole("searchbox").fill("d3");
   expect(await texts(page, ".requirement:not([hidden]) > summary code")).toEqual(["final.status"]);
@@ -93,11 +93,11 @@ test("the filter finds by text and by verdict", async () => {
   await page.getByRole("searchbox").fill("");
   await page.getByRole("checkbox", { name: "Passed" }).uncheck();
   expect(await texts(page, ".requirement:not([hidden]) > summary code")).toEqual(["create.repeated", "webhook.failed"]);
-  await page.getByRole("button", { name: "Unfold all" }).click();
+  await page.getByRole("button", { name: "Expand all" }).click();
   expect(await page.locator(".requirement[open]").count()).toBe(5);
 });
 
-test("without scripts everything can be read, and nothing is offered that would not work", async () => {
+test("is readable without scripts, and shows no control that needs them", async () => {
   const { page } = await opened(varied(), { javaScriptEnabled: false });
   expect(await page.locator(".filter").isVisible()).toBe(false);
   expect(await page.locator("button:visible").count()).toBe(0);
@@ -108,7 +108,7 @@ test("without scripts everything can be read, and nothing is offered that would 
   expect(await page.locator(".requirement[open] .compare").innerText()).toContain("HTTP 409");
 });
 
-test("what the target sent is shown as text, never as markup", async () => {
+test("shows what the target sent as text, never as markup", async () => {
   const headers = { [hostile]: hostile };
   const evidence = exchange({
     method: hostile,
@@ -162,31 +162,31 @@ test("what the target sent is shown as text, never as markup", async () => {
   expect(await page.locator("h1").innerText()).toContain("\\u{1b}[2J");
 });
 
-test("a script that got in all the same would not run", async () => {
+test("does not run an injected script", async () => {
   const page = await browser.newPage();
   const injected = renderHtml(varied()).replace("</main>", `<script>document.title = "owned"</script></main>`);
   await page.setContent(injected);
   expect(await page.title()).toBe("Failed: https://sandbox.example, conformance report");
 });
 
-test.each(["light", "dark"] as const)("axe finds nothing that keeps people out, in %s colours", async (colorScheme) => {
-  const known = requirement("known", "warn", { knownFailure: { reason: "Repaired in 4.2", expires: "2026-12-31" } });
+test.each(["light", "dark"] as const)("axe finds no accessibility violation in %s colours", async (colorScheme) => {
+  const known = requirement("known", "warn", { knownFailure: { reason: "Fixed in 4.2", expires: "2026-12-31" } });
   const report = sampleReport([...varied().requirements, known, requirement("split", "observed")], {
     errors: ["unreachable"],
-    baselineProblems: ["a: it fails no longer."],
+    baselineProblems: ["a: no longer fails."],
     observed: [{ requirement: "split", name: "missing amount", value: { text: 400 } }],
     created: [{ kind: "disbursement", at: "2026-11-20T10:00:01.000Z", reference: "DSB1", unintended: true }],
   });
   const { page } = await opened(report);
   await page.emulateMedia({ colorScheme });
-  await page.getByRole("button", { name: "Unfold all" }).click();
+  await page.getByRole("button", { name: "Expand all" }).click();
   await page.evaluate(axe.source);
   const { violations, passes } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
   expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   expect(passes.map(({ id }) => id)).toContain("color-contrast");
 });
 
-test("it fits a narrow screen, and prints in light colours without controls", async () => {
+test("fits a narrow screen, and prints in light colours without controls", async () => {
   const { page } = await opened(varied());
   await page.setViewportSize({ width: 360, height: 800 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);

@@ -9,13 +9,13 @@ import * as words from "./words.ts";
 const read = (name: string) => readFileSync(join(import.meta.dirname, "templates", name), "utf8").trim();
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Whether a reader should look at it before all others; what was never started stands with its reason elsewhere. */
+/** True for requirements listed first. Those whose checks never started are listed elsewhere, with the reason. */
 const needsAttention = ({ verdict, checks }: RequirementResult) =>
   verdict === "fail" || (verdict === "could-not-run" && checks.length > 0);
 
 const rank = (source: string) => (source.startsWith("§") ? 0 : 1);
 
-/** Requirements by section or decision, in the order of the interface document, decisions after it. */
+/** Groups requirements by source: sections in the order of the interface document, then decisions. */
 function bySource(requirements: readonly RequirementResult[]) {
   const groups = Map.groupBy(requirements, words.sourceOf);
   const order = new Intl.Collator("en", { numeric: true });
@@ -24,7 +24,7 @@ function bySource(requirements: readonly RequirementResult[]) {
     .map(([source, members]) => ({ source, title: words.titleOf(source), requirements: members }));
 }
 
-/** Requirements that were not judged, or in part only, by the reason for it. */
+/** Requirements that were not or only partially judged, grouped by reason. */
 function notJudged(requirements: readonly RequirementResult[]) {
   const groups = Map.groupBy(
     requirements.filter(({ reason }) => reason),
@@ -33,7 +33,7 @@ function notJudged(requirements: readonly RequirementResult[]) {
   return [...groups].map(([code, members]) => ({ why: words.whyNotJudged[code], requirements: members }));
 }
 
-/** Checks that did not pass come first; among equals the order of the run stays. */
+/** Checks that did not pass first, otherwise in the order of the run. */
 const worstFirst = (checks: readonly CheckResult[]) =>
   checks.toSorted((a, b) => words.verdictOrder.indexOf(a.verdict) - words.verdictOrder.indexOf(b.verdict));
 
@@ -49,12 +49,12 @@ const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " 
 
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** An amount as people write it: 1000000 → "10,000.00", for every currency (D16). */
+/** An amount for people: 1000000 → "10,000.00", for every currency (D16). */
 const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
 
 /**
- * The report as one HTML file that needs nothing else: no network, and no script either, which only adds the filter.
- * Everything that came from the target is escaped, and a policy in the page lets no script but its own run.
+ * Renders the report as one self-contained HTML file. It is readable without scripts; the script only adds the filter and
+ * copy buttons. Everything the target sent is escaped, and the page's policy allows no other script.
  */
 export function renderHtml(report: Report): string {
   const script = read("filter.js");

@@ -4,7 +4,7 @@ import type { Report } from "../results.ts";
 import { renderJunit } from "./junit.ts";
 import { check, exchange, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
-/** What an XPath finds in the report, as attributes (or text, where there is none). */
+/** The elements an XPath selects in the report: their attributes and text. */
 function found(report: Report, path: string): Record<string, string>[] {
   using document = XmlDocument.fromString(renderJunit(report));
   return document.find(path).map((node) => {
@@ -26,7 +26,7 @@ test.each([
   expect(found(report, path.join("|"))).toHaveLength(count);
 });
 
-test("there is a suite for each section, and the numbers add up", () => {
+test("has a suite for each section, with correct totals", () => {
   const report = sampleReport([
     requirement("a", "pass", { section: "§5" }),
     requirement("b", "fail", { section: "§5", checks: [check(), check({ verdict: "fail" })] }),
@@ -36,40 +36,40 @@ test("there is a suite for each section, and the numbers add up", () => {
   expect(whole).toMatchObject({ tests: "4", failures: "1", errors: "0", skipped: "1", time: "18.500" });
   expect(found(report, "//testsuite")).toMatchObject([
     { name: "§5 Authentication", tests: "3", failures: "1", time: "0.060" },
-    { name: "D5 Recovery of a lost answer", tests: "1", skipped: "1" },
+    { name: "D5 Recovery from a lost response", tests: "1", skipped: "1" },
   ]);
 });
 
-test("a failure's text has requirement, section, expected, actual and curl", () => {
+test("a failure's text names the requirement, its section, what was expected and received, and a curl command", () => {
   const checks = [check({ verdict: "fail", actual: "HTTP 200", exchanges: [exchange({ curl: "curl -X POST" })] })];
   const [failure] = found(sampleReport([requirement("a", "fail", { checks })]), "//failure");
   expect(failure?.message).toBe("HTTP 200");
   expect(failure?.text).toBe(
-    "Requirement: What a promises. (§4.1, must)\nExpected: HTTP 409\nActual: HTTP 200\nRepeat: curl -X POST",
+    "Requirement: What a promises. (§4.1, must)\nExpected: HTTP 409\nReceived: HTTP 200\nRepeat: curl -X POST",
   );
 });
 
-test("a requirement that could not start is an error, never lost", () => {
+test("reports a requirement whose checks did not start as an error", () => {
   const stopped = { code: "stopped" as const, text: "The budget was used up." };
   const report = sampleReport([requirement("a", "could-not-run", { checks: [], reason: stopped })]);
   expect(found(report, "//error")).toMatchObject([{ message: "The budget was used up." }]);
 });
 
-test("errors of the suite and a list of known failures out of date are test cases", () => {
-  const report = sampleReport([], { errors: ["unreachable"], baselineProblems: ["a: it fails no longer."] });
+test("reports errors of the suite and an outdated list of known failures as test cases", () => {
+  const report = sampleReport([], { errors: ["unreachable"], baselineProblems: ["a: no longer fails."] });
   expect(found(report, "//error")).toMatchObject([{ message: "unreachable" }]);
-  expect(found(report, "//failure")).toMatchObject([{ message: "a: it fails no longer." }]);
+  expect(found(report, "//failure")).toMatchObject([{ message: "a: no longer fails." }]);
 });
 
-test("a known failure is skipped with its reason", () => {
-  const knownFailure = { reason: "Repaired in 4.2", expires: "2026-12-31" };
+test("reports a known failure as skipped, with its reason", () => {
+  const knownFailure = { reason: "Fixed in 4.2", expires: "2026-12-31" };
   const checks = [check({ verdict: "fail" })];
   const report = sampleReport([requirement("a", "warn", { knownFailure, checks })]);
-  expect(found(report, "//skipped")).toMatchObject([{ message: "Known failure until 2026-12-31: Repaired in 4.2" }]);
+  expect(found(report, "//skipped")).toMatchObject([{ message: "Known failure until 2026-12-31: Fixed in 4.2" }]);
   expect(found(report, "//failure")).toEqual([]);
 });
 
-test("whatever the target sent, a strict parser reads the file and finds it as text", () => {
+test("is valid XML whatever the target sent", () => {
   const checks = [
     check({
       name: hostile,

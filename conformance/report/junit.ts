@@ -13,12 +13,12 @@ type TestCase = {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-/** What a failure's text says: requirement, section, expected, actual, how to repeat it. */
+/** The text of a failure: the requirement and its source, what was expected and received, and how to repeat it. */
 function evidence(requirement: RequirementResult, check: CheckResult): string {
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
     `Expected: ${check.expected}`,
-    `Actual: ${check.actual}`,
+    `Received: ${check.actual}`,
     ...check.exchanges.slice(0, 3).map(({ curl }) => `Repeat: ${curl}`),
   ].join("\n");
 }
@@ -44,7 +44,7 @@ function checkCase(requirement: RequirementResult, check: CheckResult): TestCase
   return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
 }
 
-/** A requirement for which nothing was started is one test case of its own: a report never loses one. */
+/** A requirement without any check started becomes one test case, so that every requirement appears. */
 function unjudgedCase(requirement: RequirementResult): TestCase {
   const why = requirement.reason?.text ?? words.verdicts[requirement.verdict];
   const element = requirement.verdict === "could-not-run" ? "error" : "skipped";
@@ -77,8 +77,8 @@ const problemCase = (element: "failure" | "error", name: string) => (problem: st
 });
 
 /**
- * The report as JUnit XML: a test suite for each section or decision, a test case for each check. Failed checks are
- * failures, what could not run and what kept the suite from its work are errors, what was not judged is skipped.
+ * Renders the report as JUnit XML: a test suite for each section or decision, a test case for each check. Failed checks
+ * are failures. Checks that could not run and errors of the suite are errors. What was not judged is skipped.
  */
 export function renderJunit(report: Report): string {
   const groups = Map.groupBy(report.requirements, words.sourceOf);
@@ -91,7 +91,7 @@ export function renderJunit(report: Report): string {
     return suite(`${source} ${words.titleOf(source)}`.trim(), cases);
   });
   const problems = [
-    ...report.errors.map(problemCase("error", "The suite can do its work")),
+    ...report.errors.map(problemCase("error", "The suite runs without errors")),
     ...(report.baselineProblems ?? []).map(problemCase("failure", "The list of known failures is up to date")),
   ];
   if (problems.length > 0) suites.unshift(suite("The run", problems));

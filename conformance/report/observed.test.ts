@@ -20,7 +20,7 @@ test.each([
   expect(leavesOf(value)).toEqual(leaves);
 });
 
-test("an observation carries the text of its requirement", () => {
+test("adds the text of the requirement to an observation", () => {
   const observed = [{ requirement: "split", name: "missing amount", value: 400 }];
   const report = sampleReport([requirement("split", "observed", { text: "How 400 and 422 are divided." })], {
     observed,

@@ -9,7 +9,7 @@ const list = (required: string[], properties: object) => ({
   items: { type: "object", required, properties },
 });
 
-/** What the readers of a report.json rely on; newer reports may hold more. */
+/** The fields that readers of report.json rely on. Newer reports may have more. */
 const schema = {
   type: "object",
   required: ["verdict", "profile", "effects", "baseUrl", "specSha256", "suiteVersion", "requirements", "observed"],
@@ -30,23 +30,23 @@ const schema = {
 };
 const fits = new Ajv({ allErrors: true }).compile<Report>(schema);
 
-/** A file that is no report; the message names it and says what is wrong with it. */
+/** A file that is not a report. The message names the file and what is wrong with it. */
 export class ReportError extends Error {
   override name = "ReportError";
 }
 
 /**
  * Reads a report.json.
- * @throws ReportError when there is none, or it is none
+ * @throws ReportError if the file cannot be read or is not a report
  */
 export function readReport(file: string): Report {
   let report: unknown;
   try {
     report = JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new ReportError(`${file} cannot be read as a report: ${(error as Error).message}`, { cause: error });
+    throw new ReportError(`${file} is not a readable report: ${(error as Error).message}`, { cause: error });
   }
   if (fits(report)) return report;
-  const faults = (fits.errors ?? []).map(({ instancePath, message }) => `${instancePath || "it"} ${message}`);
-  throw new ReportError(`${file} is no report of certify: ${faults.slice(0, 5).join("; ")}.`);
+  const faults = (fits.errors ?? []).map(({ instancePath, message }) => `${instancePath || "the document"} ${message}`);
+  throw new ReportError(`${file} is not a report of certify: ${faults.slice(0, 5).join("; ")}.`);
 }

@@ -4,7 +4,7 @@ import { renderTerminal } from "./terminal.ts";
 
 const plain = { color: false };
 const failing = requirement("create.repeated", "fail", {
-  text: "A repeated reference is refused.",
+  text: "A duplicate reference is refused.",
   checks: [
     check({ name: "one after the other" }),
     check({
@@ -17,66 +17,66 @@ const failing = requirement("create.repeated", "fail", {
   ],
 });
 
-test("a failure says what was required and where, what came, and how to repeat it", () => {
+test("a failure shows its requirement and source, what was expected and received, and how to repeat it", () => {
   const text = renderTerminal(sampleReport([requirement("auth.key", "pass"), failing]), plain);
   expect(text).toContain(`✗ create.repeated  §4.1 Create a disbursement, must
-    A repeated reference is refused.
+    A duplicate reference is refused.
     check     8 at once
     expected  one HTTP 200
-    actual    three HTTP 200:
+    received  three HTTP 200:
               DSB1, DSB2, DSB3
     repeat    curl first
     repeat    curl last
 `);
-  expect(text).toContain("Judge these again: certify --base-url https://sandbox.example");
+  expect(text).toContain("Re-run these: certify --base-url https://sandbox.example");
   expect(text).toContain("--only create.repeated --seed 42");
 });
 
-test("verdict, target and reason stand on the first lines, the errors of the suite below them", () => {
+test("starts with verdict, target and reason, followed by errors of the suite", () => {
   const report = sampleReport([], {
     verdict: "error",
-    summary: "The target did not answer.",
+    summary: "The target did not respond.",
     errors: ["connect ECONNREFUSED"],
   });
   expect(renderTerminal(report, plain).split("\n").slice(0, 3)).toEqual([
     "NOT COMPLETED  https://sandbox.example, profile core, effects money",
-    "The target did not answer.",
+    "The target did not respond.",
     "! connect ECONNREFUSED",
   ]);
 });
 
-test("what was not judged is named with the reason, and counts end the text", () => {
+test("names what was not judged with the reason, and ends with counts", () => {
   const text = renderTerminal(sampleReport([requirement("a", "pass"), requirement("b", "not-applicable")]), plain);
   expect(text).toContain("Not judged (1): b\n    The target has no payment page to finish.\n");
-  expect(text).toContain("1 passed, 1 not judged; 3 of 500 allowed payouts made");
+  expect(text).toContain("1 passed, 1 not judged; made 3 of 500 allowed payouts");
 });
 
-test("problems with the list of known failures are named", () => {
-  const report = sampleReport([requirement("a", "pass")], { baselineProblems: ["a: it fails no longer."] });
-  expect(renderTerminal(report, plain)).toContain("✗ a: it fails no longer.");
+test("names problems with the list of known failures", () => {
+  const report = sampleReport([requirement("a", "pass")], { baselineProblems: ["a: no longer fails."] });
+  expect(renderTerminal(report, plain)).toContain("✗ a: no longer fails.");
 });
 
-test("a record that ought to have been refused is pointed at", () => {
+test("points out a record that the target must refuse", () => {
   const created = [{ kind: "disbursement" as const, at: "2026-11-20T10:00:00.000Z", unintended: true as const }];
   expect(renderTerminal(sampleReport([], { created }), plain)).toContain(
-    "1 record made that ought to have been refused",
+    "The target created 1 record that it must refuse",
   );
 });
 
-test("of many failing checks three are shown and the others counted", () => {
+test("shows three of many failing checks and counts the others", () => {
   const checks = ["a", "b", "c", "d", "e"].map((name) => check({ name, verdict: "fail" }));
   const text = renderTerminal(sampleReport([requirement("x", "fail", { checks })]), plain);
   expect(text.match(/^ {4}check/gm)).toHaveLength(3);
-  expect(text).toContain("and 2 more checks: see the report");
+  expect(text).toContain("and 2 more checks, see the report");
 });
 
-test("colours are escape sequences only where they are asked for", () => {
+test("uses colours only on request", () => {
   const escape = "\u001b[";
   expect(renderTerminal(sampleReport([failing]), { color: true })).toContain(escape);
   expect(renderTerminal(sampleReport([failing]), plain)).not.toContain(escape);
 });
 
-test("nothing that the target sends reaches the terminal as a command", () => {
+test("escapes control sequences sent by the target", () => {
   const checks = [
     check({
       name: hostile,

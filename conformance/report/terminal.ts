@@ -22,7 +22,7 @@ const marks: Partial<Record<Verdict, [string, Style]>> = {
   warn: ["~", "yellow"],
 };
 
-/** `label` and a text of any number of lines beneath each other, each line indented, nothing in it a command to the terminal. */
+/** A label and a text of one or more indented lines, with terminal control characters escaped. */
 function field(label: string, text: string): string {
   const [first = "", ...rest] = visible(shortened(text, longestText)).split("\n");
   return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
@@ -34,13 +34,13 @@ function checkLines(check: CheckResult): string[] {
   return [
     field("check", oneLine(check.name)),
     field("expected", check.expected),
-    field("actual", check.actual),
+    field("received", check.actual),
     ...exchanges.slice(0, curlsShown).map(({ curl }) => field("repeat", curl)),
-    ...(more > 0 ? [field("", `and ${words.counted(more, "more request")}: see the report`)] : []),
+    ...(more > 0 ? [field("", `and ${words.counted(more, "more request")}, see the report`)] : []),
   ];
 }
 
-/** What was required (with its section), what came, and how to repeat it. */
+/** A requirement with its source, and what its checks expected and received. */
 function requirementLines(requirement: RequirementResult, paint: Paint): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
   const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
@@ -53,7 +53,7 @@ function requirementLines(requirement: RequirementResult, paint: Paint): string[
       .slice(0, checksShown)
       .flatMap((check, index) => (index === 0 ? checkLines(check) : ["", ...checkLines(check)])),
     ...(checks.length > checksShown
-      ? [`    and ${words.counted(checks.length - checksShown, "more check")}: see the report`]
+      ? [`    and ${words.counted(checks.length - checksShown, "more check")}, see the report`]
       : []),
     "",
   ];
@@ -61,7 +61,7 @@ function requirementLines(requirement: RequirementResult, paint: Paint): string[
 
 type Paint = (style: Style, text: string) => string;
 
-/** Whatever was never started, by the reason for it. */
+/** Requirements without any check started, grouped by reason. */
 function notJudgedLines({ requirements }: Report): string[] {
   const unstarted = requirements.filter(({ reason, checks }) => reason && checks.length === 0);
   const groups = Map.groupBy(unstarted, ({ reason }) => reason!.text);
@@ -72,9 +72,9 @@ function notJudgedLines({ requirements }: Report): string[] {
 }
 
 /**
- * The report as text for a terminal: verdict and reason, then each failure in full, then counts. Escape sequences that the
- * target sent are written out, never executed.
- * @param options.color whether the terminal shows colours
+ * Renders the report for a terminal: the verdict and its reason, each failure in full, then counts. Escape sequences sent
+ * by the target are shown as text.
+ * @param options.color true if the terminal supports colours
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
@@ -97,7 +97,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...[...failed, ...troubled].flatMap((requirement) => requirementLines(requirement, paint)),
     ...(failed.length > 0
       ? [
-          `Judge these again: ${oneLine(
+          `Re-run these: ${oneLine(
             words.repeatCommand(
               report,
               failed.map(({ id }) => id),
@@ -106,9 +106,9 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
         ]
       : []),
     ...notJudgedLines(report),
-    `${counts.join(", ")}; ${payouts} of ${words.counted(maxPayouts, "allowed payout")} made`,
+    `${counts.join(", ")}; made ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
     ...(unintended > 0
-      ? [paint("red", `${words.counted(unintended, "record")} made that ought to have been refused`)]
+      ? [paint("red", `The target created ${words.counted(unintended, "record")} that it must refuse`)]
       : []),
     "",
   ].join("\n");

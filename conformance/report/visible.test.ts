@@ -6,20 +6,20 @@ test.each([
   ["a C1 control character", "\u009b2J", "\\u{9b}2J"],
   ["NUL, backspace, DEL", "\0\b\u007f", "\\u{0}\\u{8}\\u{7f}"],
   ["a carriage return that would overwrite the line", "pass\rfail", "pass\\u{d}fail"],
-  ["text turned around", "\u202egnp.exe", "\\u{202e}gnp.exe"],
+  ["a right-to-left override", "\u202egnp.exe", "\\u{202e}gnp.exe"],
   ["characters without width", "a\u200bb\ufeff", "a\\u{200b}b\\u{feff}"],
-  ["half a character", "a\ud800b", "a\\u{d800}b"],
-  ["tags that cannot be seen", "\u{e0041}", "\\u{e0041}"],
-  ["what XML forbids", "\ufffe\uffff", "\\u{fffe}\\u{ffff}"],
+  ["a lone surrogate", "a\ud800b", "a\\u{d800}b"],
+  ["invisible tag characters", "\u{e0041}", "\\u{e0041}"],
+  ["characters that XML forbids", "\ufffe\uffff", "\\u{fffe}\\u{ffff}"],
 ])("%s is written out", (_what, text, expected) => {
   expect(visible(text)).toBe(expected);
 });
 
-test.each(["Kofi Ñandú 漢字 👍", "a\tb\nc", "\ufffd"])("%j stays as it is", (text) => {
+test.each(["Kofi Ñandú 漢字 👍", "a\tb\nc", "\ufffd"])("%j is unchanged", (text) => {
   expect(visible(text)).toBe(text);
 });
 
-test("on one line, line ends and tabs are written out too", () => {
+test("oneLine also escapes line ends and tabs", () => {
   expect(oneLine("a\r\nb\tc")).toBe("a\\nb\\tc");
 });
 

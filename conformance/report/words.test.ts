@@ -15,14 +15,14 @@ test.each([...new Set(requirements.map(sourceOf))])("%s has a title", (source) =
 
 test.each([
   ["§4.1, §7", "Create a disbursement"],
-  ["D7a", "Addresses given by merchants"],
+  ["D7a", "URLs given by merchants"],
   ["§99", ""],
   ["", ""],
 ])("the title of %j is %j", (source, title) => {
   expect(titleOf(source)).toBe(title);
 });
 
-test("a count and its noun agree", () => {
+test("counted uses the plural except for one", () => {
   expect([counted(0, "payout"), counted(1, "payout"), counted(2, "payout")]).toEqual([
     "0 payouts",
     "1 payout",
@@ -30,7 +30,7 @@ test("a count and its noun agree", () => {
   ]);
 });
 
-test("the command that judges again quotes what a shell would read otherwise", () => {
+test("repeatCommand quotes for a shell", () => {
   const report = sampleReport([], { baseUrl: "http://127.0.0.1:3000/a b'$(x)", seed: -7 });
   expect(repeatCommand(report, ["auth.a", "auth.b"])).toBe(
     `certify --base-url 'http://127.0.0.1:3000/a b'\\''$(x)' --profile core --effects money --only auth.a,auth.b --seed -7`,

@@ -1,4 +1,4 @@
-// What the terms of `results.ts` are called when people read them; every renderer takes its words from here.
+// How people read the terms of `results.ts`. Every renderer takes its words from here.
 import type { EffectsAllowed, Level, NotJudged, Report, Requirement, RunVerdict, Verdict } from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
@@ -8,7 +8,7 @@ export const runVerdicts: Record<RunVerdict, string> = {
   error: "Not completed",
 };
 
-/** In the order in which reports list them: what needs attention first. */
+/** In the order in which reports list them, what needs attention first. */
 export const verdicts: Record<Verdict, string> = {
   fail: "Failed",
   "could-not-run": "Could not run",
@@ -20,26 +20,26 @@ export const verdicts: Record<Verdict, string> = {
 
 export const verdictOrder = Object.keys(verdicts) as Verdict[];
 
-export const levels: Record<Level, string> = { must: "must", should: "should", observe: "open in the interface" };
+export const levels: Record<Level, string> = { must: "must", should: "should", observe: "left open by the interface" };
 
 export const effects: Record<EffectsAllowed, string> = {
-  none: "reads only, nothing that could create anything",
-  reject: "reads, and requests that a sound server refuses",
-  money: "payouts and checkouts too, within the budget",
+  none: "read-only requests",
+  reject: "read-only requests, and requests that a conforming service rejects",
+  money: "all requests, including payouts and checkouts within the budget",
 };
 
 export const whyNotJudged: Record<NotJudged["code"], string> = {
-  target: "The target cannot be made to do what is needed",
-  effects: "The run was not allowed to do what is needed (--effects)",
-  only: "Left out of the run (--only)",
-  pending: "The suite has no check for it yet",
-  stopped: "The run ended before it",
+  target: "Not applicable to this target or configuration",
+  effects: "Not allowed by --effects",
+  only: "Not selected by --only",
+  pending: "No check implemented yet",
+  stopped: "The run ended before these checks",
 };
 
 const sections: Record<string, string> = {
   "1": "The service",
   "2.1": "Disbursement request",
-  "2.2": "Result of a create",
+  "2.2": "Create response",
   "2.3": "Disbursement record",
   "2.4": "Checkout request",
   "3": "States",
@@ -51,27 +51,27 @@ const sections: Record<string, string> = {
   "6": "Webhooks",
   "7": "Errors",
   "8": "Limits",
-  "9": "Versions",
+  "9": "Versioning",
 };
 
 const decisions: Record<string, string> = {
-  D1: "Which refusal, and in which order",
-  D2: "Texts of errors",
-  D3: "States of a disbursement",
+  D1: "Error statuses and their order",
+  D2: "Error texts",
+  D3: "Disbursement states",
   D4: "Uniqueness of references",
-  D5: "Recovery of a lost answer",
-  D6: "Checkout answer",
-  D7: "Optional parts of a checkout request",
-  D7a: "Addresses given by merchants",
+  D5: "Recovery from a lost response",
+  D6: "Checkout response",
+  D7: "Optional checkout fields",
+  D7a: "URLs given by merchants",
   D8: "Checkout record",
-  D9: "States of a checkout",
+  D9: "Checkout states",
   D10: "Return to the merchant",
   D11: "Webhook events",
   D12: "Webhook signatures",
   D13: "Webhook retries",
   D14: "Fees",
   D15: "Limits",
-  D16: "Money and digits",
+  D16: "Display of amounts",
   D17: "Forced outcomes",
   D18: "Sandbox controls",
   D19: "References and ids",
@@ -82,13 +82,13 @@ const decisions: Record<string, string> = {
   D26: "HEAD, OPTIONS and other methods",
 };
 
-/** Where a requirement stands: "§4.1" of the interface document, or decision "D5". */
+/** What a requirement is based on: section "§4.1" of the interface document, or decision "D5". */
 export function sourceOf({ section, decision }: Requirement): string {
   if (section === undefined) return decision ?? "";
   return section.startsWith("§") ? section : `§${section}`;
 }
 
-/** What a section or decision is about, from its first number: "§4.1, §7" → "Create a disbursement"; "" for one unknown. */
+/** The title of a source, from its first number: "§4.1, §7" → "Create a disbursement"; "" if unknown. */
 export function titleOf(source: string): string {
   const first = /^§?([\w.]+)/.exec(source)?.[1] ?? "";
   return sections[first] ?? decisions[first] ?? "";
@@ -101,7 +101,7 @@ export function counted(count: number, noun: string): string {
 
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-/** The command line that judges `ids` again with the same inputs; keys are taken from the environment. */
+/** The command that re-runs the checks of `ids` with the same inputs. It reads keys from the environment. */
 export function repeatCommand(report: Report, ids: readonly string[]): string {
   const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
   return ["certify", ...flags, "--only", ids.join(","), "--seed", String(report.seed)].map(quoted).join(" ");

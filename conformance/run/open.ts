@@ -1,4 +1,4 @@
-// Puts a session together from the real world: clock, network, receiver.
+// Creates targets and sessions with the real clock, network and webhook receiver.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBudget } from "../target/budget.ts";
 import { createHttpClient } from "../target/http.ts";
@@ -12,7 +12,7 @@ import { createTarget } from "../target/target.ts";
 const now = () => new Date();
 const known = (texts: (string | undefined)[]) => texts.filter((text) => text !== undefined);
 
-/** The one way to the target, for a run with these options. */
+/** Creates the target of a run with these options. */
 export function openTarget(options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile">) {
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
   const phones = [options.recipient, options.failingRecipient];
@@ -27,7 +27,7 @@ export function openTarget(options: Omit<RunOptions, "loopback" | "environment" 
   return { target, close: () => http.close() };
 }
 
-/** A session for a run with these options, with a receiver where one is asked for. */
+/** Creates the session of a run with these options, with a webhook receiver if the options ask for one. */
 export async function openSession(options: RunOptions) {
   const { target, close } = openTarget(options);
   const { webhookListen: listen, webhookUrl: publicUrl } = options;

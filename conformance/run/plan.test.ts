@@ -31,7 +31,7 @@ const options = {
   loopback: false,
 } as RunOptions;
 
-test("the check that rotates a secret says so", () => {
+test("the plan announces that a secret is rotated", () => {
   const over = { ...options, profile: "extended", environment: "sandbox", secondKey: "k" } as const;
   const text = planLines(plannedChecks(over), { ...over, webhookListen: { host: "::1", port: 0 } }).join("\n");
   expect(text).toContain("The webhook secret of API_KEY_2's merchant is rotated");
@@ -46,7 +46,7 @@ describe("which checks run", () => {
     [{ effects: "reject" }, [looking, refused]],
     [{ only: ["create.accepted"] }, [paying]],
     [{ only: ["create.accepted"], effects: "reject" }, []],
-    // Judged by every answer, so that every check has to give some.
+    // Judged by every response, so every check must run.
     [{ only: ["errors.shape"] }, [looking, refused, paying]],
   ] as const)("%j", (over, expected) => {
     expect(selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions)).toEqual(expected);
@@ -54,10 +54,10 @@ describe("which checks run", () => {
 });
 
 describe("the plan", () => {
-  test("says what may be paid at worst, and to whom without the whole number", () => {
+  test("names the worst case in money and the recipient's last digits", () => {
     const text = planLines([looking, paying, ours], options).join("\n");
-    expect(text).toContain("about 3 payouts, 400 in all at worst, to **********473");
-    expect(text).toContain("never more than 5 payouts and 1000");
+    expect(text).toContain("at most 3 payouts with a total of 400 to **********473");
+    expect(text).toContain("limit 5 payouts with a total of 1000");
     expect(text).not.toContain("2257038102473");
   });
 
@@ -66,25 +66,25 @@ describe("the plan", () => {
     [
       "every check but not their sum",
       { maxPayouts: 2, maxTotal: 350 },
-      ["may not do", "--max-payouts 3 --max-total 400"],
+      ["may not suffice", "--max-payouts 3 --max-total 400"],
     ],
     [
       "not every check in payouts",
       { maxPayouts: 1, maxTotal: 1000 },
-      ["too small for 1 check", "create.accepted: 2 payouts, 300 in all", "--max-payouts 3 --max-total 1000"],
+      ["too small for 1 check", "create.accepted: 2 payouts, total 300", "--max-payouts 3 --max-total 1000"],
     ],
     [
       "not every check in money",
       { maxPayouts: 5, maxTotal: 50 },
       ["too small for 2 checks", "forced.001-success", "exit code 2"],
     ],
-  ] as const)("tells of a budget that holds %s", (_, over, texts) => {
+  ] as const)("describes a budget that covers %s", (_, over, texts) => {
     const text = planLines([looking, paying, ours], { ...options, ...over }).join("\n");
     if (texts.length === 0) expect(text).not.toContain("Budget");
     for (const part of texts) expect(text).toContain(part);
   });
 
-  test("does not count checks that this target cannot be judged by", () => {
+  test("does not count checks that are not applicable to the target", () => {
     const other = check("uniqueness.per-merchant", "moves-money", { payouts: 50, amount: 5000, needs: ["second-key"] });
     expect(worstCase([paying, other], options)).toEqual({ payouts: 2, amount: 300 });
     expect(worstCase([paying, other], { ...options, secondKey: "k" })).toEqual({ payouts: 52, amount: 5300 });
@@ -101,26 +101,26 @@ describe("the plan", () => {
     ["minutes in profile core", { environment: "sandbox" }, /Sandbox .*forward by minutes/, /rotated/],
     ["weeks in profile extended", { environment: "sandbox", profile: "extended" }, /forward by weeks/, /rotated/],
     ["what a check leaves", { environment: "sandbox", secondKey: "k" }, /forward.*\n +A secret is rotated\./, /Budget/],
-    ["nothing of a sandbox where there is none", { secondKey: "k" }, /Money/, /forward|rotated/],
-  ] as const)("tells what becomes of a sandbox: %s", (_, over, expected, not) => {
+    ["nothing if the target is not a sandbox", { secondKey: "k" }, /Money/, /forward|rotated/],
+  ] as const)("says what changes on a sandbox: %s", (_, over, expected, not) => {
     const text = planLines([paying, rotating], { ...options, ...over }).join("\n");
     expect(text).toMatch(expected);
     expect(text).not.toMatch(not);
   });
 
-  test("a run that pays nothing leaves a sandbox as it is", () => {
+  test("announces no change to a sandbox if the run makes no payouts", () => {
     expect(planLines([looking, refused], { ...options, environment: "sandbox" }).join("\n")).not.toContain("forward");
   });
 
-  test("says nothing of money where none is moved", () => {
+  test("does not mention money if none is moved", () => {
     expect(planLines([looking, refused], options).join("\n")).not.toContain("Money");
   });
 
   test.each([
-    ["a paying run elsewhere", [paying], false, true],
-    ["a paying run on loopback", [paying], true, false],
-    ["a run that pays nothing", [looking, refused], false, false],
-  ])("%s", (_, checks, loopback, asked) => {
+    ["is required for payouts off loopback", [paying], false, true],
+    ["is not required for payouts on loopback", [paying], true, false],
+    ["is not required without payouts", [looking, refused], false, false],
+  ])("consent %s", (_, checks, loopback, asked) => {
     expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
   });
 });

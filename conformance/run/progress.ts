@@ -1,4 +1,4 @@
-// Shows how far a run is: one line that is written over on a terminal, plain lines elsewhere.
+// Shows the progress of a run: one line that is overwritten on a terminal, one line per check elsewhere.
 import type { CheckReport } from "./verdicts.ts";
 import { oneLine } from "../report/visible.ts";
 import { worstOf } from "../results.ts";
@@ -14,7 +14,7 @@ const marks = {
   "could-not-run": "not run",
 };
 
-/** @param total how many checks there will be */
+/** @param total number of checks in the run */
 export function createProgress(output: Output, total: number) {
   const live = output.isTTY === true;
   let done = 0;
@@ -32,7 +32,7 @@ export function createProgress(output: Output, total: number) {
       done += 1;
       clear();
       const verdict = report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
-      // A terminal keeps only what calls for attention.
+      // On a terminal only the lines that need attention stay.
       if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
       const which = ids.map(([id]) => id).join(", ");

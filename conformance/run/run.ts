@@ -1,4 +1,4 @@
-// Carries a run out: vitest executes the checks, and their reports become one tree.
+// Executes a run: vitest runs the checks, and their reports become one tree of results.
 import { setFlagsFromString } from "node:v8";
 import type { Reporter, TestCase } from "vitest/node";
 import { createVitest } from "vitest/node";
@@ -10,7 +10,7 @@ import type { Report } from "../results.ts";
 import { selectedChecks } from "./selection.ts";
 import { buildReport } from "./tree.ts";
 
-/** The checks that a run with these options carries out, watching apart. */
+/** The checks that a run with these options executes, not counting the watches. */
 export const plannedChecks = (options: RunOptions) =>
   selectedChecks(
     checks,
@@ -20,10 +20,10 @@ export const plannedChecks = (options: RunOptions) =>
 
 const here = import.meta.dirname;
 const scenarios = `scenarios.run${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`;
-/** Every request has its own limit; this one only ends what the suite itself would never end. */
+/** Requests have their own time limit. This one only ends a check in which the suite itself hangs. */
 const longestCheckMs = 3_600_000;
 
-/** Takes each check's report as it comes, so that a run which ends early has all until then. */
+/** Collects each check's report when it finishes, so that an interrupted run reports the results so far. */
 function collector(progress: ReturnType<typeof createProgress>) {
   const reports: CheckReport[] = [];
   const errors: string[] = [];
@@ -34,19 +34,19 @@ function collector(progress: ReturnType<typeof createProgress>) {
       progress.finished(test.name, report);
       if (report) reports.push(report);
       else if (test.result().state === "failed") {
-        errors.push(`fault of the suite: ${test.name}: ${test.result().errors?.[0]?.message ?? "no reason given"}`);
+        errors.push(`error in the suite: ${test.name}: ${test.result().errors?.[0]?.message ?? "unknown reason"}`);
       }
     },
     onTestRunEnd(modules, unhandled) {
       progress.ended();
       const all = [...modules.flatMap((module) => module.errors()), ...unhandled];
-      errors.push(...all.map((error) => `fault of the suite: ${error.message}`));
+      errors.push(...all.map((error) => `error in the suite: ${error.message}`));
     },
   };
   return { reports, errors, reporter };
 }
 
-/** Vitest ends the process by itself on a signal; here a signal has to leave time for the report. */
+/** Removes the signal listeners that `start` adds: vitest exits on a signal, before the report is written. */
 function withoutListenersOf<T>(start: () => Promise<T>): Promise<T> {
   const signals = ["SIGINT", "SIGTERM"] as const;
   const own = signals.map((signal) => process.listeners(signal));
@@ -59,7 +59,7 @@ function withoutListenersOf<T>(start: () => Promise<T>): Promise<T> {
   });
 }
 
-/** Lets vitest run the checks in one worker. */
+/** Runs the checks with vitest, in one worker thread. */
 async function execute(options: RunOptions, reporter: Reporter) {
   const vitest = await withoutListenersOf(() =>
     createVitest("test", {
@@ -69,13 +69,13 @@ async function execute(options: RunOptions, reporter: Reporter) {
       include: [scenarios],
       exclude: [],
       watch: false,
-      // An installed suite may lie where nothing can be written.
+      // The installed package may be in a read-only location.
       cache: false,
       pool: "threads",
       isolate: false,
       fileParallelism: false,
       maxWorkers: 1,
-      // Packages that Dredd stands on use what Node has deprecated.
+      // Dependencies of Dredd use deprecated parts of Node.
       execArgv: ["--no-warnings"],
       testTimeout: longestCheckMs,
       reporters: [reporter],
@@ -87,12 +87,12 @@ async function execute(options: RunOptions, reporter: Reporter) {
 }
 
 /**
- * Carries a run out and reports it, whatever happens on the way.
- * @param interrupted ends the run early when it aborts; what there is by then is reported
+ * Executes a run and returns its report, even if the run fails or is interrupted.
+ * @param interrupted ends the run early when aborted; the report then holds the results so far
  */
 export async function run(options: RunOptions, output: Output, interrupted: AbortSignal): Promise<Report> {
   const startedAt = new Date();
-  // Most of what a run allocates is short-lived; without this the process grows to twice the size.
+  // Most allocations of a run are short-lived. Without these flags the process uses twice the memory.
   setFlagsFromString("--max-semi-space-size=1");
   setFlagsFromString("--optimize-for-size");
   const progress = createProgress(output, plannedChecks(options).length + 1);

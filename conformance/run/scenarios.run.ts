@@ -1,4 +1,4 @@
-// Run by vitest inside `certify`, in one worker: each check is one test, and all share one session.
+// Vitest runs this file inside `certify`, in one worker. Each check is one test; all share one session.
 import { afterAll, expect, inject, test } from "vitest";
 import { checks, watches } from "../checks/index.ts";
 import { openSession } from "./open.ts";

@@ -4,7 +4,7 @@ import type { RunOptions } from "../run-options.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import type { Requirement } from "../results.ts";
 
-/** The requirements that profile and `--only` select, whatever the effects allow. */
+/** The requirements that the profile and `--only` select, regardless of `--effects`. */
 export function selectedRequirements(options: Pick<RunOptions, "profile" | "only">): Map<string, Requirement> {
   const chosen = catalogue.filter(
     (requirement) => inProfile(requirement, options.profile) && (options.only?.includes(requirement.id) ?? true),
@@ -15,8 +15,8 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
 const order = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
- * The checks to run: they judge something selected, and the effects allow them. The harmless ones come first. Where
- * `--only` names a requirement that is judged by every answer met, every check of the profile has to give answers.
+ * The checks that judge a selected requirement and that `--effects` allows, harmless ones first. If `--only` names a
+ * requirement that watches judge on every response, every check of the profile runs.
  */
 export function selectedChecks(
   checks: readonly Check[],

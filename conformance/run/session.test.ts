@@ -54,7 +54,7 @@ const verdicts = async (run: (context: Context) => unknown, over: Partial<Check>
 };
 
 describe("a check", () => {
-  test("passes what it found sound, and records what it saw", async () => {
+  test("passes a requirement without failed findings, and reports what it observed", async () => {
     const found = await verdicts((context) => {
       context.judge(must, true, "e", "a");
       context.judge(should, true, "e", "a");
@@ -63,7 +63,7 @@ describe("a check", () => {
     expect(found).toEqual({ [must]: "pass", [should]: "pass", [open]: "observed" });
   });
 
-  test("fails a must and warns of a should, and shows the findings that failed", async () => {
+  test("fails a must, warns for a should, and shows the failed findings", async () => {
     const report = await session().runCheck(
       check((context) => {
         context.judge(must, true, "sound", "sound");
@@ -76,13 +76,13 @@ describe("a check", () => {
     expect(report.results[should]?.verdict).toBe("warn");
   });
 
-  test("never passes what it did not look at", async () => {
+  test("never passes a requirement about which it has no finding", async () => {
     const report = await session().runCheck(check((context) => context.judge(must, true, "e", "a")));
     expect(report.results[should]?.verdict).toBe("could-not-run");
     expect(report.error).toContain(should);
   });
 
-  test("fails when what it builds on did not come about", async () => {
+  test("fails its requirements if a prerequisite is missing", async () => {
     const found = await verdicts(() => {
       throw new Prerequisite("a payout", "500");
     });
@@ -99,7 +99,7 @@ describe("a check", () => {
     expect(found).toEqual({ [must]: "could-not-run", [should]: "could-not-run", [open]: "could-not-run" });
   });
 
-  test("that is broken itself is a fault of the suite, not of the target", async () => {
+  test("that throws is an error in the suite, not a failure of the target", async () => {
     const report = await session().runCheck(
       check(() => {
         throw new TypeError("undefined is not a function");
@@ -109,7 +109,7 @@ describe("a check", () => {
     expect(report.error).toContain("undefined is not a function");
   });
 
-  test("is not started when its worst case exceeds the budget", async () => {
+  test("does not start if its worst case exceeds the budget", async () => {
     let started = false;
     const found = await verdicts(() => (started = true), { payouts: 3, amount: 3 });
     expect([started, found[must]]).toEqual([false, "could-not-run"]);
@@ -128,7 +128,7 @@ describe("a check", () => {
     expect(report.results).toEqual({});
   });
 
-  test("shows no key in what it says", async () => {
+  test("redacts keys in findings and observations", async () => {
     const report = await session().runCheck(
       check((context) => {
         context.judge(must, false, "e", "the key key-of-the-tests was shown");
@@ -151,7 +151,7 @@ describe("a watch", () => {
     faults: ({ status = 0 }: { status?: number }) => (status >= 500 ? ["5xx"] : []),
   };
 
-  test("looks at every answer, whatever check it belongs to", async () => {
+  test("judges every response, whichever check caused it", async () => {
     const one = session();
     const watched = one.watchAll([watch]);
     await one.runCheck(get("/v1/a"));
@@ -161,7 +161,7 @@ describe("a watch", () => {
     expect(report.results[watch.id]?.exchanges).toHaveLength(1);
   });
 
-  test("does not pass when no answer was met", async () => {
+  test("does not pass without a response to judge", async () => {
     const one = session();
     const report = await one.runCheck(one.watchAll([watch]));
     expect(report.results[watch.id]?.verdict).toBe("could-not-run");

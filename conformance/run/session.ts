@@ -1,4 +1,4 @@
-// One run's shared state, and how one check is carried out in it.
+// The shared state of a run, and how a single check runs in it.
 import { BudgetExceeded } from "../target/budget.ts";
 import type { Check, Context, Watch } from "../check.ts";
 import { permits } from "../target/ledger.ts";
@@ -8,6 +8,7 @@ import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { Disagreement, NotJudged, Observation } from "../results.ts";
+import { counted } from "../report/words.ts";
 import { selectedRequirements } from "./selection.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
@@ -68,7 +69,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
   }
 
-  /** Runs a check and says what it found. Never throws. */
+  /** Runs a check and returns its report. Never throws. */
   async function runCheck(check: Check): Promise<CheckReport> {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
     const createdBefore = target.ledger.created.length;
@@ -81,7 +82,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       if (unmet !== undefined) {
         for (const id of check.ids) notes.notApplicable[id] = { code: "target", text: unmet };
       } else {
-        demandBudget(check);
+        requireBudget(check);
         await check.run(contextOf(notes));
       }
     } catch (error) {
@@ -102,20 +103,23 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
   }
 
-  function demandBudget({ payouts = 0, amount = 0 }: Check) {
+  function requireBudget({ payouts = 0, amount = 0 }: Check) {
     const { budget } = target;
     if (budget.allows(payouts, amount)) return;
     throw new BudgetExceeded(
-      `at worst this check makes ${payouts} payouts of ${amount} in all, and ${budget.maxPayouts - budget.payouts} ` +
-        `payouts of ${budget.maxTotal - budget.total} are left (--max-payouts, --max-total)`,
+      `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
+        `${budget.maxPayouts - budget.payouts} payouts with a total of ${budget.maxTotal - budget.total} ` +
+        "are left (--max-payouts, --max-total)",
     );
   }
 
-  /** Turns watches into one check, to be run last. They look at every answer from now on. */
+  /** Turns watches into one check, which must run last. They judge every response from now on. */
   function watchAll(watches: readonly Watch[]): Check {
-    const met = new Map(watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]));
+    const tallies = new Map(
+      watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]),
+    );
     target.onResponse((response) => {
-      for (const [watch, seen] of met) {
+      for (const [watch, seen] of tallies) {
         if (!watch.applies(response)) continue;
         seen.responses += 1;
         const faults = watch.faults(response, validator);
@@ -123,12 +127,12 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       }
     });
     return {
-      name: "every answer that was met in the run",
+      name: "every response received in the run",
       ids: watches.map((watch) => watch.id),
       effect: "none",
       offline: true,
       async run(context) {
-        for (const [watch, seen] of met) {
+        for (const [watch, seen] of tallies) {
           const effect = selected.get(watch.id)?.effect ?? "none";
           reportWatch(context, watch, seen, permits(options.effects, effect));
         }
@@ -139,7 +143,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   return { runCheck, watchAll };
 }
 
-/** Notes where Prism and the whole document, as the suite reads it, come to different judgements of an answer. */
+/** Records the responses about which Prism and the suite, both judging by the whole document, disagree. */
 function compareWithPrism(target: Target) {
   const validator = createValidators("extended");
   const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };
@@ -160,14 +164,15 @@ function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted
   if (seen.responses === 0) {
     const { effects } = context.options;
     if (watch.rare) context.notApplicable(watch.id, watch.rare);
-    else if (!permitted) context.notApplicable(watch.id, `it needs more than --effects ${effects}`, "effects");
-    else context.couldNotRun(watch.id, "no answer of this kind was met");
+    else if (!permitted) context.notApplicable(watch.id, `needs more than --effects ${effects}`, "effects");
+    else context.couldNotRun(watch.id, "no response of this kind was received");
     return;
   }
   const sample = [...seen.faulty].slice(0, 50);
   for (const [response, faults] of sample) {
-    const where = `${response.request.method} ${response.request.path.slice(0, 80)} → ${response.status ?? "no answer"}`;
+    const where = `${response.request.method} ${response.request.path.slice(0, 80)} → ${response.status ?? "no response"}`;
     context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [response]);
   }
-  if (sample.length === 0) context.judge(watch.id, true, watch.expected, `so it was in ${seen.responses} answers`, []);
+  if (sample.length === 0)
+    context.judge(watch.id, true, watch.expected, `as expected in ${counted(seen.responses, "response")}`, []);
 }

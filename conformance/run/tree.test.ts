@@ -25,7 +25,7 @@ const result = (verdict: Verdict): CheckResult => ({
   durationMs: 1,
 });
 
-/** One check that judged every core requirement, with these verdicts in place of a pass. */
+/** A check that passes every core requirement, except for the given verdicts. */
 function everything(over: Record<string, Verdict | undefined> = {}, more: Partial<CheckReport> = {}): CheckReport {
   const verdicts = core.map((id) => [id, id in over ? over[id] : observed.has(id) ? "observed" : "pass"] as const);
   const results = verdicts.flatMap(([id, verdict]) => (verdict === undefined ? [] : [[id, result(verdict)] as const]));
@@ -49,15 +49,15 @@ const outcome = (...args: Parameters<typeof build>) => {
 };
 
 describe("the verdict of a run", () => {
-  test("everything passed", () => {
+  test("is certified if everything passed", () => {
     expect(outcome([everything()])).toEqual(["certified", 0]);
   });
 
-  test("a warning does not stand in the way", () => {
+  test("is certified despite a warning", () => {
     expect(outcome([everything({ "create.phone-422": "warn" })])).toEqual(["certified", 0]);
   });
 
-  test("what the target cannot be made to do is named", () => {
+  test("names what the target cannot be made to do", () => {
     const why = { "webhook.checkout-outcome": { code: "target", text: "no sandbox" } } as const;
     const report = build([everything({ "webhook.checkout-outcome": undefined }, { notApplicable: why })]);
     expect([report.verdict, exitCodeOf(report)]).toEqual(["certified", 0]);
@@ -72,7 +72,7 @@ describe("the verdict of a run", () => {
     expect(outcome([everything(verdicts)], over, [], pending)).toEqual(["passed-partially", 0]);
   });
 
-  test("a part that the effects left out is said of a requirement that passed", () => {
+  test("marks a passed requirement of which --effects excluded a part", () => {
     const report = build([everything()], { effects: "reject" });
     const accepted = report.requirements.find(({ id }) => id === "create.accepted");
     expect(accepted).toMatchObject({ verdict: "pass", reason: { code: "effects" } });
@@ -81,20 +81,25 @@ describe("the verdict of a run", () => {
 
   test.each([
     ["one failure", everything({ "create.accepted": "fail" }), [], 1],
-    ["a failure and a fault of the suite", everything({ "create.accepted": "fail" }, { error: "broken" }), ["gone"], 1],
-    ["a fault of the suite", everything({}, { error: "broken" }), [], 2],
+    [
+      "a failure and an error in the suite",
+      everything({ "create.accepted": "fail" }, { error: "broken" }),
+      ["gone"],
+      1,
+    ],
+    ["an error in the suite", everything({}, { error: "broken" }), [], 2],
     ["an interruption", everything(), ["The run was interrupted."], 2],
     ["a check that could not run", everything({ "create.accepted": "could-not-run" }), [], 2],
-    ["a requirement that nobody looked at", everything({ "create.accepted": undefined }), [], 2],
+    ["a requirement that no check judged", everything({ "create.accepted": undefined }), [], 2],
   ])("%s is no pass", (_, check, errors, code) => {
     expect(outcome([check], {}, errors)).toEqual([code === 1 ? "failed" : "error", code]);
   });
 
-  test("nothing at all is no pass", () => {
+  test("is an error without any results", () => {
     expect(outcome([])).toEqual(["error", 2]);
   });
 
-  test("of several checks the worst counts", () => {
+  test("uses the worst of several checks", () => {
     const report = build([everything(), everything({ "verify.found": "fail" }), everything()]);
     const found = report.requirements.find(({ id }) => id === "verify.found");
     expect([found?.verdict, found?.checks.length]).toEqual(["fail", 3]);

@@ -1,4 +1,4 @@
-// Puts the results of all checks into the one tree that is reported.
+// Assembles the results of all checks into the report.
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import type { CheckReport } from "./verdicts.ts";
@@ -15,10 +15,10 @@ import {
 
 export type FinishedRun = {
   options: RunOptions;
-  /** Ids without a check yet. */
+  /** Ids of requirements that have no check yet. */
   pending: readonly string[];
   checks: readonly CheckReport[];
-  /** Faults of the suite, and what ended the run early. */
+  /** Errors in the suite, and what ended the run early. */
   errors: readonly string[];
   startedAt: Date;
   finishedAt: Date;
@@ -28,20 +28,20 @@ function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Ve
   const { options } = run;
   const named = run.checks.map((check) => check.notApplicable[requirement.id]).find((reason) => reason);
   if (options.only && !options.only.includes(requirement.id)) {
-    return { verdict: "not-applicable", reason: { code: "only", text: "left out by --only" } };
+    return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } };
   }
   if (named) return { verdict: "not-applicable", reason: named };
   if (run.pending.includes(requirement.id)) {
     return {
       verdict: "not-applicable",
-      reason: { code: "pending", text: "pending: the suite has no check for it yet" },
+      reason: { code: "pending", text: "pending: the suite has no check for this requirement yet" },
     };
   }
   if (!permits(options.effects, requirement.effect)) {
-    const text = `it needs more than --effects ${options.effects}`;
+    const text = `needs more than --effects ${options.effects}`;
     return { verdict: "not-applicable", reason: { code: "effects", text } };
   }
-  const text = run.checks.find((check) => check.stopped)?.stopped ?? "the run ended before its checks were carried out";
+  const text = run.checks.find((check) => check.stopped)?.stopped ?? "the run ended before its checks";
   return { verdict: "could-not-run", reason: { code: "stopped", text } };
 }
 
@@ -52,7 +52,7 @@ function requirementResult(requirement: Requirement, run: FinishedRun): Requirem
   const verdict = worstOf(checks.map((check) => check.verdict));
   const { effects } = run.options;
   if (permits(effects, requirement.effect)) return { ...requirement, verdict, checks };
-  const text = `only the part was judged that --effects ${effects} allows`;
+  const text = `judged only as far as --effects ${effects} allows`;
   return { ...requirement, verdict, reason: { code: "effects", text }, checks };
 }
 
@@ -61,7 +61,7 @@ const firstIds = (requirements: readonly RequirementResult[]) => {
   return ids.join(", ") + (requirements.length > 3 ? ` and ${requirements.length - 3} more` : "");
 };
 
-/** The verdict of the run, and one sentence that says why. */
+/** The verdict of the run, and one sentence that explains it. */
 function runVerdict(
   requirements: readonly RequirementResult[],
   errors: readonly string[],
@@ -80,24 +80,24 @@ function runVerdict(
   if (notRun.length > 0)
     return { verdict: "error", summary: `${notRun.length} could not be judged: ${firstIds(notRun)}.` };
   const judged = requirements.filter((requirement) => requirement.checks.length > 0);
-  if (judged.length === 0) return { verdict: "error", summary: "Nothing was judged: nothing is selected." };
+  if (judged.length === 0) return { verdict: "error", summary: "Nothing was judged because nothing was selected." };
   const musts = requirements.filter((requirement) => requirement.level === "must");
   const open = musts.filter(({ reason }) => reason && reason.code !== "target");
   if (open.length > 0) {
     return {
       verdict: "passed-partially",
-      summary: `All ${judged.length} that were judged passed; ${open.length} were left out: ${firstIds(open)}.`,
+      summary: `All ${judged.length} judged requirements passed; ${open.length} were not judged in full: ${firstIds(open)}.`,
     };
   }
   const named = musts.filter(({ reason }) => reason);
   const apart = named.length > 0 ? ` ${named.length} are not applicable to this target: ${firstIds(named)}.` : "";
   return {
     verdict: "certified",
-    summary: `All ${musts.length - named.length} that the profile demands passed.${apart}`,
+    summary: `All ${musts.length - named.length} required by the profile passed.${apart}`,
   };
 }
 
-/** The whole tree of a run, finished or not. */
+/** The report of a run, whether or not it ran to its end. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
   const requirements = catalogue
@@ -106,7 +106,7 @@ export function buildReport(run: FinishedRun): Report {
   const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
-  const harness = checks.flatMap((check) => (check.error === undefined ? [] : `fault of the suite: ${check.error}`));
+  const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
   const errors = [...run.errors, ...harness];
   return {
     ...runVerdict(requirements, errors),

@@ -1,4 +1,4 @@
-// From the findings of one check to its results, requirement by requirement.
+// Turns the findings of one check into a result for each of its requirements.
 import { BudgetExceeded } from "../target/budget.ts";
 import { Prerequisite, type Check } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";
@@ -15,7 +15,7 @@ import type {
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
-/** What one check hands to the runner; it crosses a thread boundary, so it is plain data. */
+/** What a check reports to the runner. Plain data, because it crosses a thread boundary. */
 export type CheckReport = {
   results: Record<string, CheckResult>;
   notApplicable: Record<string, NotJudged>;
@@ -23,14 +23,15 @@ export type CheckReport = {
   observed: Observation[];
   payouts: number;
   total: number;
-  /** So far in the run. */
+  /** For the run so far. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
-  /** A fault of the suite itself. */
+  /** An error in the suite itself. */
   error?: string;
-  /** Why the run ends here. */
+  /** Why the run was stopped. */
   stopped?: string;
 };
 
+const checkRuns = "the check runs to its end";
 const mostExchanges = 20;
 const mostFindings = 5;
 
@@ -46,7 +47,7 @@ const joined = (texts: readonly string[]) => {
   return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
 };
 
-/** The result of a check for one requirement that it made findings about. */
+/** The result of a check for a requirement about which it has findings. */
 function checkResult(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
   const failed = findings.filter((finding) => !finding.ok);
   const shown = failed.length > 0 ? failed : findings;
@@ -56,24 +57,24 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
     verdict,
     expected: joined(shown.map((finding) => finding.expected)),
     actual: joined(shown.map((finding) => finding.actual)),
-    // What failed comes first, so that it is not what is left out.
+    // Failures first, so that they are never the ones omitted.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
     durationMs: ms,
   };
 }
 
-/** Why a check ended early: the verdict for what it had not judged by then. */
+/** The verdict for requirements that a check had not judged when it threw. */
 function verdictOfError(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
   const actual = error instanceof Error ? error.message : String(error);
   if (error instanceof RunStopped || error instanceof BudgetExceeded) {
-    return { verdict: "could-not-run", expected: "that the check could be carried out", actual };
+    return { verdict: "could-not-run", expected: checkRuns, actual };
   }
   const harness = error instanceof Error ? (error.stack ?? actual) : actual;
   return {
     verdict: "could-not-run",
-    expected: "that the suite does its work",
-    actual: `fault of the suite: ${actual}`,
+    expected: "the suite works",
+    actual: `error in the suite: ${actual}`,
     harness,
   };
 }
@@ -84,15 +85,15 @@ export type CheckRun = {
   findings: readonly Finding[];
   observed: readonly Observation[];
   notApplicable: Readonly<Record<string, NotJudged>>;
-  /** Why a requirement could not be looked at, by id. */
+  /** Why a requirement could not be judged, by id. */
   notRun: Readonly<Record<string, string>>;
   exchanges: readonly Exchange[];
   durationMs: number;
-  /** What ended the check early. */
+  /** What the check threw, if anything. */
   thrown?: unknown;
 };
 
-/** The results of a check for each selected requirement it names. One that it did not judge never passes. */
+/** The results of a check for each of its selected requirements. A requirement that it did not judge never passes. */
 export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
   const { check, exchanges, durationMs } = run;
   const results: Record<string, CheckResult> = {};
@@ -110,17 +111,16 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
       results[id] = {
         name: check.name,
         verdict: "observed",
-        expected: "open",
+        expected: "left open by the interface",
         actual,
         ...evidence(exchanges),
         durationMs,
       };
     } else if (run.notRun[id] !== undefined) {
-      const expected = "that the check could be carried out";
       results[id] = {
         name: check.name,
         verdict: "could-not-run",
-        expected,
+        expected: checkRuns,
         actual: run.notRun[id],
         exchanges: [],
         durationMs,
@@ -128,7 +128,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
     } else {
       const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));
       fault ??= why.harness;
-      // Nothing can be wrong about what is only to be observed.
+      // A requirement that is only observed cannot fail.
       const soft = requirement.level === "must" ? "fail" : requirement.level === "should" ? "warn" : "could-not-run";
       const verdict = why.verdict === "fail" ? soft : why.verdict;
       const { expected, actual } = why;

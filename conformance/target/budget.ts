@@ -1,23 +1,23 @@
-/** What the run may still spend. Amounts in the lowest denomination. */
+/** What the run has spent and may still spend. Amounts are in the lowest denomination. */
 export type Budget = {
   readonly payouts: number;
   readonly maxPayouts: number;
   readonly total: number;
   readonly maxTotal: number;
-  /** True when so much is left. */
+  /** True if this much is left. */
   allows(payouts: number, amount: number): boolean;
-  /** Takes one payout before it is sent. Throws `BudgetExceeded` when it does not fit. */
+  /** Charges one payout before it is sent. @throws BudgetExceeded if it does not fit */
   take(amount: number): void;
-  /** Gives one payout back, which the target refused. */
-  giveBack(amount: number): void;
-  /** Counts a payout that nobody intended, whether it fits or not. */
+  /** Refunds one payout that the target refused. */
+  refund(amount: number): void;
+  /** Charges an unintended payout, even beyond the limit. */
   charge(amount: number): void;
 };
 
-/** Thrown instead of sending a payout that does not fit into the budget. */
+/** A payout that was not sent because it does not fit into the budget. */
 export class BudgetExceeded extends Error {}
 
-/** @param maxPayouts how many payouts; @param maxTotal the sum of their amounts, lowest denomination */
+/** @param maxTotal maximum sum of all payouts, in the lowest denomination */
 export function createBudget(maxPayouts: number, maxTotal: number): Budget {
   let payouts = 0;
   let total = 0;
@@ -39,12 +39,12 @@ export function createBudget(maxPayouts: number, maxTotal: number): Budget {
     take(amount) {
       if (!allows(1, amount)) {
         throw new BudgetExceeded(
-          `one more payout of ${amount} does not fit: ${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`,
+          `a payout of ${amount} exceeds the budget: ${payouts} of ${maxPayouts} payouts and ${total} of ${maxTotal} are used`,
         );
       }
       charge(amount);
     },
-    giveBack(amount) {
+    refund(amount) {
       payouts -= 1;
       total -= amount;
     },

@@ -2,7 +2,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const hex = (byte: number) => String.raw`\x${byte.toString(16).padStart(2, "0")}`;
 
-/** A body as a shell word. Phone numbers become `$RECIPIENT`; bytes that are no UTF-8 are escaped. */
+/** A body as a shell word. Phone numbers become `$RECIPIENT`; a body that is not UTF-8 is escaped byte by byte. */
 function bodyWord(body: Buffer): string {
   const text = body.toString("utf8");
   if (!Buffer.from(text, "utf8").equals(body) || text.includes("\0")) {
@@ -15,12 +15,12 @@ export type CurlRequest = {
   method: string;
   url: string;
   headers: Record<string, string>;
-  /** The variable that holds the key, when the request carries one. */
+  /** The shell variable that holds the key; undefined or empty if the request has none. */
   keyVariable?: string;
   body?: Buffer;
 };
 
-/** A command line that sends a request again. It is redacted by the caller; keys stand in it as variables. */
+/** A command that repeats a request. It reads keys from shell variables; the caller redacts the rest. */
 export function curlLine({ method, url, headers, keyVariable, body }: CurlRequest): string {
   const words = ["curl -i", "-X", method, "--path-as-is", quoted(url)];
   if (keyVariable) words.push("-H", `"x-api-key: $${keyVariable}"`);

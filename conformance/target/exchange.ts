@@ -3,32 +3,32 @@ import type { Effect, Exchange } from "../results.ts";
 
 export type TargetRequest = {
   method: string;
-  /** What follows the base URL, sent as it stands. */
+  /** The path after the base URL, sent unchanged. */
   path: string;
-  /** What the request does to money at worst. Anything but a GET has to say. */
+  /** The worst case for money. Required for everything but GET. */
   effect?: Effect;
-  /** `own` when left out. `none` sends no key, `{ value }` any text. */
+  /** Which API key to send: `none` sends none, `{ value }` any text. Default `own`. */
   key?: "own" | "second" | "none" | { value: string };
   headers?: Record<string, string | string[]>;
   /** Sent as JSON. */
   json?: unknown;
-  /** Sent as it stands. */
+  /** Sent unchanged. */
   body?: string | Buffer;
-  /** Milliseconds; `--timeout` when left out. */
+  /** Milliseconds. Default `--timeout`. */
   timeoutMs?: number;
-  /** The sandbox was asked for this outcome (D17), so that a 5xx, or no answer, is no fault. */
+  /** The request forces an outcome of the sandbox (D17), so a 5xx or a missing response is not a fault. */
   forced?: boolean;
 };
 
 export type TargetResponse = {
   request: TargetRequest;
   exchange: Exchange;
-  /** Left out when no answer came; `exchange.failure` then says why. */
+  /** Undefined if no response was received; `exchange.failure` then says why. */
   status?: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The body as JSON; undefined when it is none. */
+  /** The parsed body; undefined if it is not JSON. */
   json: unknown;
-  /** What Prism finds wrong with the answer, when it came through Prism. */
+  /** The faults Prism found, if the response passed through Prism. */
   prism?: string[];
 };

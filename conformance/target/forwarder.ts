@@ -1,24 +1,25 @@
-// A loopback server that passes requests on to the target's one way in, for tools that send their requests themselves.
+// A loopback server for tools that send requests themselves, such as Dredd. It forwards them through the target, so that
+// budget, effects and recording apply to them too.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TargetResponse, TargetRequest } from "./exchange.ts";
 import type { Target } from "./target.ts";
 
-/** What the tool's next request has to carry besides what the tool sends. */
+/** What to add to the tool's next request. */
 export type Passing = Pick<TargetRequest, "effect" | "key" | "forced">;
 
 export type Forwarder = {
   origin: string;
   /** Set before each request. */
   passing: Passing;
-  /** The answers so far. */
+  /** The responses so far. */
   responses: TargetResponse[];
-  /** What kept a request from being sent. */
+  /** The error that prevented a request. */
   thrown?: unknown;
   close(): Promise<void>;
 };
 
-const notPassedOn = new Set([
+const notForwarded = new Set([
   "host",
   "connection",
   "content-length",
@@ -33,7 +34,7 @@ export async function createForwarder(target: Target): Promise<Forwarder> {
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const headers = Object.fromEntries(
-      Object.entries(incoming.headers).filter(([name]) => !notPassedOn.has(name)) as [string, string][],
+      Object.entries(incoming.headers).filter(([name]) => !notForwarded.has(name)) as [string, string][],
     );
     const { method = "GET", url: path = "/" } = incoming;
     try {

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 export type HttpResponse = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 export type HttpFailure = {
   failure: string;
-  /** True when no connection came about, so that the request cannot have reached the target. */
+  /** True if no connection was established, so that the request cannot have reached the target. */
   unreachable: boolean;
 };
 
@@ -21,15 +21,15 @@ const neverConnected = new Set([
   "CERT_HAS_EXPIRED",
 ]);
 
-/** Idle connections close before a server's own limit would race with the next request. */
+/** Shorter than servers' keep-alive timeouts: otherwise a server could close a connection while it is being reused. */
 const idleMs = 1000;
 const largestResponse = 4 * 1024 * 1024;
 
 export type HttpClient = {
   /**
-   * Sends one request, exactly as given, and follows no redirect.
-   * @param path what stands in the request line; nothing in it is normalised
-   * @param timeoutMs until the whole answer must be there
+   * Sends one request exactly as given. Redirects are not followed.
+   * @param path written to the request line without normalisation
+   * @param timeoutMs time limit for the complete response
    */
   send(request: {
     origin: URL;
@@ -44,16 +44,16 @@ export type HttpClient = {
 
 function failureOf(error: NodeJS.ErrnoException): HttpFailure {
   const code = error.code ?? "";
-  // A host with several addresses fails with all of their errors at once.
+  // For a host with several addresses Node reports one error per address.
   const inner = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error;
   if (code === "ECONNRESET" || error.message === "socket hang up") {
-    return { failure: "the connection was closed without an answer", unreachable: false };
+    return { failure: "the connection was closed without a response", unreachable: false };
   }
   const unreachable = neverConnected.has(inner.code ?? code);
   return { failure: inner.message || code, unreachable };
 }
 
-/** An HTTP/1.1 client that does nothing of its own accord: no redirects, no retries, no normalising. */
+/** An HTTP/1.1 client without redirects, retries or normalisation. */
 export function createHttpClient(): HttpClient {
   const http = new HttpAgent({ keepAlive: true, timeout: idleMs });
   const https = new HttpsAgent({ keepAlive: true, timeout: idleMs });
@@ -65,7 +65,7 @@ export function createHttpClient(): HttpClient {
         const target = { hostname, port: origin.port, path, method, headers, agent: secure ? https : http };
         const request = (secure ? httpsRequest : httpRequest)(target);
         const deadline = setTimeout(
-          () => request.destroy(new Error(`no whole answer within ${timeoutMs} ms`)),
+          () => request.destroy(new Error(`no complete response within ${timeoutMs} ms`)),
           timeoutMs,
         );
         const settle = (result: HttpResponse | HttpFailure) => {
@@ -78,7 +78,8 @@ export function createHttpClient(): HttpClient {
           let size = 0;
           response.on("data", (chunk: Buffer) => {
             size += chunk.length;
-            if (size > largestResponse) request.destroy(new Error(`the answer has more than ${largestResponse} bytes`));
+            if (size > largestResponse)
+              request.destroy(new Error(`the response has more than ${largestResponse} bytes`));
             chunks.push(chunk);
           });
           response.on("error", (error) => settle(failureOf(error)));

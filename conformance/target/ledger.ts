@@ -1,12 +1,12 @@
-// What the run may do to the target, what it did, and what that left behind.
+// Enforces what the run may do to the target, and records what it did.
 import { BudgetExceeded, type Budget } from "./budget.ts";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
 import type { TargetResponse, TargetRequest } from "./exchange.ts";
 
-/** Nothing can be sent any more: the target is gone, or a request that ought to have been refused was accepted. */
+/** No further requests: the target is unreachable, or it accepted a request that it must refuse. */
 export class RunStopped extends Error {}
 
-/** `--effects` does not allow what a check wanted to send. */
+/** A check tried to send what `--effects` does not allow. */
 export class EffectNotAllowed extends Error {}
 
 const rank: Record<Effect | EffectsAllowed, number> = {
@@ -17,7 +17,7 @@ const rank: Record<Effect | EffectsAllowed, number> = {
   "moves-money": 2,
 };
 
-/** True when `--effects` allows a check with this effect. */
+/** True if `--effects` allows a check with this effect. */
 export const permits = (allowed: EffectsAllowed, effect: Effect) => rank[effect] <= rank[allowed];
 
 const posts = (request: TargetRequest, path: string) =>
@@ -25,7 +25,7 @@ const posts = (request: TargetRequest, path: string) =>
 const isDisbursement = (request: TargetRequest) => posts(request, "/v1/disbursements");
 const isCheckout = (request: TargetRequest) => posts(request, "/v1/checkouts");
 
-/** The request's body as an object, however it was given. */
+/** The fields of the request's JSON body; empty if it is not a JSON object. */
 function fieldsOf(request: TargetRequest): Record<string, unknown> {
   try {
     const value: unknown = request.json ?? JSON.parse(String(request.body));
@@ -40,7 +40,7 @@ function amountOf(request: TargetRequest): number {
   return typeof amount === "number" && Number.isFinite(amount) && amount > 0 ? Math.ceil(amount) : 0;
 }
 
-/** An entry for a value that is text, and none otherwise. */
+/** `{ key: value }` for a string, otherwise `{}`. */
 const textEntry = (key: keyof CreatedRecord, value: unknown) => (typeof value === "string" ? { [key]: value } : {});
 
 function createdBy(request: TargetRequest, response: TargetResponse): CreatedRecord {
@@ -62,23 +62,23 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
   let stopped: string | undefined;
 
   return {
-    /** Everything that exists because of the run. */
+    /** Every record that exists because of the run. */
     created,
-    /** Why nothing may be sent any more; undefined while something may. */
+    /** Why no further request may be sent; undefined while requests are allowed. */
     get stopped() {
       return stopped;
     },
-    /** Ends the run: every further request throws `RunStopped`. */
+    /** Ends the run: every further request throws the returned `RunStopped`. */
     stop(reason: string) {
       stopped ??= reason;
       return new RunStopped(stopped);
     },
-    /** Refuses what may not be sent, and takes the price of what may. */
+    /** Checks that a request may be sent, and charges its amount to the budget. */
     authorise(request: TargetRequest) {
       if (stopped) throw new RunStopped(stopped);
       const effect = request.effect ?? "none";
       if (effect === "none" && request.method !== "GET") {
-        throw new Error(`${request.method} ${request.path} has to declare its effect: only a GET can have none`);
+        throw new Error(`${request.method} ${request.path} must declare its effect: only a GET can have none`);
       }
       if (!permits(effects, effect)) {
         throw new EffectNotAllowed(`${request.method} ${request.path} needs more than --effects ${effects}`);
@@ -86,27 +86,25 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       if (!isDisbursement(request)) return;
       if (effect === "moves-money") budget.take(amountOf(request));
       else if (!budget.allows(1, 0)) {
-        throw new BudgetExceeded(
-          "the budget is used up, and a target that accepts what it must refuse would exceed it",
-        );
+        throw new BudgetExceeded("the budget is used up; a target that wrongly accepts this request would exceed it");
       }
     },
-    /** Settles the price of a request once its answer is there, and lists what it created. */
+    /** Corrects the budget when the response is known, and lists the record that the request created. */
     account(request: TargetRequest, response: TargetResponse) {
       if (!isDisbursement(request) && !isCheckout(request)) return;
       const status = response.status ?? 0;
       const intended = request.effect === "moves-money";
-      // No answer, or a 5xx, may hide a payout: its price stays taken.
-      if (intended && isDisbursement(request) && status >= 300 && status < 500) budget.giveBack(amountOf(request));
+      // A missing response or a 5xx may hide a payout, so its amount stays charged.
+      if (intended && isDisbursement(request) && status >= 300 && status < 500) budget.refund(amountOf(request));
       const accepted = status >= 200 && status < 300;
       const uncertain = intended && (status === 0 || status >= 500);
       if (!accepted && !uncertain) return;
       created.push({ ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) });
       if (intended) return;
       if (isDisbursement(request)) budget.charge(amountOf(request));
-      // Where payouts are allowed the budget bounds the harm; where they are not, the first is one too many.
+      // With --effects money the budget limits the harm. With --effects reject no payout is acceptable, so stop.
       if (effects === "reject") {
-        stopped ??= `${request.method} ${request.path} was accepted with ${status} although it had to be refused`;
+        stopped ??= `${request.method} ${request.path} was accepted with ${status}, but must be refused`;
       }
     },
   };

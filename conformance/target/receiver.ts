@@ -1,4 +1,4 @@
-// Listens for webhooks during a run.
+// Receives webhooks during a run.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -8,18 +8,18 @@ export type Notification = {
   method: string;
   headers: IncomingHttpHeaders;
   body: string;
-  /** The body as JSON; undefined when it is none. */
+  /** The parsed body; undefined if it is not JSON. */
   json: unknown;
   at: Date;
 };
 
-/** How a mailbox answers a notification; 204 unless it is told otherwise. */
+/** Responds to a notification; `attempt` counts those the mailbox received, from 1. */
 export type Responder = (response: ServerResponse, attempt: number) => void;
 
 export type Receiver = {
-  /** A new mailbox: an address of its own for `webhookURL`, and what arrives there. */
-  openMailbox(reply?: Responder): { url: string; received: Notification[] };
-  /** Everything that has arrived in the run, in its order. */
+  /** Opens a mailbox with its own URL for `webhookURL`. `respond` defaults to 204. */
+  openMailbox(respond?: Responder): { url: string; received: Notification[] };
+  /** Everything received in the run, in order of arrival. */
   readonly all: readonly Notification[];
   close(): Promise<void>;
 };
@@ -27,14 +27,14 @@ export type Receiver = {
 const largest = 1024 * 1024;
 
 /**
- * @param host where to listen; @param port 0 takes a free one
- * @param publicUrl how the target reaches it; its own address when left out
+ * @param port 0 for a free port
+ * @param publicUrl the URL under which the target reaches the receiver; default its own address
  */
 export async function createReceiver(
   { host, port, publicUrl }: { host: string; port: number; publicUrl?: string },
   now: () => Date,
 ): Promise<Receiver> {
-  const boxes = new Map<string, { received: Notification[]; reply: Responder }>();
+  const boxes = new Map<string, { received: Notification[]; respond: Responder }>();
   const all: Notification[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -54,7 +54,7 @@ export async function createReceiver(
       const notification = { box: name, method, headers, body, json: parsed(body), at: now() };
       all.push(notification);
       box.received.push(notification);
-      box.reply(response, box.received.length);
+      box.respond(response, box.received.length);
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -65,10 +65,10 @@ export async function createReceiver(
   const own = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
   const base = (publicUrl ?? own).replace(/\/$/, "");
   return {
-    openMailbox(reply = (response) => void response.writeHead(204).end()) {
+    openMailbox(respond = (response) => void response.writeHead(204).end()) {
       const name = `box-${boxes.size + 1}`;
       const received: Notification[] = [];
-      boxes.set(name, { received, reply });
+      boxes.set(name, { received, respond });
       return { url: `${base}/${name}`, received };
     },
     all,

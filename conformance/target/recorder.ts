@@ -1,4 +1,4 @@
-// Writes exchanges down, redacted: what is recorded is what reports show.
+// Records exchanges. They are redacted here, so that no later step can leak a secret into a report.
 import { curlLine } from "./curl.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
@@ -10,19 +10,19 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** The variable in which somebody who repeats the request has the key; none for a request without one. */
+/** The shell variable that holds the key when someone repeats the request; empty for a request without a key. */
 function keyVariableOf({ key = "own" }: TargetRequest): string {
   return typeof key === "object" ? "WRONG_KEY" : { own: "API_KEY", second: "API_KEY_2", none: "" }[key];
 }
 
 export type Sent = { request: TargetRequest; url: string; headers: Record<string, string | string[]>; body?: Buffer };
 
-/** @param secretHeaders names of headers whose values are never shown, besides the usual ones */
+/** @param secretHeaders headers whose values are redacted in addition to the default ones */
 export function createRecorder(redact: Redact, secretHeaders: readonly string[], now: () => Date) {
   let exchanges: Exchange[] = [];
   let count = 0;
   return {
-    /** Notes a request that is about to be sent. */
+    /** Records a request that is about to be sent. */
     begin({ request, url, headers, body }: Sent): Exchange {
       const { method } = request;
       const requestHeaders = redactHeaders(headers, redact, secretHeaders);
@@ -40,7 +40,7 @@ export function createRecorder(redact: Redact, secretHeaders: readonly string[],
       exchanges.push(exchange);
       return exchange;
     },
-    /** Notes what came of it. */
+    /** Records its response or failure. */
     end(exchange: Exchange, result: HttpResponse | HttpFailure) {
       exchange.durationMs = now().getTime() - Date.parse(exchange.at);
       if ("failure" in result) {
@@ -51,7 +51,7 @@ export function createRecorder(redact: Redact, secretHeaders: readonly string[],
       exchange.responseHeaders = redactHeaders(result.headers, redact);
       exchange.responseBody = shorten(redact(result.body.toString("utf8")));
     },
-    /** The exchanges since the last call. */
+    /** Returns the exchanges since the last call. */
     take(): Exchange[] {
       const taken = exchanges;
       exchanges = [];

@@ -1,9 +1,9 @@
-/** Takes out of a text what nobody but the owner may see. */
+/** Removes secrets and phone numbers from a text. */
 export type Redact = (text: string) => string;
 
 const masked = "[redacted]";
 
-/** Headers whose values never stand in a report. Those given with `--header` are added to them. */
+/** Headers whose values are never reported. Those given with `--header` are added. */
 const secretHeaders = new Set([
   "x-api-key",
   "authorization",
@@ -13,14 +13,14 @@ const secretHeaders = new Set([
   "webhook-signature",
 ]);
 
-/** All digits but the last three. */
+/** Masks all digits but the last three. */
 export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*");
 
 const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /**
- * @param secrets API keys and webhook secrets, wherever they turn up
- * @param phones numbers of real people, wherever they turn up; others are known by their field's name
+ * @param secrets API keys and webhook secrets, removed wherever they occur
+ * @param phones numbers of real people, masked wherever they occur; other numbers are masked in `phoneNumber` fields
  */
 export function createRedactor(secrets: readonly string[], phones: readonly string[]): Redact {
   const hidden = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);
@@ -35,7 +35,7 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
   };
 }
 
-/** Headers as one text each, secret ones hidden. */
+/** Headers with one string each; values of secret headers are removed. */
 export function redactHeaders(
   headers: Record<string, string | string[] | undefined>,
   redact: Redact,

@@ -67,7 +67,7 @@ const body = (amount: number) => ({ reference: "M1", amount, currency: "XOF", ph
 const refusal: Reply = { status: 422, body: '{"statusCode":422,"error":"no"}' };
 
 describe("sending", () => {
-  test("keeps the path prefix and the path as given, and sends the key and the extra headers", async () => {
+  test("sends the path unchanged after the prefix, with the key and the extra headers", async () => {
     await target({ headers: { "x-team": "a" } }).send({ method: "GET", path: "/v1/disbursements/../a%2Fb?x=1" });
     expect(seen[0]).toMatchObject({ method: "GET", url: "/pay/v1/disbursements/../a%2Fb?x=1" });
     expect(seen[0]?.headers).toMatchObject({ "x-api-key": "the-key-1", "x-team": "a" });
@@ -82,37 +82,37 @@ describe("sending", () => {
     expect(seen[0]?.headers["x-api-key"]).toBe(expected);
   });
 
-  test("follows no redirect", async () => {
+  test("does not follow redirects", async () => {
     replies = [{ status: 302, headers: { location: "/elsewhere" } }];
     const { status } = await target().send({ method: "GET", path: "/v1/x" });
     expect([status, seen.length]).toEqual([302, 1]);
   });
 
-  test("waits as long as a 429 asks for", async () => {
+  test("waits as long as a 429 requests", async () => {
     replies = [{ status: 429, headers: { "retry-after": "7" } }, { status: 429 }, usual];
     const { status } = await target().send({ method: "GET", path: "/v1/x" });
     expect([status, waits]).toEqual([200, [7000, 1000]]);
   });
 
-  test("gives a 429 back that asks for more than two minutes", async () => {
+  test("returns a 429 that requests more than two minutes", async () => {
     replies = [{ status: 429, headers: { "retry-after": "3600" } }];
     const { status } = await target().send({ method: "GET", path: "/v1/x" });
     expect([status, waits]).toEqual([429, []]);
   });
 
-  test("keeps to the rate", async () => {
+  test("does not exceed the rate", async () => {
     const slow = target({ rate: 4 });
     for (let count = 0; count < 3; count += 1) await slow.send({ method: "GET", path: "/v1/x" });
     expect(waits).toEqual([250, 250]);
   });
 
-  test("an answer that does not come in time is an answer without a status", async () => {
+  test("returns a response without a status after a timeout", async () => {
     server.removeAllListeners("request");
     const { status, exchange } = await target({ timeoutMs: 50 }).send({ method: "GET", path: "/v1/x" });
-    expect([status, exchange.failure]).toEqual([undefined, "no whole answer within 50 ms"]);
+    expect([status, exchange.failure]).toEqual([undefined, "no complete response within 50 ms"]);
   });
 
-  test("a target that is gone stops the run", async () => {
+  test("stops the run if the target is unreachable", async () => {
     const gone = target();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
@@ -132,14 +132,14 @@ describe("money", () => {
     expect(seen).toEqual([]);
   });
 
-  test("a request that creates has to say so", async () => {
+  test("a request that is not a GET must declare its effect", async () => {
     await expect(target().send({ method: "POST", path: "/v1/checkouts", json: {} })).rejects.toThrow(
       "declare its effect",
     );
     expect(seen).toEqual([]);
   });
 
-  test("the number and the sum of payouts are kept", async () => {
+  test("payouts never exceed the maximum number or total", async () => {
     const one = target({}, 2, 1000);
     await one.send({ ...payout, json: body(600) });
     await expect(one.send({ ...payout, json: body(500) })).rejects.toThrow(BudgetExceeded);
@@ -148,14 +148,14 @@ describe("money", () => {
     expect(seen).toHaveLength(2);
   });
 
-  test("payouts that are sent at once keep the budget as well", async () => {
+  test("concurrent payouts do not exceed the budget either", async () => {
     const one = target({}, 2);
     const sent = await Promise.allSettled([1, 2, 3, 4].map((amount) => one.send({ ...payout, json: body(amount) })));
     expect(sent.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
     expect(seen).toHaveLength(2);
   });
 
-  test("a refused payout costs nothing, one without a clear answer does", async () => {
+  test("a refused payout is refunded, one with an unclear result is not", async () => {
     const one = target();
     replies = [refusal, { status: 500 }];
     await one.send({ ...payout, json: body(100) });
@@ -164,7 +164,7 @@ describe("money", () => {
     expect([one.budget.payouts, one.budget.total]).toEqual([1, 100]);
   });
 
-  test("what ought to have been refused counts, and stops a run that may not pay", async () => {
+  test("an accepted request that must be refused is charged, and stops a run with --effects reject", async () => {
     const one = target({ effects: "reject" });
     await one.send({ ...rejected, json: body(70) });
     expect([one.budget.payouts, one.budget.total]).toEqual([1, 70]);
@@ -179,17 +179,17 @@ describe("money", () => {
         unintended: true,
       },
     ]);
-    await expect(one.send({ method: "GET", path: "/v1/x" })).rejects.toThrow("had to be refused");
+    await expect(one.send({ method: "GET", path: "/v1/x" })).rejects.toThrow("must be refused");
   });
 
-  test("once the budget is used up, not even requests to be refused are sent", async () => {
+  test("without budget left, requests that must be refused are not sent either", async () => {
     await expect(target({}, 0).send({ ...rejected, json: body(1) })).rejects.toThrow(BudgetExceeded);
     expect(seen).toEqual([]);
   });
 });
 
 describe("links", () => {
-  test("are opened without the key, and without the extra headers on another host", async () => {
+  test("are requested without the key, and on other hosts without the extra headers", async () => {
     const one = target({ headers: { "x-team": "a" } });
     await one.openLink(`${origin()}/checkouts/1?x=2`);
     await one.openLink(`${origin().replace("127.0.0.1", "localhost")}/checkouts/1`).catch(() => undefined);
@@ -201,7 +201,7 @@ describe("links", () => {
 });
 
 describe("the record of an exchange", () => {
-  test("shows no key, no secret, no extra header and no phone number", async () => {
+  test("contains no key, secret, extra header or phone number", async () => {
     replies = [
       { ...usual, body: '{"key":"the-key-1","phoneNumber":"2250707070707"}', headers: { "x-echo": "the-key-1" } },
     ];
@@ -217,7 +217,7 @@ describe("the record of an exchange", () => {
     expect(exchange?.curl).toContain(`"phoneNumber":"'"$RECIPIENT"'"`);
   });
 
-  test("shows bytes that are no text so that they can be sent again", async () => {
+  test("escapes bytes that are not text so that the command repeats them exactly", async () => {
     const one = target();
     await one.send({ ...rejected, body: Buffer.from([0x7b, 0xff, 0x27]) });
     expect(one.takeExchanges()[0]?.curl).toContain(String.raw`--data-binary $'{\xff\x27'`);

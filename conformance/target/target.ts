@@ -1,4 +1,4 @@
-// The one way to the target: every request of a run, Dredd's included, goes through `createTarget`.
+// The only way to the target: every request of a run, including Dredd's, goes through `createTarget`.
 import type { Budget } from "./budget.ts";
 import { routeOf } from "../contract/contract.ts";
 import type { HttpClient } from "./http.ts";
@@ -16,10 +16,10 @@ export type TargetOptions = {
   secondKey?: string;
   /** Sent with every request to the target (`--header`). */
   headers: Record<string, string>;
-  /** Requests per second at most; left out for no limit. */
+  /** Maximum requests per second; no limit if undefined. */
   rate?: number;
   timeoutMs: number;
-  /** Prism in front of the target. Requests that it understands go through it. */
+  /** URL of a Prism proxy in front of the target. Requests that Prism forwards unchanged go through it. */
   prismUrl?: string;
 };
 
@@ -46,11 +46,11 @@ function bodyOf(request: TargetRequest): Buffer | undefined {
   return request.body === undefined ? undefined : Buffer.from(request.body);
 }
 
-/** A request that a proxy passes on as it is. */
+/** True for a request that Prism forwards unchanged. */
 const isPlain = ({ method, path, headers, body, forced }: TargetRequest) =>
   routeOf(method, path) !== undefined && headers === undefined && body === undefined && !forced;
 
-/** How long a 429 asks to wait, in milliseconds. */
+/** How long to wait after a 429, in milliseconds, at least 100. */
 function retryAfterMs(header: string | undefined, now: Date): number {
   const wait = /^\d+$/.test(header ?? "") ? Number(header) * 1000 : Date.parse(header ?? "") - now.getTime();
   return Math.max(100, Number.isFinite(wait) ? wait : 1000);
@@ -70,7 +70,7 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   };
 }
 
-/** Lets requests go one after another, no faster than the rate. */
+/** Delays requests so that they do not exceed the rate. */
 function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
   let nextSlot = 0;
   return async () => {
@@ -95,19 +95,19 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
 
-  /** Sends a request once. On another host than the target's it carries no header but its own. */
+  /** Sends a request once. To other hosts than the target's it sends neither the key nor `--header`. */
   async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
     await pace();
     const body = bodyOf(request);
     const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
-    // Prism stands behind the path prefix, and writes the bodies anew that it reads: only what it cannot change goes there.
+    // Prism re-serialises bodies and does not know the path prefix, so only requests that it cannot change go through it.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
     const { timeoutMs = options.timeoutMs, method } = request;
     const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });
     recorder.end(exchange, result);
     if ("failure" in result) {
-      if (result.unreachable && origin === base) throw ledger.stop(`the target cannot be reached: ${exchange.failure}`);
+      if (result.unreachable && origin === base) throw ledger.stop(`the target is unreachable: ${exchange.failure}`);
       return { request, exchange, headers: {}, text: "", json: undefined };
     }
     const text = result.body.toString("utf8");
@@ -115,7 +115,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
   }
 
-  /** Waits as long as a 429 asks for, two minutes in all at the most. */
+  /** Sends a request, and sends it again after each 429 as long as the waits add up to two minutes at most. */
   async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
     for (let waited = 0; ;) {
       const response = await sendOnce(request, { origin: base, path: prefix + request.path });
@@ -130,7 +130,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   return {
     /**
      * Sends a request to the target.
-     * @throws EffectNotAllowed, BudgetExceeded before anything is sent; RunStopped when nothing may be sent any more
+     * @throws EffectNotAllowed, BudgetExceeded before anything is sent
+     * @throws RunStopped if the run was stopped, or if this request finds the target unreachable
      */
     async send(request: TargetRequest): Promise<TargetResponse> {
       ledger.authorise(request);
@@ -138,7 +139,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       ledger.account(request, response);
       return response;
     },
-    /** Opens a link that the target handed out, wherever it leads, without the key and, on another host, without `--header`. */
+    /** Requests a link that the target returned, on any host. Never sends the key, and sends `--header` only to the target. */
     async openLink(link: string): Promise<TargetResponse> {
       const url = new URL(link);
       const path = url.pathname + url.search;
@@ -146,14 +147,14 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       ledger.authorise(request);
       return sendOnce(request, { origin: url, path });
     },
-    /** Called with every answer to `send`, the ones with 429 too. */
+    /** Calls `listener` with every response to `send`, including 429. */
     onResponse(listener: (response: TargetResponse) => void) {
       listeners.push(listener);
     },
-    /** The exchanges since the last call. */
+    /** Returns the exchanges since the last call. */
     takeExchanges: recorder.take,
     ledger,
-    /** Takes keys, secrets and phone numbers out of a text that is to be reported. */
+    /** Removes keys, secrets and phone numbers from a text before it is reported. */
     redact: deps.redact,
     budget: deps.budget,
     options,

@@ -1,4 +1,4 @@
-// For tests: runs `certify` as people do.
+// Runs `certify` as a child process.
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import type { Report } from "../results.ts";
 
 export type CertifyResult = { code: number | null; output: string; report: Report | undefined };
 
-/** @param args besides the target and the folder of the report */
+/** @param args additional arguments */
 export async function runCertify(url: string, key: string, args: readonly string[]): Promise<CertifyResult> {
   const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
   try {

@@ -1,5 +1,5 @@
-// For tests: a small service that keeps the interface and, wherever that is silent, does otherwise than the reference
-// server. It must be certified for `core`; with a fault put into it, it must not.
+// A small service that conforms to the interface and differs from the reference server wherever the interface is silent.
+// It must be certified for `core`; with an added fault it must not.
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,13 +11,13 @@ type Settings = {
   key: string;
   /** Another merchant's. */
   secondKey?: string;
-  /** What /sandbox/webhook-secret tells; 404 when left out. */
+  /** The secret that /sandbox/webhook-secret returns; 404 if undefined. */
   secret?: string;
-  /** In front of /v1. */
+  /** Path before /v1. */
   prefix?: string;
-  /** What /healthz answers; 404 when left out. */
+  /** The environment that /healthz returns; 404 if undefined. */
   environment?: "sandbox" | "live";
-  /** Replaces an answer, or drops it with `undefined`; `count` is the request's number. */
+  /** Replaces a response; undefined drops the connection. `count` numbers the requests from 1. */
   alter?: (reply: ServiceReply, seen: SeenRequest, count: number) => ServiceReply | undefined;
 };
 
@@ -40,7 +40,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Tells of a payout in its own words, unsigned. */
+/** Sends an unsigned webhook in a format of its own. */
 const notify = (address: string, reference: string) =>
   fetch(address, { method: "POST", body: JSON.stringify({ kind: "paid", what: { reference } }) }).catch(
     () => undefined,
@@ -97,7 +97,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const bytes = Buffer.concat(chunks);
-  // Bytes that are no UTF-8 are no JSON.
+  // Bytes that are not UTF-8 are not JSON.
   return Buffer.from(bytes.toString("utf8")).equals(bytes) ? bytes.toString("utf8") : "";
 }
 
@@ -140,7 +140,7 @@ export async function startSoundTarget(settings: Settings) {
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url: origin + prefix,
-    /** Every request so far. */
+    /** The requests so far. */
     seen,
     async stop() {
       server.closeAllConnections();

@@ -1,4 +1,4 @@
-// Adds what a page without scripts cannot do: find, show by verdict, fold and unfold, copy. Nothing in the report depends on it.
+// Adds search, filters, folding and copy buttons. The report is complete and readable without this script.
 const form = document.querySelector(".filter");
 const requirements = [...document.querySelectorAll(".requirement")];
 
@@ -19,12 +19,12 @@ function show() {
   form.querySelector("output").textContent = `${count} of ${requirements.length} shown`;
 }
 
-function fold(open) {
+function setOpen(open) {
   for (const requirement of requirements) requirement.open = open;
 }
 
-/** Unfolds the requirement that the address points at. */
-function unfoldTarget() {
+/** Expands the requirement that the URL's fragment names. */
+function expandTarget() {
   const target = document.querySelector(`[id="${CSS.escape(decodeURIComponent(location.hash.slice(1)))}"]`);
   if (target instanceof HTMLDetailsElement) target.open = true;
 }
@@ -32,10 +32,10 @@ function unfoldTarget() {
 form.hidden = false;
 form.addEventListener("input", show);
 form.addEventListener("submit", (event) => event.preventDefault());
-form.elements.unfold.addEventListener("click", () => fold(true));
-form.elements.fold.addEventListener("click", () => fold(false));
-addEventListener("hashchange", unfoldTarget);
-unfoldTarget();
+form.elements.expand.addEventListener("click", () => setOpen(true));
+form.elements.collapse.addEventListener("click", () => setOpen(false));
+addEventListener("hashchange", expandTarget);
+expandTarget();
 show();
 
 for (const command of document.querySelectorAll(".command")) {
