@@ -9,7 +9,7 @@ const marks = {
   pass: "ok",
   fail: "FAIL",
   warn: "warn",
-  observed: "seen",
+  observed: "observed",
   "not-applicable": "n/a",
   "could-not-run": "not run",
 };
@@ -36,7 +36,7 @@ export function createProgress(output: Output, total: number) {
       if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
       const which = ids.map(([id]) => id).join(", ");
-      output.write(`${marks[verdict].padEnd(8)}${oneLine(name)}${which ? `  [${which}]` : ""}\n`);
+      output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which ? `  [${which}]` : ""}\n`);
     },
     ended: clear,
   };

@@ -127,7 +127,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       }
     });
     return {
-      name: "every response received in the run",
+      name: "Every response of the run",
       ids: watches.map((watch) => watch.id),
       effect: "none",
       offline: true,

@@ -93,7 +93,7 @@ function runVerdict(
   const apart = named.length > 0 ? ` ${named.length} are not applicable to this target: ${firstIds(named)}.` : "";
   return {
     verdict: "certified",
-    summary: `All ${musts.length - named.length} required by the profile passed.${apart}`,
+    summary: `All ${musts.length - named.length} mandatory requirements passed.${apart}`,
   };
 }
 
