@@ -87,12 +87,12 @@ describe("a run that cannot start", () => {
     ["another secret", "whsec_b3RoZXI=", 2],
     ["its secret", "whsec_b3du", 0],
     ["its secret without the prefix", "b3du", 0],
-  ])("a sandbox and %s (%s): exit %i", async (_, given, expected) => {
+  ])("with a sandbox and %s (%s) exits with %i", async (_, given, expected) => {
     const { url } = await target({ environment: "sandbox", secret: "whsec_b3du" });
     const env = { API_KEY: key, WEBHOOK_SECRET: given };
     const { code, output } = await certify(["--base-url", url, "--only", "verify.unknown-404"], env).ended;
     expect(code).toBe(expected);
-    expect(output.includes("WEBHOOK_SECRET is not the secret that GET /sandbox/webhook-secret tells")).toBe(code === 2);
+    expect(output.includes("WEBHOOK_SECRET differs from the merchant's secret")).toBe(code === 2);
     for (const secret of ["b3RoZXI=", "b3du"]) expect(output).not.toContain(secret);
   });
 
@@ -122,7 +122,7 @@ describe("what a run does to money", () => {
   test.each([
     ["sandbox", "money"],
     ["live", "none"],
-  ] as const)("a loopback target that says it is %s gets effects %s", async (environment, effects) => {
+  ] as const)("a loopback target that reports %s gets effects %s", async (environment, effects) => {
     const { url } = await target({ environment });
     const { report } = await certify(["--base-url", url, "--only", "verify.unknown-404"]).ended;
     expect(report?.effects).toBe(effects);
