@@ -1,26 +1,26 @@
 // The fast part of the self-test: one broken server per requirement. `npm run certify:self-test` runs them all.
 import { beforeAll, describe, expect, test } from "vitest";
 import { catalogue } from "../contract/requirements.ts";
-import { observeSound, tryFault, type Usual } from "./catch.ts";
+import { observeSound, tryFault, type Baseline } from "./catch.ts";
 import { fault } from "./fault.ts";
 import { faults } from "./faults.ts";
 import { data, verifyDisbursement } from "./ways.ts";
 
 const timeout = 120_000;
-let usual: Usual;
+let baseline: Baseline;
 
 beforeAll(async () => {
-  usual = await observeSound();
+  baseline = await observeSound();
 }, timeout);
 
 /** The first broken server of each requirement. */
-const selection = new Set(catalogue.map(({ id }) => faults.find(({ breaks }) => breaks.includes(id))));
+const selection = new Set(catalogue.map(({ id }) => faults.find(({ violates }) => violates.includes(id))));
 
 describe.concurrent("catches one broken server per requirement", { timeout }, () => {
   test.each([...selection].filter((each) => each !== undefined).map((each) => [each.id, each] as const))(
     "%s",
     async (_, each) => {
-      const { missed, errors } = await tryFault(each, usual);
+      const { missed, errors } = await tryFault(each, baseline);
       expect({ missed, errors }).toEqual({ missed: [], errors: [] });
     },
   );
@@ -31,16 +31,16 @@ describe.concurrent("reports no fault where there is none", { timeout }, () => {
     ["must", "create.accepted auth.create-needs-key verify.record-shape checkout-record.agrees"],
     ["should", "create.phone-422 json.charset-accepted"],
     ["observe", "create.initial-status create.split-400-422 verify.by-merchants-reference"],
-  ])("in a sound server, for requirements of level %s", async (_, breaks) => {
-    const { missed } = await tryFault(fault("none", "Sound.", breaks, {}), usual);
-    expect(missed).toEqual(breaks.split(" "));
+  ])("in a sound server, for requirements of level %s", async (_, violates) => {
+    const { missed } = await tryFault(fault("none", "Sound.", violates, {}), baseline);
+    expect(missed).toEqual(violates.split(" "));
   });
 
   test("for a requirement that the fault does not violate", async () => {
     const how = data(verifyDisbursement, (record) => ({ ...record, createdAt: "2026-01-01" }));
     const { missed, by } = await tryFault(
       fault("other", "Timestamps are dates only.", "verify.customer verify.timestamps", how),
-      usual,
+      baseline,
     );
     expect(missed).toEqual(["verify.customer"]);
     expect(by["verify.timestamps"]).toEqual(["Record of a new disbursement is correct"]);

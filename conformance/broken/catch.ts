@@ -5,7 +5,7 @@ import type { CheckReport } from "../run/verdicts.ts";
 import type { Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
 import type { SoundServer } from "./sound.ts";
-import { optionsFor, tryOut } from "./trial.ts";
+import { optionsFor, runTrial } from "./trial.ts";
 
 /** The result for one broken server. */
 export type Catch = {
@@ -31,13 +31,13 @@ const observationsOf = (report: Report, id: string) =>
   );
 
 /** Observations of the sound server, by requirement id: a fault in observed behaviour must differ from these. */
-export type Usual = ReadonlyMap<string, string>;
+export type Baseline = ReadonlyMap<string, string>;
 
-export async function observeSound(): Promise<Usual> {
+export async function observeSound(): Promise<Baseline> {
   const ids = catalogue.filter(({ level }) => level === "observe").map(({ id }) => id);
   const server = await startBroken();
   try {
-    const report = await tryOut(await optionsFor(server, ["--profile", "core"]), { only: ids });
+    const report = await runTrial(await optionsFor(server, ["--profile", "core"]), { only: ids });
     return new Map(ids.map((id) => [id, observationsOf(report, id)]));
   } finally {
     await server.stop();
@@ -45,10 +45,10 @@ export async function observeSound(): Promise<Usual> {
 }
 
 /** The checks that caught a fault. For an `observe` requirement the observation must differ from the sound server's. */
-function catchers(report: Report, id: string, usual: Usual): string[] {
+function catchers(report: Report, id: string, baseline: Baseline): string[] {
   const result = report.requirements.find((requirement) => requirement.id === id);
   if (!result || result.verdict !== expected[result.level]) return [];
-  if (result.level === "observe" && observationsOf(report, id) === usual.get(id)) return [];
+  if (result.level === "observe" && observationsOf(report, id) === baseline.get(id)) return [];
   return result.checks.filter(({ verdict }) => verdict === expected[result.level]).map(({ name }) => name);
 }
 
@@ -67,26 +67,26 @@ async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]
   const server = await startBroken(fault.how);
   try {
     const options = await optionsFor(server, ["--profile", profile]);
-    return await tryOut(options, { only: ids, through: fault.through, enough: allFailed(ids) });
+    return await runTrial(options, { only: ids, through: fault.through, enough: allFailed(ids) });
   } finally {
     await server.stop();
   }
 }
 
 /** Starts a broken server and runs the checks that must catch it, once for each profile that it violates. */
-export async function tryFault(fault: Fault, usual: Usual): Promise<Catch> {
+export async function tryFault(fault: Fault, baseline: Baseline): Promise<Catch> {
   const start = performance.now();
   const result: Catch = { fault, by: {}, missed: [], also: [], errors: [], ms: 0 };
   for (const profile of ["core", "extended"] as const) {
-    const ids = fault.breaks.filter((id) => requirements.get(id)?.profile === profile);
+    const ids = fault.violates.filter((id) => requirements.get(id)?.profile === profile);
     if (ids.length === 0) continue;
     const report = await tryProfile(fault, profile, ids);
-    for (const id of ids) result.by[id] = catchers(report, id, usual);
-    const others = report.requirements.filter(({ id, verdict }) => verdict === "fail" && !fault.breaks.includes(id));
+    for (const id of ids) result.by[id] = catchers(report, id, baseline);
+    const others = report.requirements.filter(({ id, verdict }) => verdict === "fail" && !fault.violates.includes(id));
     result.also.push(...others.map(({ id }) => id));
     result.errors.push(...report.errors);
   }
-  result.missed = fault.breaks.filter((id) => !result.by[id]?.length);
+  result.missed = fault.violates.filter((id) => !result.by[id]?.length);
   result.also = [...new Set(result.also)];
   result.ms = Math.round(performance.now() - start);
   return result;
@@ -114,7 +114,7 @@ export async function trySound(
   try {
     const url = server.url + prefix;
     const options = await optionsFor({ ...server, url }, ["--profile", profile, "--effects", "money"]);
-    const report = await tryOut(options);
+    const report = await runTrial(options);
     const fine = new Set<Verdict>(["pass", "observed", "not-applicable", ...tolerated]);
     const alarms = report.requirements
       .filter(({ verdict }) => !fine.has(verdict))

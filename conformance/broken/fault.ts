@@ -53,9 +53,9 @@ export type Hooks = {
 export type Fault = {
   id: string;
   /** One sentence that describes the defect. */
-  wrong: string;
+  defect: string;
   /** The requirements whose checks must report it. */
-  breaks: readonly string[];
+  violates: readonly string[];
   how: How;
   /** For requirements judged on every response: the one whose checks provoke the faulty response. Default: all checks. */
   through?: string;
@@ -64,11 +64,11 @@ export type Fault = {
 /** A fault with state is a function, called once for each server. */
 export type How = Hooks | ((world: World) => Hooks);
 
-/** Declares a broken server. @param breaks requirement ids, separated by spaces */
-export const fault = (id: string, wrong: string, breaks: string, how: How, through?: string): Fault => ({
+/** Declares a broken server. @param violates requirement ids, separated by spaces */
+export const fault = (id: string, defect: string, violates: string, how: How, through?: string): Fault => ({
   id,
-  wrong,
-  breaks: breaks.split(" "),
+  defect,
+  violates: violates.split(" "),
   how,
   ...(through === undefined ? {} : { through }),
 });

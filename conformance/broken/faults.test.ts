@@ -7,13 +7,13 @@ import { soundServers } from "./sound.ts";
 
 const ids = faults.map(({ id }) => id);
 const known = new Set(catalogue.map(({ id }) => id));
-const broken = new Set(faults.flatMap(({ breaks }) => breaks));
+const broken = new Set(faults.flatMap(({ violates }) => violates));
 
 describe("broken servers", () => {
   test("number in the hundreds, each with a unique id and a one-sentence description", () => {
     expect(faults.length).toBeGreaterThan(500);
     expect(new Set(ids).size).toBe(faults.length);
-    expect(faults.filter(({ wrong }) => !/^\S.*\.$/.test(wrong)).map(({ id }) => id)).toEqual([]);
+    expect(faults.filter(({ defect }) => !/^\S.*\.$/.test(defect)).map(({ id }) => id)).toEqual([]);
   });
 
   test.each(catalogue.map(({ id }) => id).filter((id) => !pending.includes(id)))("at least one violates %s", (id) => {

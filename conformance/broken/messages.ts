@@ -4,14 +4,14 @@ import type { Storage } from "../../server/domain/storage.ts";
 import type { Deliver, Hooks, How, Message, Reply } from "./fault.ts";
 import { fieldsOf, without, type Fields } from "./ways.ts";
 
-export const nothing: Reply = { status: 204, headers: {}, text: "" };
-export const seconds = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
+export const noContent: Reply = { status: 204, headers: {}, text: "" };
+export const timestampOf = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
 export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
 
 /** Signs a changed message again, so that the signature is valid and only the change is at fault. */
 export function signed(message: Message, secrets = [message.claimed.secrets.current]): Message {
   const id = message.headers["webhook-id"] ?? "";
-  const signature = sign(secrets, id, seconds(message), message.body);
+  const signature = sign(secrets, id, timestampOf(message), message.body);
   return { ...message, headers: { ...message.headers, "webhook-signature": signature } };
 }
 export const withHeaders = (message: Message, headers: Record<string, string>): Message => ({
@@ -24,19 +24,21 @@ export const withoutHeader = (message: Message, name: string): Message => ({
 });
 
 /** Changes each webhook before it is delivered. */
-export const sends = (change: (message: Message) => Message): How => ({
+export const changesMessage = (change: (message: Message) => Message): How => ({
   webhook: (message, deliver) => deliver(change(message)),
 });
 /** Changes the body of each webhook and signs it again. */
-export const tells = (change: (body: Fields, message: Message) => Fields): How =>
-  sends((message) => signed({ ...message, body: JSON.stringify(change(fieldsOf(message.body) ?? {}, message)) }));
-export const tellsData = (change: (data: Fields) => Fields): How =>
-  tells((body) => ({ ...body, data: change(body["data"] as Fields) }));
+export const changesBody = (change: (body: Fields, message: Message) => Fields): How =>
+  changesMessage((message) =>
+    signed({ ...message, body: JSON.stringify(change(fieldsOf(message.body) ?? {}, message)) }),
+  );
+export const changesData = (change: (data: Fields) => Fields): How =>
+  changesBody((body) => ({ ...body, data: change(body["data"] as Fields) }));
 /** Drops matching webhooks and reports them as delivered. */
-export const swallows = (fits: (message: Message) => boolean): How => ({
-  webhook: async (message, deliver) => (fits(message) ? nothing : deliver(message)),
+export const drops = (fits: (message: Message) => boolean): How => ({
+  webhook: async (message, deliver) => (fits(message) ? noContent : deliver(message)),
 });
-export const twice =
+export const sendsTwice =
   (again: (message: Message) => Message): NonNullable<Hooks["webhook"]> =>
   async (message, deliver) => {
     const reply = await deliver(message);
@@ -45,18 +47,18 @@ export const twice =
   };
 /** The recorded outcome of an attempt, which decides when the next one is due. */
 export type AttemptOutcome = Parameters<Storage["recordAttempt"]>[2];
-export const plans = (
+export const changesOutcome = (
   change: (outcome: AttemptOutcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => AttemptOutcome,
 ): How => ({
   storage: (inner) => ({
     recordAttempt: (id, attempt, outcome) => inner.recordAttempt(id, attempt, change(outcome, attempt)),
   }),
 });
-export const wait = (outcome: AttemptOutcome, at: number, factor: number): AttemptOutcome =>
+export const scaleDelay = (outcome: AttemptOutcome, at: number, factor: number): AttemptOutcome =>
   outcome.nextAttemptAt === undefined
     ? outcome
     : { ...outcome, nextAttemptAt: Math.round(at + (outcome.nextAttemptAt - at) * factor) };
-export const follow = async (message: Message, deliver: Deliver): Promise<Reply> => {
+export const followRedirect = async (message: Message, deliver: Deliver): Promise<Reply> => {
   const reply = await deliver(message);
   const { location } = reply.headers;
   return location === undefined ? reply : deliver({ ...message, url: location });

@@ -1,5 +1,5 @@
 // The tasks of the self-test and their results, as plain data that can be posted between threads.
-import { tryFault, trySound, type Usual } from "./catch.ts";
+import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
 
@@ -34,15 +34,15 @@ export function tasks(pattern: RegExp): Task[] {
   return all.filter(({ id }) => pattern.test(id));
 }
 
-async function broken(task: Task, usual: Usual): Promise<Row> {
+async function broken(task: Task, baseline: Baseline): Promise<Row> {
   const fault = faults.find(({ id }) => id === task.id);
   if (!fault) throw new Error(`unknown broken server ${task.id}`);
-  const { by, missed, also, errors, ms } = await tryFault(fault, usual);
+  const { by, missed, also, errors, ms } = await tryFault(fault, baseline);
   const caught = Object.entries(by)
     .filter(([, checks]) => checks.length > 0)
     .map(([id, checks]) => `${id}: ${checks.join(", ")}`);
   const text = [
-    fault.wrong,
+    fault.defect,
     ...caught.map((line) => `  caught by ${line}`),
     ...missed.map((id) => `  MISSED by ${id}`),
     ...(also.length > 0 ? [`  also failed: ${also.join(", ")}`] : []),
@@ -66,9 +66,9 @@ async function sound(task: Task): Promise<Row> {
 }
 
 /** Runs one task. Never throws: an error in the self-test itself is reported as a failed task. */
-export async function carryOut(task: Task, usual: Usual): Promise<Row> {
+export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
   try {
-    if (task.kind === "broken") return await broken(task, usual);
+    if (task.kind === "broken") return await broken(task, baseline);
     return await (task.kind === "different" ? different(task) : sound(task));
   } catch (error) {
     return { ...task, ok: false, text: `  ERROR in the self-test: ${String(error)}`, ms: 0 };

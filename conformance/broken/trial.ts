@@ -29,7 +29,7 @@ export type Trial = {
 };
 
 /** Runs checks against a server and builds a report, also when the run ends early. */
-export async function tryOut(
+export async function runTrial(
   options: RunOptions,
   { only, through, enough = () => false }: Trial = {},
 ): Promise<Report> {

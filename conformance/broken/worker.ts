@@ -5,7 +5,7 @@ import { inLanes } from "./lanes.ts";
 import { carryOut, type Task } from "./tasks.ts";
 
 const lanes = 6;
-const usual = await observeSound();
+const baseline = await observeSound();
 const port = parentPort as MessagePort;
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a MessagePort takes no targetOrigin
-await inLanes(lanes, workerData as Task[], async (task) => port.postMessage(await carryOut(task, usual)));
+await inLanes(lanes, workerData as Task[], async (task) => port.postMessage(await carryOut(task, baseline)));

@@ -94,8 +94,8 @@ const ofCheckouts: Row[] = [
 ];
 
 const rows = (prefix: string, operation: string, table: readonly Row[]) =>
-  table.map(([id, wrong, breaks, field, isInvalid, valid]) =>
-    fault(`${prefix}-${id}`, wrong, breaks, accepts(operation, field, isInvalid, valid)),
+  table.map(([id, defect, violates, field, isInvalid, valid]) =>
+    fault(`${prefix}-${id}`, defect, violates, accepts(operation, field, isInvalid, valid)),
   );
 
 export const acceptedFaults = [

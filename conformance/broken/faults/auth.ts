@@ -14,7 +14,7 @@ import {
 } from "../ways.ts";
 
 /** Treats matching requests as authenticated by the first merchant's key. */
-const opens =
+const authenticates =
   (
     operations: string | readonly string[],
     when: (given: string | undefined, key: string, call: Call) => boolean,
@@ -24,11 +24,11 @@ const opens =
       ask(isOf(call, operations) && when(keyOf(call), world.key, call) ? withKey(call, world.key) : call),
   });
 
-const none = (given?: string) => given === undefined;
-const some = (given?: string) => given !== undefined && given !== "";
+const noKey = (given?: string) => given === undefined;
+const anyKey = (given?: string) => given !== undefined && given !== "";
 
 /** Accepts a POST without a key if `plain`, a lenient router's normalisation, turns its path into an existing one. */
-const opensPath = (plain: (path: string) => string, when: (call: Call) => boolean): How => ({
+const bypasses = (plain: (path: string) => string, when: (call: Call) => boolean): How => ({
   async handle(call, ask) {
     const path = plain(call.path);
     const around =
@@ -43,99 +43,109 @@ export const authFaults = [
     "create-without-key",
     "A create without a key is accepted.",
     "auth.create-needs-key",
-    opens(createDisbursement, none),
+    authenticates(createDisbursement, noKey),
   ),
   fault(
     "create-any-key",
     "A create with any key is accepted.",
     "auth.create-refuses-wrong-key",
-    opens(createDisbursement, some),
+    authenticates(createDisbursement, anyKey),
   ),
-  fault("verify-without-key", "Verify needs no key.", "auth.verify-needs-key", opens(verifyDisbursement, none)),
-  fault("verify-any-key", "Verify accepts any key.", "auth.verify-refuses-wrong-key", opens(verifyDisbursement, some)),
+  fault(
+    "verify-without-key",
+    "Verify needs no key.",
+    "auth.verify-needs-key",
+    authenticates(verifyDisbursement, noKey),
+  ),
+  fault(
+    "verify-any-key",
+    "Verify accepts any key.",
+    "auth.verify-refuses-wrong-key",
+    authenticates(verifyDisbursement, anyKey),
+  ),
   fault(
     "checkout-without-key",
     "A checkout without a key is accepted.",
     "auth.checkout-needs-key",
-    opens(createCheckout, none),
+    authenticates(createCheckout, noKey),
   ),
   fault(
     "checkout-any-key",
     "A checkout with any key is accepted.",
     "auth.checkout-refuses-wrong-key",
-    opens(createCheckout, some),
+    authenticates(createCheckout, anyKey),
   ),
   fault(
     "checkout-record-without-key",
     "Verifying a checkout needs no key.",
     "checkout-record.needs-key",
-    opens(verifyCheckout, none),
+    authenticates(verifyCheckout, noKey),
   ),
   fault("create-refused-with-403", "A create without a key returns 403.", "auth.create-needs-key", {
-    handle: async (call, ask) => (isOf(call, createDisbursement) && none(keyOf(call)) ? refusal(403) : ask(call)),
+    handle: async (call, ask) => (isOf(call, createDisbursement) && noKey(keyOf(call)) ? refusal(403) : ask(call)),
   }),
   fault(
     "key-empty",
     "An empty key is accepted.",
     "auth.whole-key-compared",
-    opens(described, (given) => given === ""),
+    authenticates(described, (given) => given === ""),
   ),
   fault(
     "key-prefix",
     "A prefix of the key is accepted.",
     "auth.whole-key-compared",
-    opens(described, (given, key) => some(given) && key.startsWith(given as string)),
+    authenticates(described, (given, key) => anyKey(given) && key.startsWith(given as string)),
   ),
   fault(
     "key-with-suffix",
     "Characters after the key are ignored.",
     "auth.whole-key-compared",
-    opens(described, (given, key) => given?.startsWith(key) === true),
+    authenticates(described, (given, key) => given?.startsWith(key) === true),
   ),
   fault(
     "key-last-character",
     "The last character of a key is not compared.",
     "auth.whole-key-compared",
-    opens(described, (given, key) => given?.length === key.length && given.slice(0, -1) === key.slice(0, -1)),
+    authenticates(described, (given, key) => given?.length === key.length && given.slice(0, -1) === key.slice(0, -1)),
   ),
   fault(
     "key-in-any-case",
     "Keys are compared without regard to case.",
     "auth.whole-key-compared",
-    opens(described, (given, key) => given?.toLowerCase() === key.toLowerCase()),
+    authenticates(described, (given, key) => given?.toLowerCase() === key.toLowerCase()),
   ),
   fault(
     "key-after-bearer",
     "A key with the prefix Bearer is accepted in x-api-key.",
     "auth.whole-key-compared",
-    opens(described, (given, key) => given === `Bearer ${key}`),
+    authenticates(described, (given, key) => given === `Bearer ${key}`),
   ),
   fault(
     "key-in-authorization",
     "A bearer token in Authorization is accepted as key.",
     "auth.key-only-in-header",
-    opens(described, (given, key, { headers }) => none(given) && headers["authorization"] === `Bearer ${key}`),
+    authenticates(described, (given, key, { headers }) => noKey(given) && headers["authorization"] === `Bearer ${key}`),
   ),
   fault(
     "key-in-basic",
     "The user name of Basic authentication is accepted as key.",
     "auth.key-only-in-header",
-    opens(
+    authenticates(
       described,
-      (given, key, { headers }) => none(given) && headers["authorization"] === `Basic ${btoa(`${key}:`)}`,
+      (given, key, { headers }) => noKey(given) && headers["authorization"] === `Basic ${btoa(`${key}:`)}`,
     ),
   ),
   fault(
     "key-in-cookie",
     "A key in a cookie is accepted.",
     "auth.key-only-in-header",
-    opens(described, (given, key, { headers }) => none(given) && String(headers["cookie"]).includes(key)),
+    authenticates(described, (given, key, { headers }) => noKey(given) && String(headers["cookie"]).includes(key)),
   ),
   fault(
     "bypass-by-slash",
     "A trailing slash in the path bypasses authentication.",
     "auth.no-way-around",
-    opensPath(
+    bypasses(
       (path) => path.replace(/\/$/, ""),
       ({ path }) => path.endsWith("/"),
     ),
@@ -144,7 +154,7 @@ export const authFaults = [
     "bypass-by-case",
     "Upper case in the path bypasses authentication.",
     "auth.no-way-around",
-    opensPath(
+    bypasses(
       (path) => path.toLowerCase(),
       ({ path }) => path !== path.toLowerCase(),
     ),
@@ -153,7 +163,7 @@ export const authFaults = [
     "bypass-by-dots",
     "Dot segments in the path bypass authentication.",
     "auth.no-way-around",
-    opensPath(
+    bypasses(
       (path) => new URL(path, "http://x").pathname,
       ({ path }) => path.includes("/../") || path.includes("/./"),
     ),
@@ -162,7 +172,7 @@ export const authFaults = [
     "bypass-by-double-slash",
     "A double slash in the path bypasses authentication.",
     "auth.no-way-around",
-    opensPath(
+    bypasses(
       (path) => path.replaceAll("//", "/"),
       ({ path }) => path.includes("//"),
     ),
@@ -171,13 +181,13 @@ export const authFaults = [
     "bypass-by-escape",
     "A percent-encoded letter in the path bypasses authentication.",
     "auth.no-way-around",
-    opensPath(decodeURIComponent, ({ path }) => path.includes("%")),
+    bypasses(decodeURIComponent, ({ path }) => path.includes("%")),
   ),
   fault(
     "bypass-by-parameter",
     "A path parameter after a semicolon bypasses authentication.",
     "auth.no-way-around",
-    opensPath(
+    bypasses(
       (path) => path.replace(/;.*/, ""),
       ({ path }) => path.includes(";"),
     ),
@@ -186,19 +196,19 @@ export const authFaults = [
     "bypass-by-override",
     "X-HTTP-Method-Override bypasses authentication.",
     "auth.no-way-around",
-    opensPath(same, ({ headers }) => headers["x-http-method-override"] !== undefined),
+    bypasses(same, ({ headers }) => headers["x-http-method-override"] !== undefined),
   ),
   fault(
     "bypass-by-forwarding",
     "X-Forwarded-For: 127.0.0.1 bypasses authentication.",
     "auth.no-way-around",
-    opensPath(same, ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"),
+    bypasses(same, ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"),
   ),
   fault(
     "bypass-by-rewriting",
     "X-Original-URL bypasses authentication.",
     "auth.no-way-around",
-    opensPath(
+    bypasses(
       () => "/v1/disbursements",
       ({ headers }) => headers["x-original-url"] !== undefined,
     ),

@@ -87,16 +87,16 @@ export const checkoutFaults = [
     responses(createCheckout, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
   fault("link-missing", "The checkout response has no link.", "checkout.link", () =>
-    data(createCheckout, (made) => without(made, "url")),
+    data(createCheckout, (created) => without(created, "url")),
   ),
   fault("link-relative", "The link to the payment page is relative.", "checkout.link", () =>
-    data(createCheckout, (made) => ({ ...made, url: new URL(String(made["url"])).pathname })),
+    data(createCheckout, (created) => ({ ...created, url: new URL(String(created["url"])).pathname })),
   ),
   fault("link-dead", "The link leads to a page that does not exist.", "checkout.link-opens", () =>
-    data(createCheckout, (made) => ({ ...made, url: `${String(made["url"])}0` })),
+    data(createCheckout, (created) => ({ ...created, url: `${String(created["url"])}0` })),
   ),
   fault("link-refused", "The link leads to a closed port.", "checkout.link-opens", () =>
-    data(createCheckout, (made) => ({ ...made, url: "http://127.0.0.1:1/pay" })),
+    data(createCheckout, (created) => ({ ...created, url: "http://127.0.0.1:1/pay" })),
   ),
   fault("page-500", "The payment page returns 500.", "checkout.link-opens", pageResponses(500)),
   fault("page-401", "The payment page returns 401.", "checkout.link-opens", pageResponses(401)),
@@ -108,7 +108,7 @@ export const checkoutFaults = [
     data(createCheckout, ({ url }) => ({ url: String(url) })),
   ),
   fault("checkout-reference-shared", "Every checkout has the same reference.", "checkout.reference", () =>
-    data(createCheckout, (made) => ({ ...made, reference: "CHK1", merchantsReference: "CHK1" })),
+    data(createCheckout, (created) => ({ ...created, reference: "CHK1", merchantsReference: "CHK1" })),
   ),
   fault("checkout-flat", "The checkout response has no envelope.", "checkout.response-body checkout-body.shape", () =>
     responses(createCheckout, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
@@ -175,7 +175,7 @@ export const checkoutFaults = [
     "checkout-starts-open",
     "A new checkout has the status open.",
     "checkout-states.outcomes checkout-body.shape",
-    () => data(createCheckout, (made) => ({ ...made, status: "open" })),
+    () => data(createCheckout, (created) => ({ ...created, status: "open" })),
   ),
   fault(
     "checkout-ends-twice",

@@ -16,14 +16,17 @@ import {
 
 /** Changes the merchant's reference in the response. */
 const echoes = (change: (reference: string) => string) => () =>
-  data(createDisbursement, (made) => ({ ...made, merchantsReference: change(String(made["merchantsReference"])) }));
+  data(createDisbursement, (created) => ({
+    ...created,
+    merchantsReference: change(String(created["merchantsReference"])),
+  }));
 /** Changes the merchant's reference before it is stored. */
 const keeps = (change: (reference: string) => string) => () =>
   requests(createDisbursement, (fields) =>
     typeof fields["reference"] === "string" ? { ...fields, reference: change(fields["reference"]) } : fields,
   );
 const amounts = (change: (amount: number) => unknown) => () =>
-  data(createDisbursement, (made) => ({ ...made, amount: change(Number(made["amount"])) }));
+  data(createDisbursement, (created) => ({ ...created, amount: change(Number(created["amount"])) }));
 const refuses = (fits: (fields: Fields) => boolean) => () => instead(createDisbursement, fits, () => refusal(422));
 
 export const createFaults = [
@@ -37,16 +40,16 @@ export const createFaults = [
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("result-in-list", "The data of a create response is an array.", "create.result-shape", () =>
-    data(createDisbursement, (made) => [made]),
+    data(createDisbursement, (created) => [created]),
   ),
   fault("result-cut-short", "The create response is truncated.", "create.result-shape json.answers", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply)),
   ),
   fault("status-upper-case", "The status is in upper case.", "create.status-known create.result-shape", () =>
-    data(createDisbursement, (made) => ({ ...made, status: String(made["status"]).toUpperCase() })),
+    data(createDisbursement, (created) => ({ ...created, status: String(created["status"]).toUpperCase() })),
   ),
   fault("status-processing", "A new payout has the status processing.", "create.status-known", () =>
-    data(createDisbursement, (made) => ({ ...made, status: "processing" })),
+    data(createDisbursement, (created) => ({ ...created, status: "processing" })),
   ),
   fault(
     "amount-in-major-units",
@@ -64,7 +67,11 @@ export const createFaults = [
     "amount-with-fee",
     "The fee is subtracted from the amount in the create response.",
     "create.amount-echoed",
-    () => data(createDisbursement, (made) => ({ ...made, amount: Number(made["amount"]) - Number(made["fee"]) })),
+    () =>
+      data(createDisbursement, (created) => ({
+        ...created,
+        amount: Number(created["amount"]) - Number(created["fee"]),
+      })),
   ),
   fault(
     "amount-16-bits",
@@ -127,13 +134,13 @@ export const createFaults = [
     echoes((text) => text.replaceAll("+", " ")),
   ),
   fault("reference-shared", "Every payout has the same service reference.", "create.service-reference-unique", () =>
-    data(createDisbursement, (made) => ({ ...made, reference: "DSB000000000000000000000" })),
+    data(createDisbursement, (created) => ({ ...created, reference: "DSB000000000000000000000" })),
   ),
   fault(
     "reference-unverifiable",
     "Verify does not find the service reference from the create response.",
     "create.service-reference-verifies",
-    () => data(createDisbursement, (made) => ({ ...made, reference: `${String(made["reference"])}X` })),
+    () => data(createDisbursement, (created) => ({ ...created, reference: `${String(created["reference"])}X` })),
   ),
   fault(
     "responses-delayed-by-one",
@@ -141,9 +148,9 @@ export const createFaults = [
     "create.reference-echoed",
     () => {
       let before: unknown;
-      return data(createDisbursement, (made) => {
-        const other = before ?? made;
-        before = made;
+      return data(createDisbursement, (created) => {
+        const other = before ?? created;
+        before = created;
         return other;
       });
     },
@@ -153,10 +160,10 @@ export const createFaults = [
     "The service's and the merchant's reference are swapped.",
     "create.reference-echoed create.service-reference-verifies",
     () =>
-      data(createDisbursement, (made) => ({
-        ...made,
-        reference: made["merchantsReference"],
-        merchantsReference: made["reference"],
+      data(createDisbursement, (created) => ({
+        ...created,
+        reference: created["merchantsReference"],
+        merchantsReference: created["reference"],
       })),
   ),
   fault(
@@ -202,7 +209,7 @@ export const createFaults = [
     refuses(({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE"].includes(String(country))),
   ),
   fault("status-immediate", "Every create response has the status success.", "create.initial-status", () =>
-    data(createDisbursement, (made) => ({ ...made, status: "success" })),
+    data(createDisbursement, (created) => ({ ...created, status: "success" })),
   ),
   fault("extra-field-refused", "An unknown field is refused.", "create.extra-field", () =>
     instead(

@@ -218,7 +218,7 @@ const limits = [
     "amount-32-bits",
     "A checkout's amount overflows at 32 bits.",
     "limits.amount-maximum-kept",
-    data(createCheckout, (made) => ({ ...made, amount: Number(made["amount"]) | 0 })),
+    data(createCheckout, (created) => ({ ...created, amount: Number(created["amount"]) | 0 })),
   ),
   fault(
     "amount-exponent",

@@ -70,13 +70,16 @@ const references = [
     "reference-other-prefix",
     "Service references of payouts start with PAY.",
     "references.form",
-    data(createDisbursement, (made) => ({ ...made, reference: String(made["reference"]).replace("DSB", "PAY") })),
+    data(createDisbursement, (created) => ({
+      ...created,
+      reference: String(created["reference"]).replace("DSB", "PAY"),
+    })),
   ),
   fault(
     "reference-short",
     "Service references of checkouts are too short for 80 random bits.",
     "references.form",
-    data(createCheckout, (made) => ({ ...made, reference: String(made["reference"]).slice(0, 12) })),
+    data(createCheckout, (created) => ({ ...created, reference: String(created["reference"]).slice(0, 12) })),
   ),
   fault("reference-sequential", "Service references are sequential.", "references.unguessable", numbered("DSB")),
   fault(

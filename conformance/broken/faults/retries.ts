@@ -1,6 +1,6 @@
 // D13: servers that retry webhooks too often, too rarely or at the wrong time.
 import { fault, type Hooks } from "../fault.ts";
-import { nothing, tells, plans, wait, follow } from "../messages.ts";
+import { noContent, changesBody, changesOutcome, scaleDelay, followRedirect } from "../messages.ts";
 import { withHeader } from "../ways.ts";
 
 export const retryFaults = [
@@ -8,7 +8,7 @@ export const retryFaults = [
     "retries-three",
     "Retries end after three attempts.",
     "retries.schedule",
-    plans((outcome) =>
+    changesOutcome((outcome) =>
       outcome.step >= 3 && outcome.status === "pending" ? { status: "exhausted", step: outcome.step } : outcome,
     ),
   ),
@@ -16,7 +16,7 @@ export const retryFaults = [
     "retries-without-end",
     "Retries never end.",
     "retries.schedule",
-    plans((outcome, { at }) =>
+    changesOutcome((outcome, { at }) =>
       outcome.status === "exhausted" ? { status: "pending", step: 9, nextAttemptAt: at + 86_400_000 } : outcome,
     ),
   ),
@@ -24,19 +24,19 @@ export const retryFaults = [
     "retries-too-early",
     "Retries come after half the delay.",
     "retries.schedule",
-    plans((outcome, { at }) => wait(outcome, at, 0.5)),
+    changesOutcome((outcome, { at }) => scaleDelay(outcome, at, 0.5)),
   ),
   fault(
     "retries-too-late",
     "Retries come after twice the delay.",
     "retries.schedule",
-    plans((outcome, { at }) => wait(outcome, at, 2)),
+    changesOutcome((outcome, { at }) => scaleDelay(outcome, at, 2)),
   ),
   fault(
     "retries-after-success",
     "A successful delivery is retried.",
     "retries.after-failure events.once",
-    plans((outcome, { at }) =>
+    changesOutcome((outcome, { at }) =>
       outcome.status === "delivered" && outcome.step < 5
         ? { status: "pending", step: outcome.step, nextAttemptAt: at + 5000 }
         : outcome,
@@ -44,9 +44,11 @@ export const retryFaults = [
   ),
   fault("retries-with-other-body", "Each attempt has a different body.", "retries.after-failure", () => {
     let count = 0;
-    return tells((body) => ({ ...body, attempt: (count += 1) })) as Hooks;
+    return changesBody((body) => ({ ...body, attempt: (count += 1) })) as Hooks;
   }),
-  fault("redirect-followed", "A receiver's redirect is followed.", "retries.redirect-fails", { webhook: follow }),
+  fault("redirect-followed", "A receiver's redirect is followed.", "retries.redirect-fails", {
+    webhook: followRedirect,
+  }),
   fault("redirect-delivers", "A redirect counts as a successful delivery.", "retries.redirect-fails", {
     webhook: async (message, deliver) => ({ ...(await deliver(message)), status: 200 }),
   }),
@@ -59,7 +61,7 @@ export const retryFaults = [
   fault("gone-delivers", "A 410 counts as a successful delivery.", "retries.gone-ends", {
     webhook: async (message, deliver) => {
       const reply = await deliver(message);
-      return reply.status === 410 ? nothing : reply;
+      return reply.status === 410 ? noContent : reply;
     },
   }),
   fault("retry-after-ignored", "Retry-After is ignored.", "retries.retry-after", {
@@ -72,7 +74,7 @@ export const retryFaults = [
     "retry-after-without-limit",
     "Retry-After can delay the next attempt by more than an hour.",
     "retries.retry-after",
-    plans((outcome, { at, latencyMs }) =>
+    changesOutcome((outcome, { at, latencyMs }) =>
       outcome.nextAttemptAt === at + latencyMs + 3_600_000 ? { ...outcome, nextAttemptAt: at + 86_400_000 } : outcome,
     ),
   ),

@@ -1,6 +1,6 @@
 // D12: servers whose webhooks are signed incorrectly.
 import { fault } from "../fault.ts";
-import { seconds, signed, withHeaders, withoutHeader, sends } from "../messages.ts";
+import { timestampOf, signed, withHeaders, withoutHeader, changesMessage } from "../messages.ts";
 
 const otherSecret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
@@ -9,34 +9,36 @@ export const signatureFaults = [
     "signature-missing",
     "Webhooks are not signed.",
     "signature.headers signature.verifies",
-    sends((message) => withoutHeader(message, "webhook-signature")),
+    changesMessage((message) => withoutHeader(message, "webhook-signature")),
   ),
   fault(
     "id-missing",
     "Webhooks have no id.",
     "signature.headers",
-    sends((message) => withoutHeader(message, "webhook-id")),
+    changesMessage((message) => withoutHeader(message, "webhook-id")),
   ),
   fault(
     "timestamp-missing",
     "Webhooks have no timestamp.",
     "signature.headers",
-    sends((message) => withoutHeader(message, "webhook-timestamp")),
+    changesMessage((message) => withoutHeader(message, "webhook-timestamp")),
   ),
   fault(
     "timestamp-in-ms",
     "webhook-timestamp is in milliseconds.",
     "signature.headers signature.timestamp-real",
-    sends((message) => signed(withHeaders(message, { "webhook-timestamp": String(seconds(message) * 1000) }))),
+    changesMessage((message) =>
+      signed(withHeaders(message, { "webhook-timestamp": String(timestampOf(message) * 1000) })),
+    ),
   ),
   fault(
     "timestamp-in-sandbox-time",
     "webhook-timestamp is in sandbox time.",
     "signature.timestamp-real",
-    sends((message) =>
+    changesMessage((message) =>
       signed(
         withHeaders(message, {
-          "webhook-timestamp": String(seconds(message) + Math.round(message.claimed.merchant.clockOffset / 1000)),
+          "webhook-timestamp": String(timestampOf(message) + Math.round(message.claimed.merchant.clockOffset / 1000)),
         }),
       ),
     ),
@@ -45,7 +47,7 @@ export const signatureFaults = [
     "timestamp-of-event",
     "webhook-timestamp is the time of the event instead of the attempt.",
     "signature.timestamp-real",
-    sends((message) =>
+    changesMessage((message) =>
       signed(withHeaders(message, { "webhook-timestamp": String(Math.floor(message.claimed.event.createdAt / 1000)) })),
     ),
   ),
@@ -53,7 +55,7 @@ export const signatureFaults = [
     "signature-in-hex",
     "Signatures are encoded in hexadecimal.",
     "signature.headers signature.verifies",
-    sends((message) =>
+    changesMessage((message) =>
       withHeaders(message, {
         "webhook-signature": `v1,${Buffer.from((message.headers["webhook-signature"] ?? "").slice(3), "base64").toString("hex")}`,
       }),
@@ -63,7 +65,7 @@ export const signatureFaults = [
     "signature-without-version",
     "Signatures have no version prefix.",
     "signature.headers signature.verifies",
-    sends((message) =>
+    changesMessage((message) =>
       withHeaders(message, { "webhook-signature": (message.headers["webhook-signature"] ?? "").slice(3) }),
     ),
   ),
@@ -71,13 +73,13 @@ export const signatureFaults = [
     "signature-with-other-secret",
     "Webhooks are signed with a secret that is not the merchant's.",
     "signature.verifies",
-    sends((message) => signed(message, [otherSecret])),
+    changesMessage((message) => signed(message, [otherSecret])),
   ),
   fault(
     "signature-over-body-alone",
     "The signature does not cover id and timestamp.",
     "signature.verifies",
-    sends((message) => {
+    changesMessage((message) => {
       const only = signed({ ...message, headers: { ...message.headers, "webhook-id": "", "webhook-timestamp": "0" } });
       return withHeaders(message, { "webhook-signature": only.headers["webhook-signature"] ?? "" });
     }),
@@ -86,19 +88,19 @@ export const signatureFaults = [
     "signature-over-other-body",
     "The body that is sent differs from the body that was signed.",
     "signature.verifies",
-    sends((message) => ({ ...message, body: `${message.body} ` })),
+    changesMessage((message) => ({ ...message, body: `${message.body} ` })),
   ),
   fault(
     "rotation-drops-old",
     "After a rotation the old secret stops signing immediately.",
     "signature.rotation",
-    sends((message) => signed(message)),
+    changesMessage((message) => signed(message)),
   ),
   fault(
     "rotation-keeps-old",
     "After a rotation the old secret never stops signing.",
     "signature.rotation",
-    sends((message) => {
+    changesMessage((message) => {
       const { current, previous } = message.claimed.secrets;
       return signed(message, previous ? [current, previous.secret] : [current]);
     }),

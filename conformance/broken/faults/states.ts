@@ -26,11 +26,11 @@ const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumbe
 
 export const stateFaults = [
   fault("final-reverts", "A final status reverts to pending on the third verify.", "status.final-stays", () => {
-    const looks = new Map<unknown, number>();
+    const reads = new Map<unknown, number>();
     return shown((record) => {
       if (!isFinal(record)) return record;
-      const count = (looks.get(record["id"]) ?? 0) + 1;
-      looks.set(record["id"], count);
+      const count = (reads.get(record["id"]) ?? 0) + 1;
+      reads.set(record["id"], count);
       return count === 3 ? { ...record, status: "pending" } : record;
     });
   }),
@@ -128,8 +128,8 @@ export const stateFaults = [
     ["replay", "A merchant can replay another merchant's delivery.", "replayDelivery"],
     ["events", "A merchant can list another merchant's events.", "listEvents"],
     ["deliveries", "A merchant can list another merchant's deliveries.", "listDeliveries"],
-  ].map(([id, wrong = "", operation = ""]) =>
-    fault(`other-merchant-${id}`, wrong, "uniqueness.merchants-apart", (world) => ({
+  ].map(([id, defect = "", operation = ""]) =>
+    fault(`other-merchant-${id}`, defect, "uniqueness.merchants-apart", (world) => ({
       handle: (call, ask) =>
         ask(isOf(call, operation) && keyOf(call) === world.secondKey ? withKey(call, world.key) : call),
     })),

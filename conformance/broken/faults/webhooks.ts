@@ -1,16 +1,16 @@
 // §6, D11: servers whose webhooks are lost, misdirected or false.
 import { fault, type Hooks } from "../fault.ts";
 import {
-  nothing,
+  noContent,
   isPayout,
   signed,
   withHeaders,
-  sends,
-  tells,
-  tellsData,
-  swallows,
-  twice,
-  plans,
+  changesMessage,
+  changesBody,
+  changesData,
+  drops,
+  sendsTwice,
+  changesOutcome,
 } from "../messages.ts";
 import {
   createDisbursement,
@@ -41,25 +41,25 @@ const notifications = [
     "webhook-success-lost",
     "No webhook is sent for a successful payout.",
     "webhook.disbursement-success",
-    swallows(({ claimed }) => claimed.event.type === "disbursement.completed"),
+    drops(({ claimed }) => claimed.event.type === "disbursement.completed"),
   ),
   fault(
     "webhook-failure-lost",
     "No webhook is sent for a failed payout.",
     "webhook.disbursement-failure",
-    swallows(({ claimed }) => claimed.event.type === "disbursement.failed"),
+    drops(({ claimed }) => claimed.event.type === "disbursement.failed"),
   ),
   fault(
     "webhook-checkout-lost",
     "No webhook is sent for a checkout.",
     "webhook.checkout-outcome",
-    swallows((message) => !isPayout(message)),
+    drops((message) => !isPayout(message)),
   ),
   fault(
     "webhook-cancelled-lost",
     "No webhook is sent for a cancelled checkout.",
     "webhook.checkout-outcome",
-    swallows(({ claimed }) => claimed.event.type === "checkout.cancelled"),
+    drops(({ claimed }) => claimed.event.type === "checkout.cancelled"),
   ),
   fault(
     "webhook-to-others",
@@ -71,7 +71,7 @@ const notifications = [
         async webhook(message, deliver) {
           known.add(message.url);
           const replies = await Promise.all([...known].map((url) => deliver({ ...message, url })));
-          return replies[0] ?? nothing;
+          return replies[0] ?? noContent;
         },
       };
     },
@@ -98,31 +98,31 @@ const notifications = [
     "webhook-false-status",
     "The status in a webhook is the opposite of the record's.",
     "webhook.truth",
-    tellsData((data) => ({ ...data, status: data["status"] === "success" ? "failed" : "success" })),
+    changesData((data) => ({ ...data, status: data["status"] === "success" ? "failed" : "success" })),
   ),
   fault(
     "webhook-other-event-names",
     "Events have other names.",
     "webhook.event-names events.disbursement",
-    tells((body) => ({ ...body, event: "payout.done" })),
+    changesBody((body) => ({ ...body, event: "payout.done" })),
   ),
   fault(
     "webhook-other-payload",
     "A webhook contains only the reference.",
     "webhook.payload",
-    tells(({ event, data }) => ({ event, reference: (data as Fields)["reference"] })),
+    changesBody(({ event, data }) => ({ event, reference: (data as Fields)["reference"] })),
   ),
   fault(
     "webhook-other-headers",
     "A webhook has an additional header.",
     "webhook.headers",
-    sends((message) => withHeaders(message, { "x-event": "1" })),
+    changesMessage((message) => withHeaders(message, { "x-event": "1" })),
   ),
   fault(
     "webhook-not-retried",
     "A failed delivery is not retried.",
     "webhook.retries retries.after-failure",
-    plans((outcome) => (outcome.status === "pending" ? { status: "exhausted", step: outcome.step } : outcome)),
+    changesOutcome((outcome) => (outcome.status === "pending" ? { status: "exhausted", step: outcome.step } : outcome)),
   ),
 ];
 
@@ -131,7 +131,7 @@ const events = [
     "event-always-completed",
     "The event of a failed payout is disbursement.completed.",
     "events.disbursement",
-    tells((body) => ({
+    changesBody((body) => ({
       ...body,
       event: String(body["event"]).replace("disbursement.failed", "disbursement.completed"),
     })),
@@ -140,33 +140,33 @@ const events = [
     "event-cancelled-as-failed",
     "The event of a cancelled checkout is checkout.failed.",
     "events.checkout",
-    tells((body) => ({ ...body, event: String(body["event"]).replace("cancelled", "failed") })),
+    changesBody((body) => ({ ...body, event: String(body["event"]).replace("cancelled", "failed") })),
   ),
   ...["customer", ...record.filter((field) => !field.includes("."))].map((field) =>
     fault(
       `event-without-${field}`,
       `An event's data has no ${field}.`,
       "events.data-is-the-record",
-      tellsData((data) => without(data, field)),
+      changesData((data) => without(data, field)),
     ),
   ),
   fault(
     "event-amount-as-text",
     "An event's amount is a string.",
     "events.data-is-the-record",
-    tellsData((data) => ({ ...data, amount: String(data["amount"]) })),
+    changesData((data) => ({ ...data, amount: String(data["amount"]) })),
   ),
   fault(
     "event-amount-off-by-one",
     "An event's amount differs from the record's by 1.",
     "events.data-is-the-record",
-    tellsData((data) => ({ ...data, amount: Number(data["amount"]) + 1 })),
+    changesData((data) => ({ ...data, amount: Number(data["amount"]) + 1 })),
   ),
   fault(
     "event-stale",
     "An event contains the record before its change.",
     "events.data-is-the-record",
-    tellsData((data) => ({ ...data, status: "pending", updatedAt: data["createdAt"] })),
+    changesData((data) => ({ ...data, status: "pending", updatedAt: data["createdAt"] })),
   ),
   fault(
     "event-before-commit",
@@ -193,16 +193,16 @@ const events = [
     "event-extra",
     "An event's data has a field that the record does not have.",
     "events.data-is-the-record",
-    tellsData((data) => ({ ...data, internal: true })),
+    changesData((data) => ({ ...data, internal: true })),
   ),
   fault("event-twice", "Each event is sent twice with two webhook-ids.", "events.once", {
-    webhook: twice((message) =>
+    webhook: sendsTwice((message) =>
       signed(withHeaders(message, { "webhook-id": `${message.headers["webhook-id"]?.slice(0, -1)}x` })),
     ),
   }),
   fault("event-retried-with-new-id", "Each attempt has a new webhook-id.", "events.once retries.after-failure", () => {
     let count = 0;
-    return sends((message) =>
+    return changesMessage((message) =>
       signed(withHeaders(message, { "webhook-id": `msg_${String((count += 1)).padStart(32, "0")}` })),
     ) as Hooks;
   }),
