@@ -27,7 +27,7 @@ async function keys(...args: string[]): Promise<string> {
 const statusWith = async (key: string) => (await server.client(key).request("GET", "/sandbox/clock")).status;
 
 describe("beside a running server", () => {
-  test("a key works as soon as it is made, and is refused within a second of being revoked", async () => {
+  test("a new key works immediately, and is refused within a second after it is revoked", async () => {
     const [, merchantId] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
     const [key] = /sk_\w+/.exec(await keys("create", merchantId!))!;
     expect(await statusWith(key)).toBe(200);
@@ -43,7 +43,7 @@ describe("beside a running server", () => {
     expect(await keys("list")).toMatch(new RegExp(`^${id} .+ revoked \\d{4}-`, "m"));
   });
 
-  test("a merchant that is made has a key, and nothing of the others", async () => {
+  test("a new merchant has a key and no access to other merchants' records", async () => {
     const [, id, key] = /^Merchant (\S+)\nKey \(shown this once\): (sk_\w+)\n$/.exec(
       await keys("create-merchant", "  Kofi & Söhne "),
     )!;
@@ -53,7 +53,7 @@ describe("beside a running server", () => {
   });
 });
 
-describe("what it cannot do is told with what to do instead, exit 2", () => {
+describe("errors exit with 2 and say what to do", () => {
   test.each<[string[], RegExp]>([
     [[], /^Usage: npm run keys -- COMMAND/],
     [["help"], /^Usage/],
@@ -70,7 +70,7 @@ describe("what it cannot do is told with what to do instead, exit 2", () => {
     expect(stderr).toMatch(message);
   });
 
-  test("a database that is not there: a mistyped path makes none", async () => {
+  test("a missing database is reported, not created", async () => {
     const missing = { DATABASE_URL: "sqlite:/nowhere/to/be/found.db" };
     const { code, stderr } = await runKeys(missing, "list");
     expect([code, stderr]).toEqual([
@@ -79,7 +79,7 @@ describe("what it cannot do is told with what to do instead, exit 2", () => {
     ]);
   });
 
-  test("a database that cannot be opened", async () => {
+  test("a database that cannot be opened is reported", async () => {
     const { code, stderr } = await runKeys({ DATABASE_URL: "sqlite:/dev/null/x.db" }, "create-merchant", "Ada");
     expect(code).toBe(2);
     expect(stderr).toMatch(/^Cannot open the database .+ Check DATABASE_URL\.\n$/);

@@ -39,8 +39,8 @@ const curlLine = (server: ServerProcess) => /^curl .+$/m.exec(server.output())![
 const paste = async (line: string, shellEnv: NodeJS.ProcessEnv = {}) =>
   JSON.parse((await promisify(execFile)("sh", ["-c", line], { env: { PATH: process.env.PATH, ...shellEnv } })).stdout);
 
-describe("the first minute", () => {
-  test("the line of curl works as it is printed, twice; the key is shown this once", async () => {
+describe("first start", () => {
+  test("the printed curl command works repeatedly; the key is shown only once", async () => {
     const first = await start();
     const [key] = /sk_\w+/.exec(first.output())!;
     expect(first.output()).toContain(`(shown only once): ${key}`);
@@ -58,7 +58,7 @@ describe("the first minute", () => {
     expect((await request("GET", `/v1/disbursements/${payouts[0].data.reference}`)).status).toBe(200);
   });
 
-  test("SANDBOX_API_KEY is a key from the first start on, and never printed", async () => {
+  test("SANDBOX_API_KEY is valid from the first start and is never printed", async () => {
     for (const SANDBOX_API_KEY of [KEY, KEY, `${KEY}-another`]) {
       const server = await start({ SANDBOX_API_KEY, LOG_LEVEL: "trace" });
       const client = server.client(SANDBOX_API_KEY);
@@ -70,13 +70,13 @@ describe("the first minute", () => {
     }
   });
 
-  test("where the output is no terminal nothing is coloured", async () => {
+  test("prints no colours if the output is not a terminal", async () => {
     expect((await start()).output()).not.toContain("\u001b");
   });
 });
 
-describe("a start that cannot be", () => {
-  test("names every error of the configuration at once, and no secret", async () => {
+describe("failed start", () => {
+  test("reports all configuration errors together, without secrets", async () => {
     const { code, stdout, stderr } = await runServer({
       ...env,
       PORT: "70000",
@@ -98,7 +98,7 @@ describe("a start that cannot be", () => {
     expect((await request("POST", "/v1/disbursements", { body: aPayout() })).status).toBe(200);
   });
 
-  test("a port that is taken is named, with what to do", async () => {
+  test("reports a port in use and how to fix it", async () => {
     const taken = createServer();
     await once(taken.listen(0, "127.0.0.1"), "listening");
     const { port } = taken.address() as AddressInfo;
@@ -107,12 +107,12 @@ describe("a start that cannot be", () => {
     expect(stderr).toBe(
       `Port ${port} on 127.0.0.1 is already in use. Stop the process that uses it, or set PORT to another port.\n`,
     );
-    // The key is told by the start that succeeds.
+    // The first successful start shows the key.
     expect((await start()).output()).toMatch(/shown only once\): sk_/);
     taken.close();
   });
 
-  test("a database that another server uses is named, and that server goes on", async () => {
+  test("reports a database in use by another server, which keeps running", async () => {
     const first = await start({ SANDBOX_API_KEY: KEY });
     const { code, stdout, stderr } = await runServer({ ...env, SANDBOX_API_KEY: KEY });
     expect([code, stdout]).toEqual([1, ""]);
@@ -122,12 +122,12 @@ describe("a start that cannot be", () => {
 
   test.each([
     [
-      "a path that is none",
+      "an invalid path",
       { DATABASE_URL: "sqlite:/dev/null/server.db" },
       /^Cannot open the database .+ Check DATABASE_URL\.\n$/,
     ],
     [
-      "a host that is not of this machine",
+      "a host of another machine",
       { HOST: "192.0.2.1" },
       /^Cannot listen on 192\.0\.2\.1:0: .+ Check HOST and PORT\.\n$/,
     ],
@@ -138,31 +138,28 @@ describe("a start that cannot be", () => {
   });
 });
 
-describe("the end", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)(
-    "%s: an answer that was held back goes out, and the exit is 0",
-    async (signal) => {
-      const server = await start({ SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "0" });
-      const client = server.client(KEY);
-      const payout = aPayout({ phoneNumber: "2257038102408" });
-      const held = client.request("POST", "/v1/disbursements", { body: payout });
-      let again = await client.request("POST", "/v1/disbursements", {
+describe("shutdown", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("%s: sends a delayed response and exits with 0", async (signal) => {
+    const server = await start({ SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "0" });
+    const client = server.client(KEY);
+    const payout = aPayout({ phoneNumber: "2257038102408" });
+    const held = client.request("POST", "/v1/disbursements", { body: payout });
+    let again = await client.request("POST", "/v1/disbursements", {
+      body: { ...payout, phoneNumber: "2257038102500" },
+    });
+    while (again.status !== 409) {
+      again = await client.request("POST", "/v1/disbursements", {
         body: { ...payout, phoneNumber: "2257038102500" },
       });
-      while (again.status !== 409) {
-        again = await client.request("POST", "/v1/disbursements", {
-          body: { ...payout, phoneNumber: "2257038102500" },
-        });
-      }
-      server.kill(signal);
-      expect((await held).status).toBe(200);
-      expect((await server.ended).code).toBe(0);
-      await expect(client.request("GET", "/healthz")).rejects.toThrow(/ECONNREFUSED/);
-      await client.close();
-    },
-  );
+    }
+    server.kill(signal);
+    expect((await held).status).toBe(200);
+    expect((await server.ended).code).toBe(0);
+    await expect(client.request("GET", "/healthz")).rejects.toThrow(/ECONNREFUSED/);
+    await client.close();
+  });
 
-  test("a caller who keeps asking on one connection does not keep the server", async () => {
+  test("stops despite a caller that keeps sending requests on one connection", async () => {
     const server = await start({ SANDBOX_API_KEY: KEY });
     const client = server.client(KEY);
     const asking = (async () => {
@@ -178,7 +175,7 @@ describe("the end", () => {
     expect(new Set(await asking)).toEqual(new Set([200]));
   });
 
-  test("an attempt under way is waited for, and recorded", async () => {
+  test("waits for a webhook attempt in progress and records it", async () => {
     const receiver = await startReceiver();
     const server = await start({ SANDBOX_API_KEY: KEY });
     const body = aPayout({ phoneNumber: "2257038102001", webhookURL: receiver.url });
@@ -194,12 +191,12 @@ describe("the end", () => {
     await receiver.close();
   });
 
-  test("a second signal ends it at once", async () => {
+  test("a second signal stops the server immediately", async () => {
     const server = await start({ SANDBOX_API_KEY: KEY });
     const endless = connect(server.port, "127.0.0.1");
     endless.write(`POST /v1/disbursements HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\nContent-Length: 9\r\n\r\n{`);
     await server.client(KEY).request("GET", "/sandbox/clock");
-    // Such a request would be waited for.
+    // The first signal would wait for this request.
     server.kill("SIGTERM");
     server.kill("SIGINT");
     const [{ code }] = await Promise.all([server.ended, once(endless, "close")]);

@@ -17,9 +17,9 @@ const GET = `GET ${path}/nothing HTTP/1.1\r\n`;
 const POST = `POST ${path} HTTP/1.1\r\n`;
 const end = "Connection: close\r\n\r\n";
 
-describe("what is no HTTP is answered in the shape of §7, with a request id", () => {
+describe("malformed HTTP gets an error in the shape of §7, with a request id", () => {
   test.each<[string, number, () => string | Uint8Array]>([
-    ["no HTTP at all", 400, () => "hello\r\n\r\n"],
+    ["text that is not HTTP", 400, () => "hello\r\n\r\n"],
     ["bytes", 400, () => Uint8Array.from({ length: 200 }, (_, index) => 255 - index)],
     ["a TLS handshake", 400, () => Buffer.from("16030100c8010000c40303", "hex")],
     ["HTTP/2", 400, () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
@@ -33,53 +33,53 @@ describe("what is no HTTP is answered in the shape of §7, with a request id", (
     ["a path that is too long", 431, () => `GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
     ["two lengths", 400, () => `${POST}${head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
     [
-      "a length and pieces",
+      "a length and chunks",
       400,
       () => `${POST}${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
     ],
-    ["a length that is none", 400, () => `${POST}${head}Content-Length: 2x\r\n\r\n{}`],
+    ["an invalid length", 400, () => `${POST}${head}Content-Length: 2x\r\n\r\n{}`],
     ["a negative length", 400, () => `${POST}${head}Content-Length: -2\r\n\r\n{}`],
     ["an unknown transfer encoding", 400, () => `${POST}${head}Transfer-Encoding: wat\r\n\r\n{}`],
-    ["a piece without a size", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}`],
+    ["a chunk without a size", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}`],
     ["a body that ends early", 400, () => `${POST}${head}Content-Length: 100\r\n\r\n{}`],
-    ["pieces that end early", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
+    ["chunks that end early", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
     ["no Host", 400, () => `${GET}${end}`],
-    ["a tunnel", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ])("%s: %i", async (_, status, bytes) => {
     const answers = await exchange(server.port, bytes());
     expect(answers.map((answer) => answer.status)).toEqual([status]);
   });
 
-  test("the id leads to a line of the log", async () => {
+  test("the request id appears in the log", async () => {
     const [answer] = await exchange(server.port, "hello\r\n\r\n");
     const requestId = answer!.headers["x-request-id"];
     expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status: 400 });
   });
 });
 
-describe("what is unusual HTTP is answered as usual", () => {
+describe("unusual but valid HTTP is handled", () => {
   test.each<[string, number, () => string]>([
     ["HTTP/1.0 without Host", 404, () => `GET ${path}/nothing HTTP/1.0\r\nx-api-key: ${server.key}\r\n\r\n`],
-    ["an address as to a proxy", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
-    ["an address with a way up", 404, () => `GET http://elsewhere.example/.. HTTP/1.1\r\n${head}${end}`],
-    ["an address that is none", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
-    ["an address without a host", 404, () => `POST http:// HTTP/1.1\r\n${head}${end}`],
-    ["an address of another scheme", 404, () => `POST ftp://x${path} HTTP/1.1\r\n${head}${end}`],
+    ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
+    ["an absolute URL with ..", 404, () => `GET http://elsewhere.example/.. HTTP/1.1\r\n${head}${end}`],
+    ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
+    ["an absolute URL without a host", 404, () => `POST http:// HTTP/1.1\r\n${head}${end}`],
+    ["an absolute URL with another scheme", 404, () => `POST ftp://x${path} HTTP/1.1\r\n${head}${end}`],
     ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
-    ["all of the server", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
-    ["an expectation that nobody knows", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
-    ["an offer of another protocol", 404, () => `${GET}${head}Upgrade: h2c, websocket\r\n${end}`],
-    ["no body where one is needed", 400, () => `${POST}${head}${end}`],
-    ["a body where none is", 404, () => `${GET}${head}Content-Length: 2\r\n${end}{}`],
+    ["the asterisk form", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
+    ["an unknown expectation", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
+    ["a protocol upgrade", 404, () => `${GET}${head}Upgrade: h2c, websocket\r\n${end}`],
+    ["no body where one is required", 400, () => `${POST}${head}${end}`],
+    ["a body where none is expected", 404, () => `${GET}${head}Content-Length: 2\r\n${end}{}`],
   ])("%s: %i", async (_, status, bytes) => {
     const answers = await exchange(server.port, bytes());
     expect(answers.map((answer) => answer.status)).toEqual([status]);
   });
 
   test.each([
-    ["comes without a key", 401, "x-api-key: another", 10],
+    ["has an invalid key", 401, "x-api-key: another", 10],
     ["is too large", 413, "", 1_000_000_000],
-  ])("a body that %s is not asked for: %i", async (_, status, key, length) => {
+  ])("does not send 100 Continue for a body that %s: %i", async (_, status, key, length) => {
     const fields = `Host: x\r\n${key || `x-api-key: ${server.key}`}\r\nConnection: close\r\n`;
     const bytes = `${POST}${fields}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
     const socket = connect(server.port, "127.0.0.1");
@@ -89,14 +89,14 @@ describe("what is unusual HTTP is answered as usual", () => {
     socket.destroy();
   });
 
-  test("a key that is revoked while the body is on its way pays nothing", async () => {
+  test("refuses a key that is revoked while the body is being sent", async () => {
     const { merchant, key } = await server.addMerchant("Kofi");
     const { id } = (await server.storage.listKeys()).find(({ merchantId }) => merchantId === merchant.id)!;
     const body = JSON.stringify(aPayout());
     const socket = connect(server.port, "127.0.0.1");
     const fields = `Host: a\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\nExpect: 100-continue\r\n`;
     socket.write(`${POST}${fields}Content-Length: ${body.length}\r\n${end}`);
-    // It is asked for once the key is known to be good.
+    // The server sends 100 Continue once it has checked the key.
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 100 /);
     await server.storage.setRevoked(id, server.clock.now());
     socket.write(body);
@@ -104,13 +104,13 @@ describe("what is unusual HTTP is answered as usual", () => {
     socket.destroy();
   });
 
-  test("a body that waits to be asked for (Expect: 100-continue)", async () => {
+  test("sends 100 Continue for a valid request", async () => {
     const body = JSON.stringify(aPayout());
     const bytes = `${POST}${head}Expect: 100-continue\r\nContent-Length: ${body.length}\r\n${end}${body}`;
     expect(await exchange(server.port, bytes)).toMatchObject([{ status: 200 }]);
   });
 
-  test("requests behind one another on a connection are answered in order", async () => {
+  test("responds in order to pipelined requests", async () => {
     const create = (reference: string) => {
       const body = JSON.stringify(aPayout({ reference }));
       return `${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}`;
@@ -123,7 +123,7 @@ describe("what is unusual HTTP is answered as usual", () => {
   });
 });
 
-test("garbage behind a payout is not answered in the payout's place: what became of it stays open", async () => {
+test("returns no response for garbage after a payout, which would be taken for the payout's", async () => {
   const payout = aPayout();
   const body = JSON.stringify(payout);
   const answers = await exchange(
@@ -134,7 +134,7 @@ test("garbage behind a payout is not answered in the payout's place: what became
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });
 
-test("a caller who hangs up does not stop what was asked", async () => {
+test("completes a request whose caller disconnects", async () => {
   const payout = aPayout();
   const body = JSON.stringify(payout);
   const socket = connect(server.port, "127.0.0.1");
@@ -151,11 +151,11 @@ describe("closing", () => {
   beforeEach(async () => {
     own = await startServer();
     held = own.createPayout({ phoneNumber: "2257038102408" });
-    // Once the payout is recorded, its answer is held back.
+    // The payout is recorded; its response is delayed.
     while (!(await own.storage.nextDue(own.merchant.id))) await new Promise(setImmediate);
   });
 
-  test("lets the answers under way go out, and ends connections that would stay open", async () => {
+  test("sends responses in progress and closes idle connections", async () => {
     const unused = connect(own.port, "127.0.0.1");
     await once(unused, "connect");
     const kept = connect(own.port, "127.0.0.1");
@@ -167,7 +167,7 @@ describe("closing", () => {
     await expect(own.request("GET", "/healthz")).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  test("does not wait for ever for a request that never ends", async () => {
+  test("does not wait forever for a request that never ends", async () => {
     const asked = new Promise<void>((resolve) => {
       const { findMerchantByKey } = own.storage;
       own.storage.findMerchantByKey = (hash) => (resolve(), findMerchantByKey(hash));

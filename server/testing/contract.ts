@@ -9,15 +9,15 @@ interface Response {
 }
 type PathItem = Record<string, { operationId: string; responses: Record<string, Response> }>;
 
-/** An answer of the server, as far as the contract has something to say about it. */
-interface Answered {
+/** The parts of a response that the contract constrains. */
+interface CheckedResponse {
   method: string;
-  /** As it was requested, with its query. */
+  /** The request's path, including its query. */
   path: string;
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   text: string;
-  /** False where the sandbox is switched off, so that its paths are like any other that is unknown (D18). */
+  /** False if the sandbox is off; its paths are then unknown paths (D18). */
   sandbox?: boolean;
 }
 
@@ -26,7 +26,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 (addFormats as unknown as (target: Ajv2020) => void)(ajv);
 ajv.addSchema(exact(openapi) as object, "contract");
 
-/** What the contract leaves open for others is closed for ourselves: no property that it does not name (D21). */
+/** Makes the schemas strict: the contract allows extra properties (D21), but this server must not return any. */
 function exact(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(exact);
   if (typeof part !== "object" || part === null) return part;
@@ -49,34 +49,34 @@ function matches(ref: string, value: unknown): string[] {
 }
 
 /**
- * Holds an answer against the contract: its status is documented, its body exactly of the documented shape, errors of
- * that of §7, and it carries a request id (D20).
- * @throws Error that names all that is wrong
+ * Checks a response against the contract: its status is documented, its body has exactly the documented shape, errors
+ * have the shape of §7, and it has a request id (D20).
+ * @throws Error that lists every problem
  */
-export function checkAnswer(answered: Answered): void {
-  const problems = [...headerProblems(answered), ...bodyProblems(answered)];
+export function checkAnswer(response: CheckedResponse): void {
+  const problems = [...headerProblems(response), ...bodyProblems(response)];
   if (problems.length === 0) return;
-  const { method, path, status, text } = answered;
-  throw new Error(`${method} ${path} answered ${status} against the contract: ${problems.join("; ")}\n${text}`);
+  const { method, path, status, text } = response;
+  throw new Error(`${method} ${path} returned ${status}, which violates the contract: ${problems.join("; ")}\n${text}`);
 }
 
-/** @throws Error when a webhook's body is not of the shape that its event has in the contract */
+/** @throws Error if a webhook's body does not have the shape of its event in the contract */
 export function checkWebhook(body: unknown): void {
   const problems = matches("#/components/schemas/WebhookEvent", body);
-  if (problems.length > 0) throw new Error(`A webhook against the contract: ${problems.join("; ")}`);
+  if (problems.length > 0) throw new Error(`A webhook violates the contract: ${problems.join("; ")}`);
 }
 
-function headerProblems({ status, headers }: Answered): string[] {
+function headerProblems({ status, headers }: CheckedResponse): string[] {
   const problems: string[] = [];
   if (!/^req_[0-9a-z]{16}$/.test(String(headers["x-request-id"]))) problems.push("no x-request-id");
   if (status === 405 && !headers.allow) problems.push("no Allow");
   return problems;
 }
 
-function bodyProblems(answered: Answered): string[] {
-  const { method, path, status, headers, text } = answered;
+function bodyProblems(response: CheckedResponse): string[] {
+  const { method, path, status, headers, text } = response;
   const name = path.split("?", 1)[0]!;
-  // Pages for people are not of the contract.
+  // The contract does not cover the customer pages.
   if (name.startsWith("/checkouts/") && !String(headers["content-type"]).includes("json")) return [];
   if (headers["content-type"] !== "application/json; charset=utf-8") {
     return [`content-type ${String(headers["content-type"])}`];
@@ -84,11 +84,11 @@ function bodyProblems(answered: Answered): string[] {
   if (method === "HEAD") return text === "" ? [] : ["a body for HEAD"];
   const body: unknown = JSON.parse(text);
   return status >= 400
-    ? [...errorProblems(status, body), ...shapeProblems(answered, name, body)]
-    : shapeProblems(answered, name, body);
+    ? [...errorProblems(status, body), ...shapeProblems(response, name, body)]
+    : shapeProblems(response, name, body);
 }
 
-/** §7 and D2, which every error has to meet, documented or not. */
+/** Checks the rules for every error, documented or not (§7, D2). */
 function errorProblems(status: number, body: unknown): string[] {
   const problems = matches("#/components/schemas/Error", body);
   const { statusCode, error, message } = body as Record<string, unknown>;
@@ -99,15 +99,15 @@ function errorProblems(status: number, body: unknown): string[] {
   return problems;
 }
 
-function shapeProblems({ method, status, sandbox = true }: Answered, name: string, body: unknown): string[] {
+function shapeProblems({ method, status, sandbox = true }: CheckedResponse, name: string, body: unknown): string[] {
   const unknown = name.startsWith("/sandbox/") && !sandbox;
   const operation = unknown ? undefined : routes.find(({ pattern }) => pattern.test(name))?.item[method.toLowerCase()];
-  // Errors of what is in no contract (unknown paths, wrong methods) have no more than their shape of §7.
+  // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, checked above.
   if (!operation) return status >= 400 ? [] : healthProblems(name, body);
   const documented = operation.responses[status];
   if (!documented) return [`${operation.operationId} documents no ${status}`];
-  const response = documented.$ref ? resolve(documented.$ref) : documented;
-  return matches(response.content!["application/json"].schema.$ref, body);
+  const { content } = documented.$ref ? resolve(documented.$ref) : documented;
+  return matches(content!["application/json"].schema.$ref, body);
 }
 
 function resolve(ref: string): Response {
@@ -117,5 +117,5 @@ function resolve(ref: string): Response {
 
 function healthProblems(name: string, body: unknown): string[] {
   const fields = { "/healthz": "status,environment,version", "/readyz": "status" }[name];
-  return Object.keys(body as object).join() === fields ? [] : [`an answer that is in no contract: ${name}`];
+  return Object.keys(body as object).join() === fields ? [] : [`an undocumented response: ${name}`];
 }

@@ -1,4 +1,4 @@
-// What a customer does on the payment page, for tests in a browser.
+// Customer actions on the payment page, for browser tests.
 import type { Page } from "playwright-core";
 import { texts, type Locale } from "../http/pages/texts.ts";
 
@@ -11,11 +11,11 @@ export async function payWith(page: Page, typed: string): Promise<void> {
   await payButton(page).click();
 }
 
-/** Resolves when the page has this heading. */
+/** Waits until the page has this heading. */
 export const shows = (page: Page, heading: string): Promise<void> =>
   page.getByRole("heading", { level: 1, name: heading }).waitFor();
 
-/** Resolves when the page is the wait at its own address; the answer to the form looks the same, and leads there. */
+/** Waits for the waiting page at its own URL. The response to the form looks the same and leads there. */
 export async function waits(page: Page, locale: Locale = "en"): Promise<void> {
   await page.waitForURL("**/return");
   await shows(page, texts[locale].waiting.heading);

@@ -4,26 +4,26 @@ import { wrongRequest } from "./wrong-requests.ts";
 
 interface FuzzOptions {
   request: HttpClient["request"];
-  /** How many requests. */
+  /** Number of requests. */
   count: number;
   /** The same seed sends the same requests. */
   seed: number;
-  /** Called now and then with how many requests were answered. */
-  onProgress?(answered: number): void;
+  /** Called after each response with the number of responses so far. */
+  onProgress?(responses: number): void;
 }
 
 const CALLERS = 16;
 
 /**
- * Sends wrong requests to a server, each of which it has to refuse with a status that fits, in the shape of §7.
- * @returns how many were refused with which status
- * @throws Error that shows the first request that was answered otherwise
+ * Sends invalid requests to a server, which must refuse each with an expected status in the shape of §7.
+ * @returns the number of refusals for each status
+ * @throws Error that shows the first request with an unexpected response
  */
 export async function fuzz({ request, count, seed, onProgress }: FuzzOptions): Promise<Map<number, number>> {
   const random = seededRandom(seed);
   const refused = new Map<number, number>();
   let sent = 0;
-  let answered = 0;
+  let responses = 0;
 
   async function caller(): Promise<void> {
     while (sent < count) {
@@ -35,8 +35,8 @@ export async function fuzz({ request, count, seed, onProgress }: FuzzOptions): P
         throw new Error(`Seed ${seed}: ${status} instead of ${refusedWith.join(" or ")} for ${shown}`);
       }
       refused.set(status, (refused.get(status) ?? 0) + 1);
-      answered += 1;
-      onProgress?.(answered);
+      responses += 1;
+      onProgress?.(responses);
     }
   }
 
@@ -44,7 +44,7 @@ export async function fuzz({ request, count, seed, onProgress }: FuzzOptions): P
   return refused;
 }
 
-/** Whether the merchant has no record that could ever have an event: what is pending settles, or expires, in a day. */
+/** True if the merchant has no records. Every record has an event within a day, because it settles or expires. */
 export async function hasNoRecords(request: HttpClient["request"]): Promise<boolean> {
   await request("POST", "/sandbox/clock/advance", { body: { seconds: 86_400 } });
   const { body } = await request("GET", "/sandbox/events");

@@ -8,37 +8,37 @@ export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The parsed JSON; undefined when there is none. */
+  /** The parsed JSON; undefined if the body is not JSON. */
   body: any;
 }
 
 export interface RequestOptions {
   /** Sent as `x-api-key`; null sends none. */
   key?: string | null;
-  /** Text and bytes are sent as they are, anything else as JSON. */
+  /** Strings and bytes are sent unchanged, anything else as JSON. */
   body?: unknown;
-  /** `content-type` is `application/json` with a body, unless it is given or undefined here. */
+  /** `content-type` defaults to `application/json` if there is a body; set it to undefined to omit it. */
   headers?: OutgoingHttpHeaders;
-  /** Sends the body in pieces, without a `content-length`. */
+  /** Sends the body in chunks, without a `content-length`. */
   chunked?: boolean;
 }
 
-/** Sends requests as they are given: no path is tidied up, no redirect followed. */
+/** Sends requests unchanged: paths are not normalised and redirects not followed. */
 export interface HttpClient {
-  /** Rejects when the connection ends without an answer, or with an answer that breaks the contract. */
+  /** Rejects if the connection ends without a response, or the response violates the contract. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
-  /** Resolves when what was sent is over. */
+  /** Resolves when all requests in progress have ended. */
   close(): Promise<void>;
 }
 
 interface Options {
   port: number;
-  /** For requests that name none. */
+  /** The default API key. */
   key: string;
   sandbox: boolean;
 }
 
-/** A client for a server on this machine. Every answer is held against the contract (`checkAnswer`). */
+/** A client for a server on this machine. Every response is checked against the contract (`checkAnswer`). */
 export function createHttpClient({ port, key: defaultKey, sandbox }: Options): HttpClient {
   const agent = new Agent({ keepAlive: true });
 

@@ -7,7 +7,7 @@ const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 const keys = fileURLToPath(new URL("../keys.ts", import.meta.url));
 
 export interface Ended {
-  /** The exit code; null when a signal ended it. */
+  /** The exit code; null if a signal ended the process. */
   code: number | null;
   stdout: string;
   stderr: string;
@@ -17,9 +17,9 @@ export interface ServerProcess {
   url: string;
   port: number;
   pid: number;
-  /** All that was printed so far. */
+  /** Everything printed so far. */
   output(): string;
-  /** Requests with this key, every answer held against the contract. */
+  /** A client with this key that checks every response against the contract. */
   client(key: string): HttpClient;
   kill(signal: NodeJS.Signals): void;
   /** Resolves when the process has ended. */
@@ -27,7 +27,7 @@ export interface ServerProcess {
 }
 
 function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-  // Nothing of the surroundings decides what a test sees.
+  // Pass only these variables, so that the environment cannot influence a test.
   const { PATH, HOME } = process.env;
   const child = spawn(process.execPath, [script, ...args], { env: { PATH, HOME, ...env } });
   const printed = { stdout: "", stderr: "" };
@@ -37,12 +37,12 @@ function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
   return { child, printed, ended };
 }
 
-/** Runs `node server/main.ts` on a free port until it says where it listens. Rejects when it ends before that. */
+/** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
 export async function startProcess(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
   const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env });
   const listening = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {
-      // The banner ends with the line of curl.
+      // The banner ends with the curl command.
       const [, port] = /http:\/\/127\.0\.0\.1:(\d+)[^]*curl .+\n/.exec(printed.stdout) ?? [];
       if (port) resolve(port);
     });
@@ -61,7 +61,7 @@ export async function startProcess(env: NodeJS.ProcessEnv): Promise<ServerProces
   };
 }
 
-/** Runs `node server/main.ts` where it is expected to end by itself. */
+/** Runs `node server/main.ts` and waits until it exits by itself. */
 export const runServer = (env: NodeJS.ProcessEnv): Promise<Ended> => run(main, [], { PORT: "0", ...env }).ended;
 
 /** Runs `npm run keys -- ARGS`. */

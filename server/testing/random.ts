@@ -1,14 +1,14 @@
-/** Numbers that look random, and are the same in every run with the same seed. */
+/** Pseudo-random numbers that are the same in every run with the same seed. */
 export interface SeededRandom {
-  /** From 0 up to, but not including, 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   next(): number;
-  /** A whole number from 0 up to, but not including, `limit`. */
+  /** An integer from 0 (inclusive) to `limit` (exclusive). */
   below(limit: number): number;
   pick<T>(values: readonly T[]): T;
   bytes(length: number): Uint8Array;
 }
 
-/** The generator known as mulberry32: small, and good enough for anything but secrets. */
+/** The mulberry32 generator: small, but not suitable for secrets. */
 export function seededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   const next = () => {

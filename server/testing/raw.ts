@@ -4,26 +4,26 @@ import { checkAnswer } from "./contract.ts";
 import type { Answer } from "./http.ts";
 
 /**
- * Sends bytes to a server on this machine, says that no more will come, and reads until it closes the connection.
- * Rejects when an answer breaks the contract.
- * @returns every answer, in order; only answers with a content-length can be read
+ * Sends bytes to a server on this machine, half-closes the connection, and reads until the server closes it.
+ * Rejects if an error response violates the contract.
+ * @returns all responses in order; each must have a content-length
  */
 export async function exchange(port: number, bytes: string | Uint8Array): Promise<Answer[]> {
   const socket = connect(port, "127.0.0.1");
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
-  // A server may close before it has read all.
+  // The server may close the connection before it has read everything.
   socket.on("error", () => undefined);
   socket.end(bytes);
   await once(socket, "close");
-  return parseAnswers(Buffer.concat(chunks));
+  return parseResponses(Buffer.concat(chunks));
 }
 
-function parseAnswers(bytes: Buffer): Answer[] {
+function parseResponses(bytes: Buffer): Answer[] {
   const answers: Answer[] = [];
   for (let rest = bytes; rest.length > 0;) {
     const end = rest.indexOf("\r\n\r\n");
-    if (end < 0) throw new Error(`No HTTP: ${rest.toString()}`);
+    if (end < 0) throw new Error(`Not HTTP: ${rest.toString()}`);
     const [line = "", ...fields] = rest.subarray(0, end).toString().split("\r\n");
     const headers = Object.fromEntries(
       fields.map((field) => [field.split(":", 1)[0]!.toLowerCase(), field.slice(field.indexOf(":") + 1).trim()]),

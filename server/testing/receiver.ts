@@ -6,24 +6,24 @@ import { checkWebhook } from "./contract.ts";
 
 export interface Received {
   headers: IncomingHttpHeaders;
-  /** As it came over the wire. */
+  /** The raw body. */
   text: string;
   body: any;
 }
 
 export interface Receiver {
-  /** For a `webhookURL`. */
+  /** Use as a `webhookURL`. */
   url: string;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   received: Received[];
-  /** Resolves when so many have come in all. */
+  /** Resolves once `count` webhooks in total were received. */
   until(count: number): Promise<void>;
-  /** The status of every answer from now on. */
+  /** Sets the status of all further responses. */
   answer(status: number): void;
   close(): Promise<void>;
 }
 
-/** A merchant's webhook receiver on a free port. Each webhook is held against the contract before it is answered. */
+/** A merchant's webhook receiver on a free port. It checks each webhook against the contract before responding. */
 export async function startReceiver(status = 204): Promise<Receiver> {
   let current = status;
   const received: Received[] = [];

@@ -1,4 +1,4 @@
-// A merchant with a shop, for tests: what it does with the server over HTTP, and what it is told.
+// A merchant's shop for tests: its requests to the server and the webhooks it receives.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,7 +12,7 @@ type Schemas = components["schemas"];
 
 export const MERCHANT = "Boutique Adjoua & Fils";
 
-/** The shop's own web server: whatever is asked for is a page of thanks, and what is posted is a webhook. */
+/** The shop's web server. GET returns a thank-you page; POST receives a webhook. */
 async function startSite() {
   const webhooks: Schemas["WebhookEvent"][] = [];
   const server = createServer(async (request, response) => {
@@ -32,21 +32,21 @@ async function startSite() {
   return { url, webhooks, close };
 }
 
-/** @param env settings of the server that differ from those of a sandbox on loopback */
+/** @param env overrides of the default settings, a sandbox on loopback */
 export async function openShop(env: Record<string, string> = {}) {
   const [server, site] = await Promise.all([startServer({ env }), startSite()]);
   const { key } = await server.addMerchant(MERCHANT);
 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
     const answer = await server.request(method, path, { key, body });
-    if (answer.status !== 200) throw new Error(`${method} ${path} was answered with ${answer.status}: ${answer.text}`);
+    if (answer.status !== 200) throw new Error(`${method} ${path} returned ${answer.status}: ${answer.text}`);
     return answer.body.data;
   }
 
   return {
     deps: server.service.deps,
     origin: server.url,
-    /** Where customers are sent back to, and what was told there. */
+    /** The site that customers return to, and the webhooks it received. */
     site,
     checkout: (wishes: Partial<Schemas["CheckoutRequest"]> = {}) =>
       call<Schemas["CheckoutCreated"]>("POST", "/v1/checkouts", {
@@ -58,16 +58,16 @@ export async function openShop(env: Record<string, string> = {}) {
         ...wishes,
       }),
     record: (reference: string) => call<Schemas["Checkout"]>("GET", `/v1/checkouts/${reference}`),
-    /** Every event of the checkout, whether it was delivered or not. */
+    /** All events of the checkout, delivered or not. */
     events: async (reference: string) =>
       (await call<Schemas["EventList"]>("GET", `/sandbox/events?reference=${reference}`)).events.map(
         ({ body }) => body,
       ),
     finish: (reference: string, outcome: Schemas["CheckoutFinish"]["outcome"]) =>
       call("POST", `/sandbox/checkouts/${reference}/finish`, { outcome }),
-    /** Time stands still but for this; what falls due has happened when it resolves. */
+    /** Advances the clock, which is otherwise stopped. Resolves when everything due has been processed. */
     pass: server.pass,
-    /** The time goes by, and nobody has looked yet what is due. */
+    /** Advances the clock without processing what is due. */
     passUnnoticed: server.clock.advance,
     settle: () => server.pass(server.config.settleDelayMs),
     expire: () => server.pass(CHECKOUT_LIFETIME_MS),

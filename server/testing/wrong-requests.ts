@@ -2,12 +2,12 @@ import type { RequestOptions } from "./http.ts";
 import type { SeededRandom } from "./random.ts";
 import { aCheckout, aPayout } from "./server.ts";
 
-/** A request that a sound server refuses. */
+/** An invalid request, which the server must refuse. */
 export interface WrongRequest {
   method: string;
   path: string;
   options: RequestOptions;
-  /** The statuses with which it may be refused (D1). */
+  /** The expected statuses (D1). */
   refusedWith: readonly number[];
 }
 
@@ -18,7 +18,7 @@ const LETTERS = [..."aZ09-._~!$&'()*+,;=:@%"];
 const CHARACTERS = [..."aZ09 -_/\\\"'<>{}[]%&?#@:;é\u0301߷٣🧵\u200b\ufeff\u2028", "\ud800", "\0", "\n"];
 const text = (random: SeededRandom, alphabet: readonly string[], length: number) =>
   Array.from({ length: random.below(length) }, () => random.pick(alphabet)).join("");
-/** Made again until it does not fit: a value that the contract would allow is of no use here. */
+/** Generates text until it does not match, so that the value is never valid. */
 const textOutside = (allowed: RegExp): Value => {
   const make: Value = (random) => {
     const value = text(random, CHARACTERS, 30);
@@ -30,7 +30,7 @@ const textOutside = (allowed: RegExp): Value => {
 const address: Value = (random) =>
   random.pick(["", "/", "ftp://", "javascript:", "http://a:b@", "https://@", "//", "data:,"]) +
   text(random, LETTERS, 20);
-/** For each field what is of the right type, and out of bounds: 422. */
+/** For each field, values of the right type that are out of range: 422. */
 const outOfBounds: Record<string, Value> = {
   reference: (random) => text(random, CHARACTERS, 20) + random.pick(["\0", "\n", "\u007f", "\ud800", "x".repeat(65)]),
   amount: (random) => random.pick([0, -1, -random.below(2 ** 50), 2 ** 53, 1e300, -1e300]),
@@ -41,7 +41,7 @@ const outOfBounds: Record<string, Value> = {
   webhookURL: address,
   redirectURL: address,
 };
-/** 400, whatever the field: none takes these. */
+/** Values with a type that no field accepts: 400. */
 const mistyped: Value = (random) =>
   random.pick([null, true, false, random.next(), [], ["x"], {}, { amount: 1 }, [[[]]], -random.next()]);
 
@@ -60,7 +60,7 @@ const KINDS = [
   },
 ] as const;
 
-/** Another parameter each time: a cache by Content-Type would grow with each. */
+/** A new parameter each time, which would grow a cache keyed by Content-Type. */
 const contentType = (random: SeededRandom) =>
   `application/json; ${random.pick(["x", "charset=utf-8; v", "boundary"])}=${random.below(2 ** 31)}`;
 
@@ -73,7 +73,7 @@ function post(random: SeededRandom, path: string, body: unknown, refusedWith: nu
   };
 }
 
-/** A body of which one field or several are wrong. */
+/** A body with one or more invalid fields. */
 const wrongFields: Make = (random) => {
   const { path, valid, fields, more } = random.pick(KINDS);
   const body: Record<string, unknown> = { ...valid() };
@@ -87,11 +87,11 @@ const wrongFields: Make = (random) => {
       body[name] = fault === 0 ? undefined : mistyped(random);
     }
   }
-  // A fault may have been put right by a later one on the same field: 400 became 422, never a valid body.
+  // A later fault may replace an earlier one in the same field, so 400 can become 422. The body is never valid.
   return post(random, path, body, status === 400 ? [400, 422] : [422]);
 };
 
-/** Text that is no JSON object, or one that the server must not guess at (D25). */
+/** Text that is not a JSON object, or is ambiguous (D25). */
 const brokenJson: Make = (random) => {
   const { path, valid } = random.pick(KINDS);
   const json = JSON.stringify(valid());
@@ -169,7 +169,7 @@ const wrongControl: Make = (random) => {
   return { method: "GET", path: `/sandbox/${list}?${query}`, options, refusedWith: [400, 422] };
 };
 
-/** In these proportions. */
+/** Repeated entries weight the choice. */
 const MAKERS: readonly Make[] = [
   ...Array.from({ length: 8 }, () => wrongFields),
   ...Array.from({ length: 5 }, () => brokenJson),
@@ -184,5 +184,5 @@ const MAKERS: readonly Make[] = [
   wrongControl,
 ];
 
-/** Makes one of very many requests that are wrong in form, type, range, path, method or key. */
+/** Generates a request with an invalid form, type, range, path, method or key. */
 export const wrongRequest: Make = (random) => random.pick(MAKERS)(random);

@@ -14,7 +14,7 @@ afterEach(() => {
   questions = [];
 });
 
-/** Labels, each after its length. */
+/** Decodes a DNS name: labels, each preceded by its length. */
 function nameIn(bytes: Buffer): string {
   if (bytes.length === 0) return "";
   const [length = 0, ...rest] = bytes;
@@ -22,7 +22,7 @@ function nameIn(bytes: Buffer): string {
   return [label, nameIn(Buffer.from(rest.slice(length)))].filter(Boolean).join(".");
 }
 
-/** A name server on loopback (RFC 1035 §4) that knows one answer of each type, and otherwise that there is none. */
+/** A name server on loopback (RFC 1035 §4) with at most one record of each type. */
 async function nameServer(answers: Answers): Promise<string> {
   server = createSocket("udp4");
   server.on("message", (query, from) => {
@@ -54,17 +54,17 @@ test.each<{ has: string; answers: Answers; expected: string[] }>([
   expect(questions.toSorted()).toEqual(["merchant.example A", "merchant.example AAAA"]);
 });
 
-test("a name without addresses is an error with a code", async () => {
+test("rejects with a code for a name without addresses", async () => {
   const lookup = dnsLookup([await nameServer({})]);
   await expect(lookup("merchant.example")).rejects.toMatchObject({ code: "ENODATA" });
 });
 
-test.each(["localhost", "LOCALHOST.", "a.localhost"])("%s is loopback, and never asked of the DNS", async (name) => {
+test.each(["localhost", "LOCALHOST.", "a.localhost"])("%s is loopback and is never queried in DNS", async (name) => {
   const lookup = dnsLookup([await nameServer({ A: "10.1.2.3" })]);
   expect(await lookup(name)).toEqual(["127.0.0.1", "::1"]);
   expect(questions).toEqual([]);
 });
 
-test("the system's lookup knows localhost", async () => {
+test("the system's resolver resolves localhost", async () => {
   expect(await systemLookup("localhost")).toContain("127.0.0.1");
 });

@@ -21,7 +21,7 @@ describe("the schedule", () => {
     },
   );
 
-  test("there is no eleventh attempt, whatever the receiver asks for", () => {
+  test("makes no eleventh attempt, even with Retry-After", () => {
     expect(delayAfter(10)).toBeUndefined();
     expect(delayAfter(10, { httpStatus: 503, retryAfter: "5" })).toBeUndefined();
   });
@@ -82,7 +82,7 @@ describe("Retry-After", () => {
     expect(delayAfter(1, { httpStatus, retryAfter })).toBe(expected);
   });
 
-  test("its absence changes nothing", () => {
+  test("has no effect if absent", () => {
     expect(delayAfter(1, { httpStatus: 503 })).toBe(5_000);
   });
 });
@@ -100,6 +100,6 @@ test.each([
   [500, "failed"],
   [503, "failed"],
   [undefined, "failed"],
-] as const)("the answer %s means %s", (httpStatus, verdict) => {
+] as const)("response %s means %s", (httpStatus, verdict) => {
   expect(verdictOf(httpStatus)).toBe(verdict);
 });

@@ -15,7 +15,7 @@ const servers: Server[] = [];
 let requests = 0;
 let servernames: (string | false | undefined)[] = [];
 
-/** An HTTPS receiver on loopback; whose certificate is for `merchant.example`. */
+/** An HTTPS receiver on loopback with a certificate for `merchant.example`. */
 async function httpsReceiver(notBefore: Date) {
   const { private: key, cert } = await generate([{ name: "commonName", value: "merchant.example" }], {
     keyType: "ec",
@@ -52,7 +52,7 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-test("a certificate that nobody trusted has signed is refused", async () => {
+test("refuses a certificate of an untrusted authority", async () => {
   setDefaultCACertificates(trusted);
   requests = 0;
   const { error } = await sendTo(`https://merchant.example:${valid.port}/`);
@@ -62,16 +62,16 @@ test("a certificate that nobody trusted has signed is refused", async () => {
   expect(requests).toBe(0);
 });
 
-describe("where the certificate's signer is trusted", () => {
+describe("with a trusted authority", () => {
   beforeAll(() => setDefaultCACertificates([...trusted, valid.cert, expired.cert]));
 
-  test("the webhook is delivered, and the name, not the address, is what TLS asks for and verifies", async () => {
+  test("delivers the webhook, using the name, not the address, for SNI and verification", async () => {
     servernames = [];
     expect(await sendTo(`https://merchant.example:${valid.port}/`)).toMatchObject({ httpStatus: 200 });
     expect(servernames).toEqual(["merchant.example"]);
   });
 
-  test("a certificate for another name is refused", async () => {
+  test("refuses a certificate for another name", async () => {
     requests = 0;
     for (const host of ["other.example", "127.0.0.1"]) {
       const { error } = await sendTo(`https://${host}:${valid.port}/`);
@@ -80,12 +80,12 @@ describe("where the certificate's signer is trusted", () => {
     expect(requests).toBe(0);
   });
 
-  test("an expired certificate is refused", async () => {
+  test("refuses an expired certificate", async () => {
     const { error } = await sendTo(`https://merchant.example:${expired.port}/`);
     expect(error).toBe("The receiver's TLS certificate has expired (CERT_HAS_EXPIRED).");
   });
 
-  test("a receiver without TLS is refused", async () => {
+  test("refuses a receiver without TLS", async () => {
     const server = createHttpServer();
     await once(server.listen(0, "127.0.0.1"), "listening");
     const { error } = await sendTo(`https://merchant.example:${(server.address() as AddressInfo).port}/`);

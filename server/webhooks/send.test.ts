@@ -26,7 +26,7 @@ function sender(options: Partial<SenderOptions> = {}): Sender {
   return made;
 }
 
-/** Starts a server on a free port of loopback; notes its connections. */
+/** Starts a server on a free loopback port and records its connections. */
 async function listen(server: Server): Promise<{ port: number; url: string; sockets: Socket[] }> {
   const sockets: Socket[] = [];
   server.on("connection", (socket: Socket) => sockets.push(socket));
@@ -40,7 +40,7 @@ async function listen(server: Server): Promise<{ port: number; url: string; sock
 }
 
 const receiver = (handler: RequestListener) => listen(createServer(handler));
-/** A receiver that reads nothing of HTTP: it gets the socket once something was sent. */
+/** A receiver that does not parse HTTP: the handler gets the socket after the first data. */
 const rawReceiver = (handler: (socket: Socket) => void) =>
   listen(
     createRawServer((socket) => {
@@ -56,7 +56,7 @@ const drip = (socket: Socket, part: string) => {
   socket.on("close", () => clearInterval(timer));
 };
 
-/** Resolves when the sender has given the connection up. */
+/** Resolves when the sender has closed the connection. */
 const closed = (socket: Socket) =>
   new Promise<void>((resolve) => {
     if (socket.closed) resolve();
@@ -67,8 +67,8 @@ function messageTo(url: string, more: Partial<Message> = {}): Message {
   return { url, id: "msg_019aa0c5f7d27c3e8a41d2b7e95f6c10", secrets, body, ...more };
 }
 
-describe("what is sent", () => {
-  test("a POST of exactly the body, signed with every secret at the real time of the attempt", async () => {
+describe("request", () => {
+  test("POSTs the body verbatim, signed with every secret at the real time of the attempt", async () => {
     vi.setSystemTime("2026-11-20T09:30:02.987Z");
     ends.push(() => vi.useRealTimers());
     const got: { request: IncomingMessage; body: string }[] = [];
@@ -92,14 +92,14 @@ describe("what is sent", () => {
     for (const one of secrets) expect(new Webhook(one).verify(got[0]!.body, headers)).toEqual(JSON.parse(body));
   });
 
-  test("latency is what passed between the start and the end of the attempt", async () => {
+  test("latency is the time between the start and the end of the attempt", async () => {
     const { url } = await receiver((_, response) => void response.end());
     const times = [1_000, 1_031.4];
     const outcome = await sender({ now: () => times.shift()! }).send(messageTo(url));
     expect(outcome).toEqual({ sentAt: 1_000, latencyMs: 31, httpStatus: 200 });
   });
 
-  test("connections are used again for the same receiver, and its name resolved once for each", async () => {
+  test("reuses connections to a receiver and resolves its name once for each", async () => {
     const { port, sockets } = await receiver((_, response) => void response.end("ok"));
     let lookups = 0;
     const lookup = async () => {
@@ -110,7 +110,7 @@ describe("what is sent", () => {
     for (let count = 0; count < 10; count += 1) {
       expect(await send(messageTo(`http://merchant.example:${port}/`))).toMatchObject({ httpStatus: 200 });
     }
-    // Two, since the first may not be free yet when the second webhook follows at once.
+    // At most two: the first may not be free yet when the second webhook is sent.
     expect(sockets.length).toBeLessThanOrEqual(2);
     expect(lookups).toBe(sockets.length);
   });
@@ -125,7 +125,7 @@ test.each([
   { httpStatus: 410, error: "The receiver returned 410; no further attempts are made." },
   { httpStatus: 500, error: "The receiver returned 500." },
   { httpStatus: 503, error: "The receiver returned 503." },
-])("the answer $httpStatus is recorded: $error", async ({ httpStatus, error }) => {
+])("records response $httpStatus: $error", async ({ httpStatus, error }) => {
   const paths: (string | undefined)[] = [];
   const { url } = await receiver((request, response) => {
     paths.push(request.url);
@@ -137,7 +137,7 @@ test.each([
   expect(paths).toEqual(["/hook?from=us"]);
 });
 
-describe("the body of an answer", () => {
+describe("response body", () => {
   const KIB = "0123456789abcdef".repeat(64);
   test.each([
     { has: "exactly one KiB", sent: KIB, kept: KIB },
@@ -157,7 +157,7 @@ describe("the body of an answer", () => {
     expect(responseBody?.startsWith("\u001F\uFFFD\u0008")).toBe(true);
   });
 
-  test("without end is not read on: the connection is closed, and the next webhook arrives on another", async () => {
+  test("that never ends is cut off; the next webhook uses another connection", async () => {
     const { url, sockets } = await receiver((_, response) => {
       const pour = () => {
         while (!response.destroyed && response.write(KIB));
@@ -173,9 +173,9 @@ describe("the body of an answer", () => {
   });
 });
 
-describe("receivers that do not answer as they should", () => {
+describe("faulty receivers", () => {
   test.each<{ it: string; does: (socket: Socket) => void; error: string }>([
-    { it: "never answers", does: () => undefined, error: "No response within 0.2 s." },
+    { it: "never responds", does: () => undefined, error: "No response within 0.2 s." },
     {
       it: "drips its headers",
       does: (socket) => {
@@ -185,7 +185,7 @@ describe("receivers that do not answer as they should", () => {
       error: "No response within 0.2 s.",
     },
     {
-      it: "sends interim answers only",
+      it: "sends only interim responses",
       does: (socket) => drip(socket, "HTTP/1.1 103 Early Hints\r\n\r\n"),
       error: "No response within 0.2 s.",
     },
@@ -205,7 +205,7 @@ describe("receivers that do not answer as they should", () => {
       error: "The receiver did not return a valid HTTP response (HTTPParserError).",
     },
     {
-      it: "has headers without end",
+      it: "never ends its headers",
       does: (socket) => drip(socket, `HTTP/1.1 200 OK\r\nx: ${"y".repeat(20_000)}\r\n`),
       error: "The response headers of the receiver are too long (UND_ERR_HEADERS_OVERFLOW).",
     },
@@ -219,7 +219,7 @@ describe("receivers that do not answer as they should", () => {
   test.each([
     { httpStatus: 200, error: undefined },
     { httpStatus: 500, error: "The receiver returned 500." },
-  ])("one that drips the body of a $httpStatus is cut off, and its status counts", async ({ httpStatus, error }) => {
+  ])("one that drips the body of a $httpStatus is cut off; the status still counts", async ({ httpStatus, error }) => {
     const { url, sockets } = await rawReceiver((socket) => {
       socket.write(`HTTP/1.1 ${httpStatus} x\r\ncontent-length: 1000\r\n\r\nstart`);
       drip(socket, ".");
@@ -237,14 +237,14 @@ describe("receivers that do not answer as they should", () => {
     expect(error).toBe("Nothing accepts connections at the receiver's address (ECONNREFUSED).");
   });
 
-  test("one whose name is not known", async () => {
+  test("one whose name does not exist", async () => {
     const notFound = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
     const { send } = sender({ lookup: () => Promise.reject(notFound) });
     const { error } = await send(messageTo("http://merchant.example/"));
     expect(error).toBe("The receiver's name could not be resolved (ENOTFOUND).");
   });
 
-  test("one whose name server is silent: 15 s are for all of the attempt, and nothing is sent afterwards", async () => {
+  test("one whose name server does not respond: the attempt ends after 15 s and sends nothing later", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     ends.push(() => vi.useRealTimers());
     const requests: unknown[] = [];
@@ -266,17 +266,14 @@ describe("receivers that do not answer as they should", () => {
   });
 });
 
-test.each([["not-a-secret"], ["whsec_hunter2"]])(
-  "a broken secret is an error that does not show it",
-  async (broken) => {
-    const { url, sockets } = await receiver((_, response) => void response.end());
-    const outcome = await sender().send(messageTo(url, { secrets: [broken] }));
-    expect(outcome.error).toBe("The attempt failed inside the server (Error).");
-    expect(sockets).toHaveLength(0);
-  },
-);
+test.each([["not-a-secret"], ["whsec_hunter2"]])("reports an invalid secret without showing it", async (broken) => {
+  const { url, sockets } = await receiver((_, response) => void response.end());
+  const outcome = await sender().send(messageTo(url, { secrets: [broken] }));
+  expect(outcome.error).toBe("The attempt failed inside the server (Error).");
+  expect(sockets).toHaveLength(0);
+});
 
-test("closing ends the attempts under way, which say so", async () => {
+test("closing ends attempts in progress with an error that says so", async () => {
   const { url, sockets } = await receiver(() => void closing.close());
   const closing = sender();
   expect((await closing.send(messageTo(url))).error).toBe(
