@@ -8,7 +8,7 @@ const spec: Node = parse(await readFile(new URL("openapi.yaml", import.meta.url)
 const decisions = await readFile(new URL("../DECISIONS.md", import.meta.url), "utf8");
 const sections = /^§\d+(\.\d+)?(, §\d+(\.\d+)?)*$/;
 
-/** Every part that has to say where it comes from, by its path in the document. */
+/** Every part that needs a mark of its origin, by its path in the document. */
 function parts(): [string, Node][] {
   const found: [string, Node][] = [["info", spec.info]];
   const add = (path: string, part: Node) => {
@@ -38,7 +38,7 @@ function parts(): [string, Node][] {
   return found;
 }
 
-test.each(parts())("%s says where it comes from", (_path, part) => {
+test.each(parts())("%s names its origin", (_path, part) => {
   const marks = [part["x-interface"], part["x-decision"]].filter(Boolean);
   expect(marks).not.toEqual([]);
   if (part["x-interface"]) expect(part["x-interface"]).toMatch(sections);
@@ -53,4 +53,17 @@ test("every request and response body has a named example", () => {
     const body = response.content?.["application/json"];
     if (body) expect(Object.keys(body.examples)).not.toEqual([]);
   }
+});
+
+function patternsOf(node: unknown): string[] {
+  if (typeof node !== "object" || node === null) return [];
+  const own = "pattern" in node && typeof node.pattern === "string" ? [node.pattern] : [];
+  return [...own, ...Object.values(node).flatMap(patternsOf)];
+}
+
+// Without the `u` flag an engine reads \p{…} as literal characters. \d, \s and \w differ between languages.
+test.each([...new Set(patternsOf(spec))])("every engine reads the pattern %s alike", (pattern) => {
+  expect(pattern).toMatch(/^\^.*\$$/);
+  expect(pattern).not.toMatch(/\\[pPdDsSwWbB]/);
+  for (const flags of ["", "u"]) expect(() => new RegExp(pattern, flags)).not.toThrow();
 });
