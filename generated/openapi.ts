@@ -703,10 +703,14 @@ export interface components {
         WebhookSecret: {
             /** @description The secret that signs the merchant's webhooks. */
             secret: string;
-            /** @description The replaced secret, which also signs until `previousSecretExpiresAt`. Absent outside a rotation. */
-            previousSecret?: string;
-            /** @description The time on the merchant's sandbox clock. */
-            previousSecretExpiresAt?: components["schemas"]["Timestamp"];
+            /** @description Secrets that earlier rotations replaced, the newest first. Each also signs until its own `expiresAt`. Empty when there was no rotation in the last 24 hours. */
+            previousSecrets: components["schemas"]["PreviousWebhookSecret"][];
+        };
+        PreviousWebhookSecret: {
+            /** @description A replaced secret. */
+            secret: string;
+            /** @description When it stops signing, on the merchant's sandbox clock. */
+            expiresAt: components["schemas"]["Timestamp"];
         };
         WebhookSecretEnvelope: {
             statusCode: number;

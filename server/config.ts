@@ -87,8 +87,14 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
+/** The configuration of a server that listens on this port, which the system may have chosen (PORT=0). */
+export function withPort(config: Config, port: number): Config {
+  const isDefault = config.publicUrl === defaultPublicUrl(config.host, config.port);
+  return isDefault ? { ...config, port, publicUrl: defaultPublicUrl(config.host, port) } : { ...config, port };
+}
+
 /** The base URL when PUBLIC_URL is not set. */
-export function defaultPublicUrl(host: string, port: number): string {
+function defaultPublicUrl(host: string, port: number): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -1,28 +1,28 @@
-// The command `npm run keys`: merchants and their keys, beside a running server too.
+// The command `npm run keys`: merchants and their keys. It works while a server is running, too.
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readConfig, ConfigError } from "./config.ts";
 import { createIds } from "./domain/ids.ts";
-import { createKey, createMerchant, revokeKey } from "./domain/merchants.ts";
-import { systemClock } from "./domain/clock.ts";
+import { createKey, createMerchant, revokeKey, type MerchantContext } from "./domain/merchants.ts";
+import { createSystemClock } from "./domain/clock.ts";
 import { StorageError } from "./storage/storage-error.ts";
 import { openStorage } from "./storage/open.ts";
-import { timestamp } from "./http/views.ts";
+import type { Storage } from "./domain/storage.ts";
+import { timestamp } from "./domain/representation.ts";
 
 const USAGE = `Usage: npm run keys -- COMMAND
 
   merchants               list the merchants
-  create-merchant NAME    make a merchant, with a first key
-  list                    list the keys, never their text
-  create MERCHANT_ID      make a key for a merchant; its text is shown this once
-  revoke KEY_ID           refuse a key from now on
+  create-merchant NAME    create a merchant with a first key
+  list                    list the keys, without their text
+  create MERCHANT_ID      create a key for a merchant; its text is shown once
+  revoke KEY_ID           revoke a key
 
-The database is the one that DATABASE_URL names; a server may be running on it.`;
+DATABASE_URL selects the database. A server may be running on it.`;
 
 class UsageError extends Error {}
 
-type Deps = Parameters<typeof createKey>[0];
-type Command = (deps: Deps, ...args: string[]) => Promise<string[]>;
+type Command = (context: MerchantContext & { storage: Storage }, ...args: string[]) => Promise<string[]>;
 
 const commands: Record<string, { args: number; run: Command }> = {
   merchants: {
@@ -31,10 +31,10 @@ const commands: Record<string, { args: number; run: Command }> = {
   },
   "create-merchant": {
     args: 1,
-    run: async (deps, name) => {
+    run: async (context, name) => {
       if (!name || name.trim() === "" || name.length > 100) throw new UsageError("NAME must have 1 to 100 characters.");
-      const merchant = await createMerchant(deps, name.trim());
-      return [`Merchant ${merchant.id}`, `Key (shown this once): ${await createKey(deps, merchant.id)}`];
+      const merchant = await createMerchant(context, name.trim());
+      return [`Merchant ${merchant.id}`, `Key (shown this once): ${await createKey(context, merchant.id)}`];
     },
   },
   list: {
@@ -47,17 +47,17 @@ const commands: Record<string, { args: number; run: Command }> = {
   },
   create: {
     args: 1,
-    run: async (deps, merchantId) => {
-      if (!(await deps.storage.findMerchant(merchantId!))) {
+    run: async (context, merchantId) => {
+      if (!(await context.storage.findMerchant(merchantId!))) {
         throw new UsageError(`There is no merchant ${merchantId}; \`npm run keys -- merchants\` lists them.`);
       }
-      return [`Key (shown this once): ${await createKey(deps, merchantId!)}`];
+      return [`Key (shown this once): ${await createKey(context, merchantId!)}`];
     },
   },
   revoke: {
     args: 1,
-    run: async (deps, keyId) => {
-      if (await revokeKey(deps, keyId!)) return [`Revoked ${keyId}`];
+    run: async (context, keyId) => {
+      if (await revokeKey(context, keyId!)) return [`Revoked ${keyId}`];
       throw new UsageError(`There is no key ${keyId}; \`npm run keys -- list\` lists them.`);
     },
   },
@@ -67,14 +67,15 @@ async function main([name = "", ...args]: string[]): Promise<void> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command || args.length !== command.args) throw new UsageError(USAGE);
   const { database } = readConfig(process.env);
-  // Nothing but a first merchant can come before the database; anything else looks for one that is not there.
+  // Only create-merchant may create the database. The other commands expect one.
   if (name !== "create-merchant" && !existsSync(database.path)) {
-    throw new UsageError(`There is no database at ${database.path}; start the server first, or mend DATABASE_URL.`);
+    throw new UsageError(`There is no database at ${database.path}; start the server first, or fix DATABASE_URL.`);
   }
-  const storage = await openStorage(database, { server: false });
+  const clock = createSystemClock();
+  const storage = await openStorage(database, { clock, server: false });
   try {
-    const deps = { storage, clock: systemClock, ids: createIds(randomBytes), random: randomBytes };
-    const lines = await command.run(deps, ...args);
+    const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes };
+    const lines = await command.run(context, ...args);
     console.log(lines.length === 0 ? "None so far." : lines.join("\n"));
   } finally {
     await storage.close();

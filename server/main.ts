@@ -2,42 +2,50 @@
 import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { banner } from "./banner.ts";
-import { systemClock } from "./domain/clock.ts";
-import { ConfigError, defaultPublicUrl, readConfig, type Config } from "./config.ts";
-import { listen, ListenError, type Listener } from "./http/http-server.ts";
-import { prepareFirstMerchant } from "./domain/merchants.ts";
-import { createService, type Service } from "./service.ts";
-import { StorageError } from "./storage/storage-error.ts";
-import { openStorage } from "./storage/open.ts";
+import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
+import { createSystemClock } from "./domain/clock.ts";
+import { createIds } from "./domain/ids.ts";
+import { KeyTakenError, prepareFirstMerchant } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
+import { listen, ListenError, type Listener } from "./http/http-server.ts";
+import { createService, type Service } from "./service.ts";
+import { openStorage } from "./storage/open.ts";
+import { StorageError } from "./storage/storage-error.ts";
 import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
-  // Lines are gathered for up to a tenth of a second: one write for each would cost as much as the request.
+  // Lines are buffered for up to a tenth of a second: a write for each would cost as much as the request.
   const output = pino.destination({ sync: false, minLength: 4_096, periodicFlush: 100 });
   const log = pino({ level: config.logLevel }, output);
-  const storage = await openStorage(config.database, { server: true });
-  const service = createService({
-    config,
-    storage,
-    clock: systemClock,
-    random: randomBytes,
-    chance: Math.random,
-    log,
-    // The system's own lookup knows names of this machine, which only a server for itself may call.
-    lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
+  const clock = createSystemClock((aheadMs) =>
+    log.warn({ aheadMs }, "the system clock was set back; time goes on from here"),
+  );
+  const ids = createIds(randomBytes);
+  const storage = await openStorage(config.database, { clock, server: true });
+
+  let service!: Service;
+  const listener = await listen({ host: config.host, port: config.port, clock, ids, log }, (port) => {
+    service = createService({
+      config: withPort(config, port),
+      storage,
+      clock,
+      ids,
+      random: randomBytes,
+      chance: Math.random,
+      log,
+      // The system's lookup knows the names of this machine, which only a server for local use may call.
+      lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
+    });
+    return service.app;
   });
-  const listener = await listen(service.app, service.deps);
-  // With PORT=0 the system chose the port.
-  const usual = defaultPublicUrl(config.host, config.port);
-  if (config.publicUrl === usual) config.publicUrl = defaultPublicUrl(config.host, listener.port);
-  // A key is told once: not before it is sure that there is a server to use it with.
-  const { newKey } = await prepareFirstMerchant(service.deps, config.sandboxApiKey);
-  process.stdout.write(banner({ config, newKey, color: process.stdout.isTTY && config.color }));
+  // A key is shown once, so it is created only when a server is there to use it with.
+  const { newKey } = await prepareFirstMerchant({ storage, clock, ids, random: randomBytes }, config.sandboxApiKey);
+  const color = process.stdout.isTTY && config.color;
+  process.stdout.write(banner({ config: withPort(config, listener.port), newKey, color }));
   stopOnSignal(service, listener, storage, () => output.flushSync());
 }
 
-/** The first signal finishes what is in flight; a second one ends the process at once. */
+/** The first signal finishes what is in progress; a second one ends the process immediately. */
 function stopOnSignal(service: Service, listener: Listener, storage: Storage, flushLog: () => void): void {
   let stopping = false;
   const stop = async () => {
@@ -54,10 +62,17 @@ function stopOnSignal(service: Service, listener: Listener, storage: Storage, fl
   process.on("SIGTERM", stop);
 }
 
+function explain(error: unknown): unknown {
+  if (error instanceof KeyTakenError) {
+    return new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]).message;
+  }
+  const expected = [ConfigError, StorageError, ListenError].some((known) => error instanceof known);
+  return expected ? (error as Error).message : error;
+}
+
 try {
   await start(readConfig(process.env));
 } catch (error) {
-  const expected = [ConfigError, StorageError, ListenError].some((known) => error instanceof known);
-  console.error(expected ? (error as Error).message : error);
+  console.error(explain(error));
   process.exit(1);
 }

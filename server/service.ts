@@ -1,29 +1,34 @@
 import type { Express } from "express";
 import type { Logger } from "pino";
-import { createApp } from "./http/app.ts";
-import type { Clock } from "./domain/clock.ts";
 import type { Config } from "./config.ts";
-import type { Deps } from "./deps.ts";
-import { createIds, type Random } from "./domain/ids.ts";
+import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
+import type { Clock } from "./domain/clock.ts";
+import { createDisbursements } from "./domain/disbursements.ts";
+import type { Ids, Random } from "./domain/ids.ts";
 import type { Storage } from "./domain/storage.ts";
-import { createLanes } from "./webhooks/limits.ts";
+import { createWebhooks } from "./domain/webhooks.ts";
+import { createApp } from "./http/app.ts";
+import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
-import { createDeliveryWorker } from "./workers/deliveries.ts";
+import { createDeliveryWorker, RENEW_EVERY_MS, type DeliveryWorker } from "./workers/deliveries.ts";
 import { startLoop } from "./workers/loop.ts";
-import { createTimeline } from "./workers/timeline.ts";
+import { createMerchantClock } from "./workers/merchant-clock.ts";
+import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
 const SETTLE_EVERY_MS = 25;
 const DELIVER_EVERY_MS = 100;
-/** How many webhooks go out at once, to one receiver and in all. */
-const LANES = { perHost: 64, total: 1_024 };
-/** Real milliseconds that webhook attempts under way are given when the server stops. */
+const PRUNE_EVERY_MS = 1_000;
+const PRUNED_PER_STEP = 1_000;
+const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
+/** Real milliseconds that webhook attempts in progress get when the server stops. */
 const DRAIN_MS = 5_000;
 
 interface Options {
   config: Config;
   storage: Storage;
   clock: Clock;
+  ids: Ids;
   random: Random;
   /** From 0 to 1, for the jitter of retries. */
   chance: () => number;
@@ -33,66 +38,70 @@ interface Options {
 
 export interface Service {
   app: Express;
-  deps: Deps;
-  /** Lets answers that are held back go out; to be called before waiting for open connections. */
+  checkouts: Checkouts;
+  settlement: Settlement;
+  deliveries: DeliveryWorker;
+  /** Sends the responses that are held back. Call it before waiting for open connections. */
   release(): void;
-  /** Ends the work in the background. The storage is left open. */
+  /** Ends the background work. The storage stays open. */
   stop(): Promise<void>;
 }
 
-/** Puts the server together: the domain over its storage, the HTTP side, and the workers. */
-export function createService({ config, storage, clock, random, chance, log, lookup }: Options): Service {
-  const stopping = new AbortController();
-  const sender = createSender({ allowPrivate: config.webhookAllowPrivate, lookup, now: clock.now });
-  const deliveries = createDeliveryWorker({
-    storage,
-    clock,
-    sender,
-    lanes: createLanes(LANES),
-    chance,
-    log,
-    stopping: stopping.signal,
-    onEnd: () => delivery.wake(),
-  });
-  const timeline = createTimeline({ storage, clock, deliveries, stopping: stopping.signal });
+/** Assembles the server: domain, HTTP and workers on one storage. */
+export function createService(options: Options): Service {
+  const { config, storage, clock, ids, random, chance, log, lookup } = options;
+  const abort = new AbortController();
+  const stopping = abort.signal;
+  const wake = () => delivery.wake();
 
-  const settlement = startLoop(
+  const sender = createSender({ allowPrivate: config.webhookAllowPrivate, lookup, now: clock.now });
+  const fairness = createFairness(WEBHOOKS_IN_PROGRESS);
+  const deliveries = createDeliveryWorker({ storage, clock, sender, fairness, chance, log, stopping, onEnd: wake });
+  const settlement = createSettlement(storage, stopping);
+  const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
+
+  const settling = startLoop(
     async () => {
-      if ((await timeline.settle()) > 0) delivery.wake();
+      if ((await settlement.settle()) > 0) wake();
     },
     SETTLE_EVERY_MS,
     { clock, log },
   );
   const delivery = startLoop(
     async () => {
-      while (!stopping.signal.aborted && (await deliveries.begin()) > 0);
+      while (!stopping.aborted && (await deliveries.begin()) > 0);
     },
     DELIVER_EVERY_MS,
     { clock, log },
   );
+  const renewing = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
+  const pruning = startLoop(
+    async () => {
+      while (!stopping.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
+    },
+    PRUNE_EVERY_MS,
+    { clock, log },
+  );
 
-  const deps: Deps = {
-    config,
-    storage,
-    clock,
-    ids: createIds(random),
-    random,
-    log,
-    deliveries,
-    timeline,
-    stopping: stopping.signal,
-    wake: () => delivery.wake(),
-  };
+  const { sandbox, settleDelayMs, fees } = config;
+  const shared = { storage, clock, ids, sandbox, settleDelayMs, stopping, wake };
+  const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
+  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
+  const webhooks = createWebhooks({ storage, clock, random, attempt: deliveries.replay });
+
   return {
-    app: createApp(deps),
-    deps,
-    release: () => stopping.abort(),
+    app: createApp({ config, storage, clock, ids, log, disbursements, checkouts, webhooks, merchantClock }),
+    checkouts,
+    settlement,
+    deliveries,
+    release: () => abort.abort(),
     async stop() {
-      stopping.abort();
-      await Promise.all([settlement.stop(), delivery.stop()]);
+      abort.abort();
+      await Promise.all([settling.stop(), delivery.stop(), pruning.stop()]);
       await Promise.race([deliveries.idle(), clock.sleep(DRAIN_MS)]);
       await sender.close();
       await deliveries.idle();
+      await renewing.stop();
     },
   };
 }

@@ -36,7 +36,7 @@ export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
   return {
     /** Storage overrides that redirect every claimed delivery to this relay. */
     divert: (inner: Storage): Partial<Storage> => ({
-      claimDeliveries: async (request) => (await inner.claimDeliveries(request)).map(diverted),
+      claimDeliveries: async (...which) => (await inner.claimDeliveries(...which)).map(diverted),
       async claimDelivery(...which) {
         const claimed = await inner.claimDelivery(...which);
         return typeof claimed === "object" ? diverted(claimed) : claimed;

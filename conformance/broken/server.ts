@@ -1,6 +1,6 @@
 // Starts the reference server in this process with a fault injected. Only this folder imports the server.
 import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../../server/domain/clock.ts";
+import { createSystemClock } from "../../server/domain/clock.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";
 import { startServer } from "../../server/testing/server.ts";
 import type { How, World } from "./fault.ts";
@@ -9,7 +9,7 @@ import { startRelay } from "./relay.ts";
 
 export type Running = { url: string; key: string; secondKey: string; stop(): Promise<void> };
 
-const clock = { ...systemClock, advance: () => undefined };
+const clock = { ...createSystemClock(), advance: () => undefined };
 
 /**
  * Starts the reference server on a free port, with an in-memory database and two merchants.
@@ -24,12 +24,14 @@ export async function startBroken(how: How = {}): Promise<Running> {
     env,
   } = typeof how === "function" ? how(world) : how;
   const relay = webhook && (await startRelay(webhook));
-  const inner = openSqlite(":memory:", { server: true });
-  const diverted = { ...inner, ...relay?.divert(inner) };
   const server = await startServer({
     env: { LOG_LEVEL: "silent", ...env },
-    storage: { ...diverted, ...replace?.(diverted) },
     clock,
+    openStorage(options) {
+      const inner = openSqlite(":memory:", options);
+      const diverted = { ...inner, ...relay?.divert(inner) };
+      return { ...diverted, ...replace?.(diverted) };
+    },
   });
   const front = await startFront(new URL(server.url), handle);
   server.config.publicUrl = front.url;

@@ -1,116 +1,155 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Deps } from "../deps.ts";
-import { ApiError, ConnectionDropped } from "./errors.ts";
-import { feeFor } from "./fees.ts";
-import { HOLD_MS, outcomeFor, REFUSED_TRIES } from "./outcomes.ts";
-import type { Checkout, Merchant } from "./storage.ts";
+import type { Clock } from "./clock.ts";
+import { ConnectionDropped, ServiceError } from "./errors.ts";
+import { feeFor, type FeeRule } from "./fees.ts";
+import type { Ids } from "./ids.ts";
+import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
+import type { CheckoutStore, DisbursementStore } from "./storage.ts";
+import { sandboxTime } from "./time.ts";
+import type { Checkout, Draft, FinalStatus, Merchant } from "./types.ts";
 
 type Request = components["schemas"]["CheckoutRequest"];
 
-/** Milliseconds of the merchant's sandbox time in which a checkout can be paid (D9). */
+/** Milliseconds of sandbox time in which a checkout can be paid (D9). */
 export const CHECKOUT_LIFETIME_MS = 30 * 60_000;
 
-/**
- * Makes a checkout (§4.3). Resolves with the record once it is committed.
- * @throws ApiError `duplicate` with the Location of the checkout that has the reference (D5, D7)
- */
-export async function createCheckout(deps: Deps, merchant: Merchant, request: Request): Promise<Checkout> {
-  const { config, clock, ids } = deps;
-  const now = clock.now() + merchant.clockOffset;
-  const reference = ids.reference("CHK");
-  const candidate: Checkout = {
-    id: ids.record(now),
-    merchantId: merchant.id,
-    reference,
-    merchantsReference: request.reference ?? reference,
-    amount: request.amount,
-    fee: feeFor(request.amount, config.fees.checkout),
-    country: request.country,
-    currency: request.currency,
-    locale: request.locale ?? "en",
-    status: "pending",
-    createdAt: now,
-    updatedAt: now,
-    due: { at: now + CHECKOUT_LIFETIME_MS, status: "cancelled" },
-  };
-  if (request.webhookURL !== undefined) candidate.webhookURL = request.webhookURL;
-  if (request.redirectURL !== undefined) candidate.redirectURL = request.redirectURL;
-
-  const { inserted, record } = await deps.storage.insertCheckout(candidate);
-  if (inserted) return record;
-  throw new ApiError("duplicate", `A checkout with reference ${record.merchantsReference} exists; see Location.`, {
-    Location: `/v1/checkouts/${record.reference}`,
-  });
-}
-
-/** @throws ApiError `not-found`, also for another merchant's reference (D8) */
-export async function verifyCheckout(deps: Deps, merchant: Merchant, reference: string): Promise<Checkout> {
-  const record = await deps.storage.findCheckout(merchant.id, reference);
-  if (!record) throw new ApiError("not-found", "You have no checkout with this reference.");
-  return record;
-}
-
-/** A checkout and whose it is, as the page of it needs both. */
+/** A checkout and its merchant; the payment page needs both. */
 export interface OpenCheckout {
   checkout: Checkout;
   merchant: Merchant;
 }
 
-/** The checkout behind a public reference (D19), up to date: an expiry or a settlement that is due has happened. */
-export async function openCheckout(deps: Deps, reference: string): Promise<OpenCheckout | undefined> {
-  // PostgreSQL takes no text with a NUL in it.
-  if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
-  const opened = await deps.storage.findPublicCheckout(reference);
-  if (!opened?.checkout.due) return opened;
-  const { checkout, merchant } = opened;
-  if (checkout.due!.at > deps.clock.now() + merchant.clockOffset) return opened;
-  await deps.timeline.settle(merchant.id);
-  deps.wake();
-  return deps.storage.findPublicCheckout(reference);
+export interface CheckoutContext {
+  storage: CheckoutStore & Pick<DisbursementStore, "countRefusal">;
+  clock: Clock;
+  ids: Ids;
+  sandbox: boolean;
+  settleDelayMs: number;
+  fee: FeeRule;
+  /** Aborted when the server stops: responses that are held back are sent immediately. */
+  stopping: AbortSignal;
+  /** Settles what is due for a merchant. */
+  settle(merchantId: string): Promise<unknown>;
+  /** Tells the delivery worker that a webhook is due. */
+  wake(): void;
 }
 
-/** Pending, and no number was given yet. */
+export interface Checkouts {
+  /**
+   * Creates a checkout (§4.3). Resolves with the record once it is committed.
+   * @throws ServiceError `duplicate` with the existing checkout (D5, D7)
+   */
+  create(merchant: Merchant, request: Request): Promise<Checkout>;
+  /** @throws ServiceError `not-found`, also for another merchant's reference (D8) */
+  verify(merchant: Merchant, reference: string): Promise<Checkout>;
+  /** The checkout with a public reference (D19), after whatever is due has happened. */
+  open(reference: string): Promise<OpenCheckout | undefined>;
+  /**
+   * Takes the payer's number for a payable checkout. Of several concurrent payers one succeeds; for the others nothing
+   * happens. Resolves when the payment is committed. An outcome that D17 makes immediate shows when the checkout is next
+   * opened.
+   * @param phoneNumber 10 to 15 digits
+   * @throws ServiceError the error that D17 forces, with nothing recorded
+   * @throws ConnectionDropped when D17 forces that the payer gets no response
+   */
+  pay(opened: OpenCheckout, phoneNumber: string): Promise<void>;
+  /** The payer gives up. After a number was submitted the payment is in progress, and this changes nothing. */
+  cancel(opened: OpenCheckout): Promise<void>;
+  /**
+   * Ends a checkout as a payer would (D18).
+   * @throws ServiceError `not-found`, or `conflict` when it has ended already
+   */
+  finish(merchant: Merchant, reference: string, outcome: FinalStatus): Promise<Checkout>;
+}
+
+/** Pending, and no number was submitted yet. */
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
-/**
- * Takes the payer's number for a checkout that is payable. Of all who pay at once one does; for the others nothing
- * happens. Resolves when the payment is committed; what is due at once (D17) is there when the checkout is next opened.
- * @param phoneNumber 10 to 15 digits
- * @throws ApiError what D17 forces, with nothing recorded
- * @throws ConnectionDropped when the payer never hears (D17, 504)
- */
-export async function payCheckout(deps: Deps, opened: OpenCheckout, phoneNumber: string): Promise<void> {
-  const { checkout, merchant } = opened;
-  const { config, clock, ids, storage } = deps;
-  const outcome = outcomeFor(phoneNumber, config.sandbox);
-  if (outcome.refuse) await refuse(deps, opened, outcome.refuse);
+export function createCheckouts(context: CheckoutContext): Checkouts {
+  const { storage, clock, ids, wake } = context;
 
-  const now = clock.now() + merchant.clockOffset;
-  const { status, at } = outcome;
-  // Without a status nothing is due, expiry included: D9 cancels what is unpaid, D17 keeps this payment pending for ever.
-  const due = status && { at: at === "once" ? now : now + config.settleDelayMs, status };
-  const paid = await storage.payCheckout(checkout.reference, { id: ids.record(now), phoneNumber }, due, now);
-  if (!paid) return;
+  async function verify(merchant: Merchant, reference: string): Promise<Checkout> {
+    const record = await storage.findCheckout(merchant.id, reference);
+    if (!record) throw new ServiceError("not-found", "You have no checkout with this reference.");
+    return record;
+  }
 
-  if (outcome.answer === "dropped") throw new ConnectionDropped();
-  if (outcome.answer === "held") await clock.sleep(HOLD_MS, deps.stopping);
+  return {
+    verify,
+    async create(merchant, request) {
+      const { inserted, record } = await storage.insertCheckout(draft(context, merchant, request));
+      if (inserted) return record;
+      const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;
+      throw new ServiceError("duplicate", message, { existing: { kind: "checkout", reference: record.reference } });
+    },
+    async open(reference) {
+      // PostgreSQL accepts no NUL in text.
+      if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
+      const opened = await storage.findPublicCheckout(reference);
+      if (!opened?.checkout.due) return opened;
+      const { checkout, merchant } = opened;
+      if (checkout.due!.at > sandboxTime(merchant, clock.now())) return opened;
+      await context.settle(merchant.id);
+      wake();
+      return storage.findPublicCheckout(reference);
+    },
+    async pay(opened, phoneNumber) {
+      const { checkout, merchant } = opened;
+      const { refuse: when, status, at, response } = outcomeFor(phoneNumber, context.sandbox);
+      if (when) await refuse(storage, opened, when);
+
+      // Without a status nothing is due, expiry included: D9 cancels unpaid checkouts, D17 keeps this one pending for ever.
+      const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
+      const payer = { id: ids.record(sandboxTime(merchant, clock.now())), phoneNumber };
+      if (!(await storage.payCheckout(checkout.reference, payer, due))) return;
+
+      if (response === "dropped") throw new ConnectionDropped();
+      if (response === "held") await clock.sleep(HOLD_MS, context.stopping);
+    },
+    async cancel({ checkout }) {
+      if (await storage.cancelCheckout(checkout.reference)) wake();
+    },
+    async finish(merchant, reference, outcome) {
+      await verify(merchant, reference);
+      const finished = await storage.finishCheckout(reference, outcome);
+      const checkout = await verify(merchant, reference);
+      if (!finished) {
+        throw new ServiceError("conflict", `The checkout has already ended with status ${checkout.status}.`);
+      }
+      wake();
+      return checkout;
+    },
+  };
 }
 
-/** The payer gives up. Once there is a number the payment is under way, and this changes nothing. */
-export async function cancelCheckout(deps: Deps, { checkout, merchant }: OpenCheckout): Promise<void> {
-  const now = deps.clock.now() + merchant.clockOffset;
-  if (await deps.storage.cancelCheckout(checkout.reference, now)) deps.wake();
+function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request: Request): Draft<Checkout> {
+  const reference = ids.reference("CHK");
+  const { webhookURL, redirectURL } = request;
+  return {
+    id: ids.record(sandboxTime(merchant, clock.now())),
+    merchantId: merchant.id,
+    reference,
+    merchantsReference: request.reference ?? reference,
+    amount: request.amount,
+    fee: feeFor(request.amount, fee),
+    country: request.country,
+    currency: request.currency,
+    locale: request.locale ?? "en",
+    status: "pending",
+    due: { afterMs: CHECKOUT_LIFETIME_MS, status: "cancelled" },
+    ...(webhookURL === undefined ? {} : { webhookURL }),
+    ...(redirectURL === undefined ? {} : { redirectURL }),
+  };
 }
 
-/** As for a payout (D17); tries are counted by the service's reference, which no payout of the merchant's has. */
-async function refuse({ storage }: Deps, opened: OpenCheckout, when: "always" | "at-first"): Promise<void> {
-  const { merchant, checkout } = opened;
-  if (when === "always") throw new ApiError("internal", "This phone number makes the sandbox fail.");
-  const tries = await storage.countTry(merchant.id, checkout.reference);
-  if (tries <= REFUSED_TRIES) throw new ApiError("unavailable", "Nothing was recorded.", { "Retry-After": "1" });
-}
-
-/** Where the customer pays. Built from PUBLIC_URL, never from a request's Host. */
-export function checkoutUrl(publicUrl: string, reference: string): string {
-  return `${publicUrl}/checkouts/${reference}`;
+/** As for a disbursement (D17). Attempts are counted by the service's reference, which no disbursement has. */
+async function refuse(
+  storage: CheckoutContext["storage"],
+  { merchant, checkout }: OpenCheckout,
+  when: "always" | "at-first",
+): Promise<void> {
+  if (when === "always") throw new ServiceError("internal", "This phone number makes the sandbox fail.");
+  const attempts = await storage.countRefusal(merchant.id, checkout.reference);
+  if (attempts > REFUSED_ATTEMPTS) return;
+  throw new ServiceError("unavailable", "Nothing was recorded.", { retryAfterSeconds: 1 });
 }

@@ -1,22 +1,62 @@
-/** Real time, passed in so that tests decide it. */
+/** Real time. It is passed in, so that tests control it. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. Never goes backwards. */
   now(): number;
-  /** Resolves after so many milliseconds of real time, or as soon as the signal is aborted. */
+  /** Resolves after `milliseconds` of real time, or as soon as the signal is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** From now on `now()` is at least `milliseconds`: the latest time that the storage has recorded. */
+  notBefore(milliseconds: number): void;
 }
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  sleep: (milliseconds, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted) return resolve();
-      const end = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", end);
-        resolve();
-      };
-      const timer = setTimeout(end, milliseconds);
-      signal?.addEventListener("abort", end, { once: true });
-    }),
-};
+/** Where the time comes from: the wall clock, which people and NTP may set back, and milliseconds that only increase. */
+export interface TimeSource {
+  wall(): number;
+  monotonic(): number;
+}
+
+/** Small corrections by NTP are not worth a log line. */
+const WORTH_A_LINE_MS = 1_000;
+
+/**
+ * The system's clock, made monotonic: it follows the wall clock forwards, and when the wall clock is set back it goes on
+ * at the normal pace from where it was. A payout that is due in two seconds settles in two seconds either way.
+ * @param onSetBack called once for each time that the wall clock is found more than a second behind
+ */
+export function createSystemClock(onSetBack: (aheadMs: number) => void = () => {}, time = systemTime): Clock {
+  const { wall, monotonic } = time;
+  let base = wall() - monotonic();
+  let reported = false;
+  const now = () => {
+    const ahead = base + monotonic() - wall();
+    if (ahead < 0) {
+      base -= ahead;
+      reported = false;
+    } else if (ahead > WORTH_A_LINE_MS && !reported) {
+      reported = true;
+      onSetBack(Math.round(ahead));
+    }
+    return Math.floor(base + monotonic());
+  };
+  return {
+    now,
+    sleep,
+    notBefore(milliseconds) {
+      base += Math.max(0, milliseconds - now());
+    },
+  };
+}
+
+const systemTime: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };
+
+function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,76 +1,107 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Deps } from "../deps.ts";
-import { ApiError, ConnectionDropped } from "./errors.ts";
-import { feeFor } from "./fees.ts";
-import { HOLD_MS, outcomeFor, REFUSED_TRIES, type Outcome } from "./outcomes.ts";
-import type { Disbursement, Merchant } from "./storage.ts";
+import type { Clock } from "./clock.ts";
+import { ConnectionDropped, ServiceError } from "./errors.ts";
+import { feeFor, type FeeRule } from "./fees.ts";
+import type { Ids } from "./ids.ts";
+import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
+import type { DisbursementStore } from "./storage.ts";
+import { sandboxTime } from "./time.ts";
+import type { Disbursement, Draft, Merchant } from "./types.ts";
 
 type Request = components["schemas"]["DisbursementRequest"];
 
-/**
- * Records a payout (§4.1). Resolves with the record once it is committed.
- * @throws ApiError `duplicate` with the Location of the payout that has the reference (D5), or what D17 forces
- * @throws ConnectionDropped when the outcome is that the caller never hears (D17, 504)
- */
-export async function createDisbursement(deps: Deps, merchant: Merchant, request: Request): Promise<Disbursement> {
-  const outcome = outcomeFor(request.phoneNumber, deps.config.sandbox);
-  if (outcome.refuse) await refuse(deps, merchant, request.reference, outcome.refuse);
-
-  const { inserted, record } = await deps.storage.insertDisbursement(draft(deps, merchant, request, outcome));
-  if (!inserted) throw duplicate(record);
-  // Its webhook is due already.
-  if (record.status !== "pending") deps.wake();
-
-  if (outcome.answer === "dropped") throw new ConnectionDropped();
-  if (outcome.answer === "held") await deps.clock.sleep(HOLD_MS, deps.stopping);
-  return record;
+export interface DisbursementContext {
+  storage: DisbursementStore;
+  clock: Clock;
+  ids: Ids;
+  sandbox: boolean;
+  settleDelayMs: number;
+  fee: FeeRule;
+  /** Aborted when the server stops: responses that are held back are sent immediately. */
+  stopping: AbortSignal;
+  /** Tells the delivery worker that a webhook is due. */
+  wake(): void;
 }
 
-/** @throws ApiError `not-found`, also for another merchant's reference (§4.2) */
-export async function verifyDisbursement(deps: Deps, merchant: Merchant, reference: string): Promise<Disbursement> {
-  const record = await deps.storage.findDisbursement(merchant.id, reference);
-  if (!record) throw new ApiError("not-found", "You have no disbursement with this reference.");
-  return record;
+export interface Disbursements {
+  /**
+   * Records a disbursement (§4.1). Resolves with the record once it is committed.
+   * @throws ServiceError `duplicate` with the existing disbursement (D5), or the error that D17 forces
+   * @throws ConnectionDropped when D17 forces that the caller gets no response
+   */
+  create(merchant: Merchant, request: Request): Promise<Disbursement>;
+  /** @throws ServiceError `not-found`, also for another merchant's reference (§4.2) */
+  verify(merchant: Merchant, reference: string): Promise<Disbursement>;
 }
 
-function draft({ config, clock, ids }: Deps, merchant: Merchant, request: Request, outcome: Outcome): Disbursement {
-  const now = clock.now() + merchant.clockOffset;
+export function createDisbursements(context: DisbursementContext): Disbursements {
+  const { storage, clock } = context;
+  return {
+    async create(merchant, request) {
+      const outcome = outcomeFor(request.phoneNumber, context.sandbox);
+      if (outcome.refuse) await refuse(storage, merchant, request.reference, outcome.refuse);
+
+      const { inserted, record } = await storage.insertDisbursement(draft(context, merchant, request, outcome));
+      if (!inserted) throw duplicate(record);
+      if (record.status !== "pending") context.wake();
+
+      if (outcome.response === "dropped") throw new ConnectionDropped();
+      if (outcome.response === "held") await clock.sleep(HOLD_MS, context.stopping);
+      return record;
+    },
+    async verify(merchant, reference) {
+      const record = await storage.findDisbursement(merchant.id, reference);
+      if (!record) throw new ServiceError("not-found", "You have no disbursement with this reference.");
+      return record;
+    },
+  };
+}
+
+function draft(
+  { clock, ids, fee, settleDelayMs }: DisbursementContext,
+  merchant: Merchant,
+  request: Request,
+  { status, at }: ForcedOutcome,
+): Draft<Disbursement> {
+  const now = sandboxTime(merchant, clock.now());
   const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = request;
-  const record: Disbursement = {
+  const record: Draft<Disbursement> = {
     id: ids.record(now),
     merchantId: merchant.id,
     reference: ids.reference("DSB"),
     merchantsReference,
     customer: { id: ids.record(now), phoneNumber },
     amount,
-    fee: feeFor(amount, config.fees.disbursement),
+    fee: feeFor(amount, fee),
     country,
     currency,
     status: "pending",
-    createdAt: now,
-    updatedAt: now,
   };
   if (webhookURL !== undefined) record.webhookURL = webhookURL;
-  const { status, at } = outcome;
   if (status === undefined || status === "cancelled") return record;
   if (at === "once") record.status = status;
-  else record.due = { at: now + config.settleDelayMs, status };
+  else record.due = { afterMs: settleDelayMs, status };
   return record;
 }
 
-/** Refuses a try before anything is recorded; a reference that was used is a duplicate before that (D17). */
-async function refuse(deps: Deps, merchant: Merchant, reference: string, when: "always" | "at-first"): Promise<void> {
-  const existing = await deps.storage.findDisbursementByMerchantsReference(merchant.id, reference);
+/** Refuses an attempt before anything is recorded. A reference that exists is a duplicate before that (D17). */
+async function refuse(
+  storage: DisbursementStore,
+  merchant: Merchant,
+  reference: string,
+  when: "always" | "at-first",
+): Promise<void> {
+  const existing = await storage.findDisbursementByMerchantsReference(merchant.id, reference);
   if (existing) throw duplicate(existing);
-  if (when === "always")
-    throw new ApiError("internal", "This phone number makes the sandbox fail; nothing was recorded.");
-  const tries = await deps.storage.countTry(merchant.id, reference);
-  if (tries > REFUSED_TRIES) return;
-  throw new ApiError("unavailable", "Nothing was recorded. Send the same request again.", { "Retry-After": "1" });
+  if (when === "always") {
+    throw new ServiceError("internal", "This phone number makes the sandbox fail; nothing was recorded.");
+  }
+  const attempts = await storage.countRefusal(merchant.id, reference);
+  if (attempts > REFUSED_ATTEMPTS) return;
+  throw new ServiceError("unavailable", "Nothing was recorded. Send the same request again.", { retryAfterSeconds: 1 });
 }
 
-function duplicate({ merchantsReference, reference }: Disbursement): ApiError {
-  return new ApiError("duplicate", `A disbursement with reference ${merchantsReference} exists; see Location.`, {
-    Location: `/v1/disbursements/${reference}`,
-  });
+function duplicate({ merchantsReference, reference }: Disbursement): ServiceError {
+  const message = `A disbursement with reference ${merchantsReference} already exists; Location names it.`;
+  return new ServiceError("duplicate", message, { existing: { kind: "disbursement", reference } });
 }

@@ -1,43 +1,48 @@
-import { STATUS_CODES } from "node:http";
+/** Every reason to refuse a request. The HTTP edge maps each to a status (see `http/errors.ts`). */
+export type ErrorCode =
+  | "invalid-request"
+  | "unauthorized"
+  | "not-found"
+  | "method-not-allowed"
+  | "duplicate"
+  | "conflict"
+  | "content-too-large"
+  | "unsupported-media-type"
+  | "unprocessable"
+  | "too-many-requests"
+  | "internal"
+  | "unavailable";
 
-/** Every reason to refuse a request, and its HTTP status (§7, D1). */
-const STATUS = {
-  "invalid-request": 400,
-  unauthorized: 401,
-  "not-found": 404,
-  "method-not-allowed": 405,
-  duplicate: 409,
-  conflict: 409,
-  "content-too-large": 413,
-  "unsupported-media-type": 415,
-  unprocessable: 422,
-  "too-many-requests": 429,
-  internal: 500,
-  unavailable: 503,
-} as const;
+interface Details {
+  /** The path of the record that exists already, for `duplicate` (D5). */
+  existing?: { kind: "disbursement" | "checkout"; reference: string };
+  /** When to retry, for `too-many-requests` and `unavailable`. */
+  retryAfterSeconds?: number;
+  /** The methods that the path allows, for `method-not-allowed`. */
+  allow?: string;
+}
 
-// The names of RFC 9110, where Node still has those of its predecessors.
-const PHRASES: Record<number, string> = { ...STATUS_CODES, 413: "Content Too Large", 422: "Unprocessable Content" };
+/** A refused request. `message` tells the caller what to fix (D2); it never contains a secret. */
+export class ServiceError extends Error {
+  override name = "ServiceError";
+  readonly code: ErrorCode;
+  readonly details: Readonly<Details>;
 
-/** A refusal in the shape of §7. `message` is for the caller and says what to mend (D2); it never holds a secret. */
-export class ApiError extends Error {
-  override name = "ApiError";
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(code: keyof typeof STATUS, message: string, headers: Record<string, string> = {}) {
+  constructor(code: ErrorCode, message: string, details: Details = {}) {
     super(message);
-    this.status = STATUS[code];
-    this.headers = headers;
-  }
-
-  /** A short phrase for people. */
-  get phrase(): string {
-    return PHRASES[this.status]!;
+    this.code = code;
+    this.details = details;
   }
 }
 
-/** The record is committed, and the caller shall not hear of it (D17, 504). */
+/** The record is committed, and the caller must not receive a response (D17, 504). */
 export class ConnectionDropped extends Error {
   override name = "ConnectionDropped";
+}
+
+/** A list was asked to continue from a cursor that it never returned. */
+export class InvalidCursorError extends ServiceError {
+  constructor() {
+    super("unprocessable", "cursor must be a nextCursor that this list returned.");
+  }
 }

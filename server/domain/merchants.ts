@@ -1,66 +1,77 @@
-import { hashKey } from "../http/authentication.ts";
 import type { Clock } from "./clock.ts";
-import { ConfigError } from "../config.ts";
 import type { Ids, Random } from "./ids.ts";
-import type { ApiKey, Merchant, Storage } from "./storage.ts";
-import { newSecret } from "../webhooks/signature.ts";
+import { hashKey } from "./keys.ts";
+import { newSecret } from "./secrets.ts";
+import type { MerchantStore } from "./storage.ts";
+import type { ApiKey, Merchant } from "./types.ts";
 
-interface Deps {
-  storage: Storage;
+export interface MerchantContext {
+  storage: MerchantStore;
   clock: Clock;
   ids: Ids;
   random: Random;
 }
 
-/** Makes a merchant with a webhook secret of its own; it has no key yet. */
-export async function createMerchant({ storage, clock, ids, random }: Deps, name: string): Promise<Merchant> {
-  const now = clock.now();
-  const merchant: Merchant = { id: ids.record(now), name, createdAt: now, clockOffset: 0 };
+/** Creates a merchant with its own webhook secret. It has no key yet. */
+export async function createMerchant(context: MerchantContext, name: string): Promise<Merchant> {
+  const { storage, clock, ids, random } = context;
+  const createdAt = clock.now();
+  const merchant = { id: ids.record(createdAt), name, createdAt };
   await storage.insertMerchant(merchant, newSecret(random));
-  return merchant;
+  return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
-/** Makes a key and gives its text, which is nowhere kept and cannot be asked for again. */
-export async function createKey(deps: Deps, merchantId: string, text = deps.ids.apiKey()): Promise<string> {
-  const now = deps.clock.now();
+/** Creates a key and returns its text, which is stored nowhere and cannot be read again. */
+export async function createKey(
+  { storage, clock, ids }: MerchantContext,
+  merchantId: string,
+  text = ids.apiKey(),
+): Promise<string> {
+  const createdAt = clock.now();
   const key: ApiKey = {
-    id: deps.ids.record(now),
+    id: ids.record(createdAt),
     merchantId,
     hash: hashKey(text),
     hint: text.slice(-4),
-    createdAt: now,
+    createdAt,
   };
-  await deps.storage.insertKey(key);
+  await storage.insertKey(key);
   return text;
 }
 
-/** False when there is no such key. The next request with it is refused. */
-export function revokeKey({ storage, clock }: Deps, keyId: string): Promise<boolean> {
+/** Revokes a key; the next request with it is refused. False if there is no such key. */
+export function revokeKey({ storage, clock }: MerchantContext, keyId: string): Promise<boolean> {
   return storage.setRevoked(keyId, clock.now());
 }
 
-/**
- * Sees to a first merchant with a key, so that a fresh server can be called.
- * @param wanted the key it shall have (SANDBOX_API_KEY): made an active one at every start, other keys untouched
- * @returns the text of a key made now; absent when there was one already, or a wanted one
- * @throws ConfigError when the wanted key belongs to another merchant
- */
-export async function prepareFirstMerchant(deps: Deps, wanted?: string): Promise<{ newKey?: string }> {
-  const [existing] = await deps.storage.listMerchants();
-  const merchant = existing ?? (await createMerchant(deps, "Sandbox Merchant"));
-  if (wanted !== undefined) {
-    await ensureKey(deps, merchant, wanted);
-    return {};
-  }
-  // A start that broke off may have left a merchant without one.
-  const hasKeys = (await deps.storage.listKeys()).some(({ merchantId }) => merchantId === merchant.id);
-  return hasKeys ? {} : { newKey: await createKey(deps, merchant.id) };
+/** The key that SANDBOX_API_KEY asks for is a key of another merchant. */
+export class KeyTakenError extends Error {
+  override name = "KeyTakenError";
 }
 
-async function ensureKey(deps: Deps, merchant: Merchant, text: string): Promise<void> {
-  const known = await deps.storage.findKey(hashKey(text));
-  if (!known) await createKey(deps, merchant.id, text);
-  else if (known.merchantId !== merchant.id) {
-    throw new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]);
-  } else if (known.revokedAt !== undefined) await deps.storage.setRevoked(known.id, undefined);
+/**
+ * Ensures that there is a merchant with a key, so that a fresh server can be called.
+ * @param wanted the key it must have (SANDBOX_API_KEY); made active at every start, other keys untouched
+ * @returns the text of a newly created key; absent if a key existed or one was wanted
+ * @throws KeyTakenError when the wanted key belongs to another merchant
+ */
+export async function prepareFirstMerchant(context: MerchantContext, wanted?: string): Promise<{ newKey?: string }> {
+  const { storage } = context;
+  const [existing] = await storage.listMerchants();
+  const merchant = existing ?? (await createMerchant(context, "Sandbox Merchant"));
+  if (wanted !== undefined) {
+    await ensureKey(context, merchant, wanted);
+    return {};
+  }
+  // An interrupted start may have left a merchant without a key.
+  const hasKeys = (await storage.listKeys()).some(({ merchantId }) => merchantId === merchant.id);
+  return hasKeys ? {} : { newKey: await createKey(context, merchant.id) };
+}
+
+async function ensureKey(context: MerchantContext, merchant: Merchant, text: string): Promise<void> {
+  const { storage } = context;
+  const known = await storage.findKey(hashKey(text));
+  if (!known) await createKey(context, merchant.id, text);
+  else if (known.merchantId !== merchant.id) throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
+  else if (known.revokedAt !== undefined) await storage.setRevoked(known.id, undefined);
 }

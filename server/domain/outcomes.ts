@@ -1,37 +1,37 @@
-import type { FinalStatus } from "./storage.ts";
+import type { FinalStatus } from "./types.ts";
 
-/** What becomes of a payout or a payment. */
-export interface Outcome {
-  /** Refused before anything is recorded: always, or for the first tries of a reference. */
+/** What becomes of a disbursement or of a payment on the checkout page. */
+export interface ForcedOutcome {
+  /** Refused before anything is recorded: always, or for the first attempts with a reference. */
   refuse?: "always" | "at-first";
-  /** The final status; absent for what stays pending for ever. */
+  /** The final status; absent for records that stay pending for ever. */
   status?: FinalStatus;
-  /** Whether the status is final at once, or after the settle delay. */
+  /** Whether the status is final immediately or after the settle delay. */
   at: "once" | "settlement";
-  /** What happens to the answer once the record is committed. */
-  answer: "sent" | "dropped" | "held";
+  /** What happens to the response once the record is committed. */
+  response: "sent" | "dropped" | "held";
 }
 
-const usual: Outcome = { status: "success", at: "settlement", answer: "sent" };
+const usual: ForcedOutcome = { status: "success", at: "settlement", response: "sent" };
 
 /** Outcomes that the last three digits of a phone number force in the sandbox (D17). */
-export const FORCED_OUTCOMES: Readonly<Record<string, Outcome>> = {
+export const FORCED_OUTCOMES: Readonly<Record<string, ForcedOutcome>> = {
   "001": { ...usual, at: "once" },
   "002": { ...usual, status: "failed", at: "once" },
   "089": { ...usual, status: "failed" },
-  "129": { at: "settlement", answer: "sent" },
+  "129": { at: "settlement", response: "sent" },
   "500": { ...usual, refuse: "always" },
   "503": { ...usual, refuse: "at-first" },
-  "504": { ...usual, answer: "dropped" },
-  "408": { ...usual, answer: "held" },
+  "504": { ...usual, response: "dropped" },
+  "408": { ...usual, response: "held" },
 };
 
-/** How many tries of a reference ending `503` are refused (D17). */
-export const REFUSED_TRIES = 2;
-/** Real milliseconds for which an answer is held back (D17, 408). */
+/** How many attempts with a reference ending in `503` are refused (D17). */
+export const REFUSED_ATTEMPTS = 2;
+/** Real milliseconds for which a response is held back (D17, 408). */
 export const HOLD_MS = 30_000;
 
 /** Outside the sandbox every payout settles as success. */
-export function outcomeFor(phoneNumber: string, sandbox: boolean): Outcome {
+export function outcomeFor(phoneNumber: string, sandbox: boolean): ForcedOutcome {
   return (sandbox && FORCED_OUTCOMES[phoneNumber.slice(-3)]) || usual;
 }

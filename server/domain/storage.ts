@@ -1,255 +1,202 @@
+import type {
+  ApiKey,
+  Attempt,
+  Checkout,
+  Customer,
+  Delivery,
+  DeliveryStatus,
+  Disbursement,
+  Draft,
+  DueAfter,
+  Event,
+  FinalStatus,
+  Merchant,
+  WebhookSecrets,
+} from "./types.ts";
+
 /**
- * What the domain asks of its storage. Every method is one transaction by itself and has happened, durably, when
- * its promise resolves. Times are milliseconds since 1970; those named `…At` on records are in the merchant's own
- * sandbox time (D18), which is real time plus `clockOffset`. Amounts are in the lowest denomination.
+ * What the domain asks of its storage. Each method is one transaction, and its effect is durable when its promise
+ * resolves. A storage is opened with a clock and reads the time itself, inside the transaction: all processes that share
+ * a database share one clock, and a merchant's time never goes backwards.
  */
-export interface Storage extends Merchants, Disbursements, Checkouts, DeliveryQueue, DeliveryLog, Timeline {
-  /** Resolves when the storage can take work; rejects with the reason otherwise. */
+export interface Storage
+  extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, Housekeeping {
+  /** Resolves when the storage can do its work; rejects with the reason otherwise. */
   ping(): Promise<void>;
-  /** Finishes what was begun, then lets go of the storage. */
+  /** Finishes the transactions in progress, then closes the storage. */
   close(): Promise<void>;
 }
 
 // ---- merchants and keys -------------------------------------------------------------------------------------------
 
-export interface Merchant {
-  id: string;
-  name: string;
-  createdAt: number;
-  /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
-  clockOffset: number;
-}
-
-export interface WebhookSecrets {
-  current: string;
-  /** Still signs until `expiresAt`. */
-  previous?: { secret: string; expiresAt: number };
-}
-
-/** A key as it is kept: never its text, only the SHA-256 of it. */
-export interface ApiKey {
-  id: string;
-  merchantId: string;
-  hash: Uint8Array;
-  /** The last four characters, for people to tell keys apart. */
-  hint: string;
-  createdAt: number;
-  revokedAt?: number;
-}
-
-export interface Merchants {
-  insertMerchant(merchant: Merchant, webhookSecret: string): Promise<void>;
-  /** In the order in which they were made. */
+export interface MerchantStore {
+  insertMerchant(merchant: Pick<Merchant, "id" | "name" | "createdAt">, webhookSecret: string): Promise<void>;
+  /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   insertKey(key: ApiKey): Promise<void>;
+  /** Oldest first. */
   listKeys(): Promise<ApiKey[]>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /** Sets or lifts the revocation; false when there is no such key. */
+  /** Revokes a key, or lifts the revocation when `revokedAt` is undefined. False if there is no such key. */
   setRevoked(keyId: string, revokedAt: number | undefined): Promise<boolean>;
-  /** The merchant that owns the key with this hash, unless the key was revoked. */
+  /** The merchant that owns the key with this hash, unless the key is revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<{ merchant: Merchant; hash: Uint8Array } | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
-  /** Puts a new secret in force; the one before it still signs until `expiresAt`, in the merchant's sandbox time (D12). */
-  rotateSecret(merchantId: string, secret: string, expiresAt: number): Promise<WebhookSecrets>;
+  /**
+   * Makes `secret` the current one. The secret before it signs for another `keepMs`; earlier ones keep their own expiry.
+   * At most `maxPrevious` previous secrets are kept, the newest ones (D12).
+   */
+  rotateSecret(merchantId: string, secret: string, keepMs: number, maxPrevious: number): Promise<WebhookSecrets>;
 }
 
 // ---- records ------------------------------------------------------------------------------------------------------
 
-export type FinalStatus = "success" | "failed" | "cancelled";
-
-/** What will become of a pending record, and when, in the merchant's sandbox time. */
-export interface Due {
-  at: number;
-  status: FinalStatus;
-}
-
-export interface Customer {
-  id: string;
-  phoneNumber: string;
-}
-
-interface PaymentRecord {
-  id: string;
-  merchantId: string;
-  /** The service's reference. */
-  reference: string;
-  merchantsReference: string;
-  amount: number;
-  fee: number;
-  country: string;
-  currency: string;
-  webhookURL?: string;
-  createdAt: number;
-  updatedAt: number;
-  /** Absent once the status is final, and for what stays pending. */
-  due?: Due;
-}
-
-export interface Disbursement extends PaymentRecord {
-  status: "pending" | "success" | "failed";
-  customer: Customer;
-}
-
-export interface Checkout extends PaymentRecord {
-  status: "pending" | "success" | "failed" | "cancelled";
-  redirectURL?: string;
-  locale: "en" | "fr";
-  /** The payer; absent until a number was given. */
-  customer?: Customer;
-}
-
-/** Whether this call made the record; if not, `record` is the one that has its merchant's reference already (D4). */
+/** Whether this call stored the record. If not, `record` is the existing one with the same merchant's reference (D4). */
 export interface Insertion<T> {
   inserted: boolean;
   record: T;
 }
 
-export interface Disbursements {
+export interface DisbursementStore {
   /**
-   * Records a payout. The customer's id is used when the merchant has none with this number yet. A record that is
-   * final from the start writes its event in the same transaction.
+   * Stores a disbursement. The customer's id is used if the merchant has no customer with this phone number yet. A record
+   * that is final from the start writes its event in the same transaction.
    */
-  insertDisbursement(record: Disbursement): Promise<Insertion<Disbursement>>;
+  insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
   findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
   findDisbursementByMerchantsReference(merchantId: string, ref: string): Promise<Disbursement | undefined>;
-  /** Counts one more try of a reference that the sandbox refuses at first (D17, 503); how many there were. */
-  countTry(merchantId: string, merchantsReference: string): Promise<number>;
+  /** Counts one more attempt with a reference that the sandbox refuses at first (D17, 503). Returns the new count. */
+  countRefusal(merchantId: string, merchantsReference: string): Promise<number>;
 }
 
-export interface Checkouts {
-  insertCheckout(record: Checkout): Promise<Insertion<Checkout>>;
+export interface CheckoutStore {
+  insertCheckout(draft: Draft<Checkout>): Promise<Insertion<Checkout>>;
   findCheckout(merchantId: string, reference: string): Promise<Checkout | undefined>;
   /** By the service's reference alone, which is the key to the public page (D19). */
   findPublicCheckout(reference: string): Promise<{ checkout: Checkout; merchant: Merchant } | undefined>;
-  /**
-   * The payer gave a number: sets the customer and what is due, once. False when the checkout is not pending any
-   * more, or was paid before.
-   */
-  payCheckout(reference: string, customer: Customer, due: Due | undefined, at: number): Promise<boolean>;
-  /** Gives a pending checkout its final status, with its event. False when it was final already. */
-  finishCheckout(reference: string, status: FinalStatus, at: number): Promise<boolean>;
-  /** Cancels a checkout for which no number was given yet, with its event. False when it was paid, or is final. */
-  cancelCheckout(reference: string, at: number): Promise<boolean>;
-}
-
-// ---- events and their delivery ------------------------------------------------------------------------------------
-
-export type EventType =
-  "disbursement.completed" | "disbursement.failed" | "checkout.completed" | "checkout.failed" | "checkout.cancelled";
-
-export type DeliveryStatus = "pending" | "delivered" | "ended" | "exhausted";
-
-/** A status change, written in one transaction with it. Its delivery is the same row (D30). */
-export interface Event {
-  /** `msg_…`; the `webhook-id`. */
-  id: string;
-  merchantId: string;
-  type: EventType;
-  createdAt: number;
-  /** The record that changed. It is final, so it still reads as at the moment of the event. */
-  record: Disbursement | Checkout;
-}
-
-export interface Attempt {
-  number: number;
-  /** In the merchant's sandbox time. */
-  at: number;
-  /** Real time. */
-  sentAt: number;
-  latencyMs: number;
-  httpStatus?: number;
-  responseBody?: string;
-  error?: string;
-}
-
-export interface Delivery extends Event {
-  url: string;
-  status: DeliveryStatus;
-  /** Steps of the retry schedule that were used up; a replay starts again from none. */
-  step: number;
-  nextAttemptAt?: number;
-  attempts: Attempt[];
-}
-
-/** A delivery that this process, and no other, may attempt until its lease ends. */
-export interface ClaimedDelivery {
-  event: Event;
-  url: string;
-  step: number;
-  merchant: Merchant;
-  secrets: WebhookSecrets;
-}
-
-export interface ClaimRequest {
-  /** Real time. */
-  now: number;
-  /** Real time until which nobody else claims the same deliveries. */
-  leaseUntil: number;
-  /** At most this many in all. */
-  limit: number;
-  /** How many more deliveries a host may be sent; called with the host of a `webhookURL`. */
-  room(host: string): number;
-  /** How many more deliveries a merchant may have under way. */
-  roomOf(merchantId: string): number;
-  /** Only those of this merchant. */
-  merchantId?: string;
-}
-
-export interface AttemptOutcome {
-  status: DeliveryStatus;
-  step: number;
-  /** When to try again, in the merchant's sandbox time; only while `status` is pending. */
-  nextAttemptAt?: number;
-}
-
-export interface Page {
-  merchantId: string;
-  reference?: string;
-  limit: number;
-  /** Only those older than the event with this id. */
-  before?: string;
-}
-
-export interface DeliveryQueue {
-  claimDeliveries(request: ClaimRequest): Promise<ClaimedDelivery[]>;
-  /** Claims one delivery whatever its status; undefined when it is unknown, "claimed" when an attempt is under way. */
-  claimDelivery(
-    merchantId: string,
-    id: string,
-    now: number,
-    leaseUntil: number,
-  ): Promise<ClaimedDelivery | "claimed" | undefined>;
-  /**
-   * Records an attempt, frees the claim and says what comes next. Its number is given here, counting from 1. Of each
-   * delivery the last 100 attempts are kept.
-   */
-  recordAttempt(eventId: string, attempt: Omit<Attempt, "number">, outcome: AttemptOutcome): Promise<void>;
-}
-
-export interface DeliveryLog {
-  findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
-  /** Newest first; at most `limit`. */
-  listEvents(page: Page): Promise<Event[]>;
-  listDeliveries(page: Page & { status?: DeliveryStatus }): Promise<Delivery[]>;
+  /** Sets the payer and what is due, once. False if the checkout is final or has a payer already. */
+  payCheckout(reference: string, customer: Customer, due: DueAfter | undefined): Promise<boolean>;
+  /** Gives a pending checkout its final status and writes the event. False if it was final already. */
+  finishCheckout(reference: string, status: FinalStatus): Promise<boolean>;
+  /** Cancels a checkout without a payer and writes the event. False if it has a payer or is final. */
+  cancelCheckout(reference: string): Promise<boolean>;
 }
 
 // ---- time ---------------------------------------------------------------------------------------------------------
 
-export interface Timeline {
+export interface ClockStore {
+  /** Gives records that are due their final status, each with its event. At most `limit`; returns how many. */
+  settleDue(limit: number, merchantId?: string): Promise<number>;
   /**
-   * Gives every record that is due its final status, each with its event, at most `limit` of them; how many.
-   * @param now real time
+   * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
+   * nothing. Concurrent moves add up. Undefined if the move would lead beyond `latest`.
    */
-  settleDue(now: number, limit: number, merchantId?: string): Promise<number>;
-  /** When the merchant's next record or delivery falls due, in its sandbox time. */
-  nextDue(merchantId: string): Promise<{ at: number; claimed: boolean } | undefined>;
-  /** Moves the merchant's time forward; never back. */
-  setClockOffset(merchantId: string, clockOffset: number): Promise<void>;
+  moveClock(merchantId: string, move: ClockMove, latest: number): Promise<Merchant | undefined>;
+  /** Whether a record or delivery of the merchant, claimed ones included, is due at or before this sandbox time. */
+  hasDue(merchantId: string, until: number): Promise<boolean>;
   /**
-   * Forgets the merchant's records, events and tries, and puts its clock back to real time. A rotation of the webhook
-   * secret ends: on the clock that is put back, a secret that has expired would be in force again.
+   * Forgets the merchant's records, events and refusal counts, and puts its clock back to real time. Previous webhook
+   * secrets end: on the clock put back, an expired one would be valid again. The rows go later, in `prune`.
    */
   reset(merchantId: string): Promise<void>;
+}
+
+export type ClockMove = { by: number } | { to: number };
+
+export interface Housekeeping {
+  /** Deletes at most about `limit` rows that a reset left behind. Returns how many. */
+  prune(limit: number): Promise<number>;
+}
+
+// ---- events and their delivery ------------------------------------------------------------------------------------
+
+/** The deliveries of one merchant to one receiver. */
+export interface Lane {
+  merchantId: string;
+  /** Host and port of the receiver; never empty. */
+  host: string;
+}
+
+/** How many ready deliveries of a lane to claim. */
+export interface LaneClaim extends Lane {
+  count: number;
+}
+
+/**
+ * A delivery that its claimant, and nobody else, may attempt until the lease ends. `token` is different for each claim of
+ * a delivery: the storage uses it to recognise a claimant whose lease has lapsed.
+ */
+export interface ClaimedDelivery {
+  event: Event;
+  url: string;
+  token: number;
+  step: number;
+  /** When the attempt fell due; absent for a replay, which is not part of the schedule. */
+  dueAt?: number;
+  merchant: Merchant;
+  secrets: WebhookSecrets;
+}
+
+/** What identifies a claim. */
+export type Claim = Pick<ClaimedDelivery, "event" | "token">;
+
+/** What follows from an attempt. */
+export interface NextStep {
+  status: DeliveryStatus;
+  step: number;
+  /** Only while `status` is pending. */
+  nextAttemptAt?: number;
+}
+
+/**
+ * The deliveries to make. One waits for its time, then it is ready, then claimed. Waiting deliveries cost a look nothing,
+ * however many there are. The caller decides which ready ones to claim.
+ */
+export interface DeliveryQueue {
+  /** Makes deliveries ready whose time has come or whose lease has lapsed. At most `limit`; returns how many. */
+  promoteDue(limit: number, merchantId?: string): Promise<number>;
+  /** Lanes that have ready deliveries, ordered by merchant and host, starting behind `after`; at most `limit`. */
+  readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
+  /** Claims ready deliveries, in each lane those that fell due first. */
+  claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
+  /** Claims one delivery whatever its status. "claimed" if an attempt is in progress; undefined if it is unknown. */
+  claimDelivery(merchantId: string, id: string, leaseMs: number): Promise<ClaimedDelivery | "claimed" | undefined>;
+  /** Extends the leases of claims that still count, while their attempts are in progress. */
+  renewClaims(claims: readonly Claim[], leaseMs: number): Promise<void>;
+  /**
+   * Logs an attempt, releases the claim and schedules what follows. If the lease has lapsed and the delivery was claimed
+   * again, the attempt is logged and nothing else changes. Numbers the attempts from 1; keeps the last 100 of a delivery.
+   * @returns whether the claim still counted
+   */
+  recordAttempt(claim: Claim, attempt: Omit<Attempt, "number">, next: NextStep): Promise<boolean>;
+}
+
+export interface PageQuery {
+  merchantId: string;
+  /** Of this record only. */
+  reference?: string;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+  /** `older` (the default) lists newest first; `newer` lists oldest first and can be followed as events are written. */
+  direction?: "older" | "newer";
+}
+
+export interface Page<T> {
+  items: T[];
+  /**
+   * Continues behind the last item. In direction `older` absent on the last page; in direction `newer` present whenever
+   * there is a position to continue from, so that a follower can ask again later.
+   */
+  cursor?: string;
+}
+
+export interface EventLog {
+  findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
+  /** @throws InvalidCursorError when the cursor is none that a page of this merchant returned */
+  listEvents(query: PageQuery): Promise<Page<Event>>;
+  /** Events with an address. @throws InvalidCursorError as `listEvents` */
+  listDeliveries(query: PageQuery & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
 }

@@ -1,7 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import packageJson from "../package.json" with { type: "json" };
-import { openSqlite } from "../storage/sqlite/index.ts";
 import type { Storage } from "../domain/storage.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
@@ -27,9 +26,9 @@ describe("health", () => {
   });
 
   test("/readyz fails while the storage does, and says no more than that", async () => {
-    const storage = openSqlite(":memory:", { server: true });
+    const server = await start();
+    const { storage } = server;
     const ping = storage.ping;
-    const server = await start({ storage });
     const ready = () => server.request("GET", "/readyz", { key: null });
     expect((await ready()).body).toEqual({ status: "ok" });
 
@@ -97,9 +96,6 @@ describe("the rate limit (D15)", () => {
 
 describe("what nobody foresaw", () => {
   let storage: Storage;
-  beforeEach(() => {
-    storage = openSqlite(":memory:", { server: true });
-  });
   const SECRET = "whsec_c2VjcmV0IG9mIHRoZSBzdG9yYWdl /var/lib/place.db";
 
   test.each<[string, string, string, (fault: () => Promise<never>) => void]>([
@@ -107,13 +103,14 @@ describe("what nobody foresaw", () => {
     ["a read", "GET", "/v1/disbursements/x", (fault) => (storage.findDisbursement = fault)],
     ["a write", "POST", "/v1/disbursements", (fault) => (storage.insertDisbursement = fault)],
     ["a write of a checkout", "POST", "/v1/checkouts", (fault) => (storage.insertCheckout = fault)],
-    ["a move of the clock", "POST", "/sandbox/clock/advance", (fault) => (storage.nextDue = fault)],
+    ["a move of the clock", "POST", "/sandbox/clock/advance", (fault) => (storage.moveClock = fault)],
     ["a reset", "POST", "/sandbox/reset", (fault) => (storage.reset = fault)],
     ["a list", "GET", "/sandbox/events", (fault) => (storage.listEvents = fault)],
   ])(
     "%s that fails is a 500 without detail, and the log has it by its request id",
     async (_, method, path, breakIt) => {
-      const server = await start({ storage });
+      const server = await start();
+      storage = server.storage;
       breakIt(() => Promise.reject(new Error(SECRET)));
       const bodies: Record<string, unknown> = { "/sandbox/clock/advance": { seconds: 1 } };
       const options = { body: bodies[path] };
@@ -156,7 +153,14 @@ describe("the log", () => {
       "POST /v1/disbursements 400",
     ]);
     const text = JSON.stringify(lines);
-    const secrets = [server.key, rotated.secret, rotated.previousSecret, "hidden-in", "confidential", "2257038109876"];
+    const secrets = [
+      server.key,
+      rotated.secret,
+      rotated.previousSecrets[0].secret,
+      "hidden-in",
+      "confidential",
+      "2257038109876",
+    ];
     for (const secret of secrets) expect.soft(text).not.toContain(secret);
     await receiver.close();
   });

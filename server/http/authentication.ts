@@ -1,21 +1,25 @@
-import { hash, timingSafeEqual } from "node:crypto";
-import { ApiError } from "../domain/errors.ts";
-import type { Merchant, Storage } from "../domain/storage.ts";
-
-/** The stored form of an API key. Keys are random, so a fast hash is safe. */
-export function hashKey(key: string): Uint8Array {
-  return hash("sha256", key, "buffer");
-}
+import { timingSafeEqual } from "node:crypto";
+import { ServiceError } from "../domain/errors.ts";
+import { hashKey } from "../domain/keys.ts";
+import type { MerchantStore } from "../domain/storage.ts";
+import type { Merchant } from "../domain/types.ts";
 
 /**
- * Returns the merchant that owns an API key (§5). The storage may answer from a cache: a key that another process
- * revokes is refused within 100 ms.
- * @throws ApiError `unauthorized`, which does not reveal whether the key ever existed
+ * Finds the merchant that owns a key (§5). The storage may cache keys; a key that another process revoked is refused
+ * within a tenth of a second.
+ * @throws ServiceError `unauthorized`; the message does not tell whether the key ever existed
  */
-export async function authenticate(storage: Storage, key: string | undefined): Promise<Merchant> {
-  if (key === undefined || key === "") throw new ApiError("unauthorized", "Send your API key in the x-api-key header.");
+export async function authenticate(
+  storage: Pick<MerchantStore, "findMerchantByKey">,
+  key: string | undefined,
+): Promise<Merchant> {
+  if (key === undefined || key === "") {
+    throw new ServiceError("unauthorized", "Send your API key in the x-api-key header.");
+  }
   const digest = hashKey(key);
   const found = await storage.findMerchantByKey(digest);
-  if (!found || !timingSafeEqual(digest, found.hash)) throw new ApiError("unauthorized", "This API key is not valid.");
+  if (!found || !timingSafeEqual(digest, found.hash)) {
+    throw new ServiceError("unauthorized", "This API key is not valid.");
+  }
   return found.merchant;
 }

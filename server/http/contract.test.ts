@@ -46,12 +46,11 @@ describe("the key", () => {
   });
 
   test("is refused as soon as it is revoked; the merchant's other keys are not", async () => {
-    const { deps } = server.service;
-    const key = await createKey(deps, server.merchant.id);
+    const key = await createKey(server.merchants, server.merchant.id);
     const read = () => server.request("GET", "/sandbox/clock", { key });
     expect((await read()).status).toBe(200);
     const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key.slice(-4))!;
-    await revokeKey(deps, id);
+    await revokeKey(server.merchants, id);
     expect((await read()).status).toBe(401);
     expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
   });

@@ -2,9 +2,9 @@ import type { RequestHandler, Router } from "express";
 import express from "express";
 import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
-import { ApiError } from "../domain/errors.ts";
+import { ServiceError } from "../domain/errors.ts";
 import { jsonBody } from "./json-body.ts";
-import type { Merchant } from "../domain/storage.ts";
+import type { Merchant } from "../domain/types.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
 /** The operations that this server implements. Those named `on…` are webhooks, which it sends. */
@@ -82,8 +82,10 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       route[method](identify, ...limits, ...body, ...check, respond(handlers, operation.operationId as OperationId));
     }
     route.all(({ method }) => {
-      const Allow = allowed.join(", ");
-      throw new ApiError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${Allow}.`, { Allow });
+      const allow = allowed.join(", ");
+      throw new ServiceError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${allow}.`, {
+        allow,
+      });
     });
   }
 

@@ -1,28 +1,29 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import type { Logger } from "pino";
-import { ApiError, ConnectionDropped } from "../domain/errors.ts";
+import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
+import { toHttpError } from "./errors.ts";
 
 export const noSuchPath: RequestHandler = () => {
-  throw new ApiError("not-found", "There is nothing at this path.");
+  throw new ServiceError("not-found", "There is nothing at this path.");
 };
 
-/** Answers every error in the shape of §7. What nobody foresaw is logged with the request's id, and generic outside. */
-export function answerErrors(log: Logger): ErrorRequestHandler {
+/** Sends every error in the shape of §7. An unexpected error is logged with the request id and generic to the caller. */
+export function sendErrors(log: Logger): ErrorRequestHandler {
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped) return void req.socket.destroy();
     if (res.headersSent) return next(error);
-    const refusal = toApiError(error);
-    if (refusal.status >= 500 && refusal !== error) {
-      log.error({ err: error, requestId: res.locals.requestId }, "an unforeseen error");
+    const known = toServiceError(error);
+    if (known.code === "internal" && known !== error) {
+      log.error({ err: error, requestId: res.locals.requestId }, "unexpected error");
     }
-    const { status, phrase, message, headers } = refusal;
-    res.status(status).set(headers).json({ statusCode: status, error: phrase, message });
+    const { status, phrase, headers } = toHttpError(known);
+    res.status(status).set(headers).json({ statusCode: status, error: phrase, message: known.message });
   };
 }
 
-function toApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  // An escape such as %zz in a path names nothing.
-  if (error instanceof URIError) return new ApiError("not-found", "There is nothing at this path.");
-  return new ApiError("internal", "Something went wrong. Quote the x-request-id when you ask for help.");
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  // A malformed escape such as %zz in a path.
+  if (error instanceof URIError) return new ServiceError("not-found", "There is nothing at this path.");
+  return new ServiceError("internal", "Something went wrong. Quote the x-request-id when you ask for help.");
 }

@@ -1,34 +1,53 @@
-import { checkoutUrl, createCheckout, verifyCheckout } from "../domain/checkouts.ts";
+import type { Checkouts } from "../domain/checkouts.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Disbursements } from "../domain/disbursements.ts";
+import { checkoutView, disbursementView } from "../domain/representation.ts";
+import type { Webhooks } from "../domain/webhooks.ts";
+import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
-import type { Deps } from "../deps.ts";
-import { createDisbursement, verifyDisbursement } from "../domain/disbursements.ts";
-import * as sandbox from "../domain/sandbox.ts";
-import { checkoutCreated, checkoutView, disbursementCreated, disbursementView } from "./views.ts";
+import {
+  checkoutCreated,
+  clockView,
+  deliveryListView,
+  deliveryView,
+  disbursementCreated,
+  eventListView,
+  secretView,
+} from "./views.ts";
 
-/** What answers each operation of the spec. */
-export function createHandlers(deps: Deps): Handlers {
+export interface HandlerContext {
+  config: { publicUrl: string };
+  clock: Clock;
+  disbursements: Disbursements;
+  checkouts: Checkouts;
+  webhooks: Webhooks;
+  merchantClock: MerchantClock;
+}
+
+/** The handler of each operation of the spec. */
+export function createHandlers(context: HandlerContext): Handlers {
+  const { config, clock, disbursements, checkouts, webhooks, merchantClock } = context;
   return {
-    async createDisbursement({ merchant, body }) {
-      return disbursementCreated(await createDisbursement(deps, merchant, body));
-    },
-    async verifyDisbursement({ merchant, path }) {
-      return disbursementView(await verifyDisbursement(deps, merchant, path.reference), merchant);
-    },
-    async createCheckout({ merchant, body }) {
-      const checkout = await createCheckout(deps, merchant, body);
-      return checkoutCreated(checkout, checkoutUrl(deps.config.publicUrl, checkout.reference));
-    },
-    async verifyCheckout({ merchant, path }) {
-      return checkoutView(await verifyCheckout(deps, merchant, path.reference), merchant);
-    },
-    readClock: ({ merchant }) => sandbox.readClock(deps, merchant),
-    advanceClock: ({ merchant, body }) => sandbox.advanceClock(deps, merchant, body.seconds),
-    resetSandbox: ({ merchant }) => sandbox.reset(deps, merchant),
-    listEvents: ({ merchant, query }) => sandbox.listEvents(deps, merchant, query),
-    listDeliveries: ({ merchant, query }) => sandbox.listDeliveries(deps, merchant, query),
-    replayDelivery: ({ merchant, path }) => sandbox.replayDelivery(deps, merchant, path.id),
-    finishCheckout: ({ merchant, path, body }) => sandbox.finishCheckout(deps, merchant, path.reference, body.outcome),
-    readWebhookSecret: ({ merchant }) => sandbox.readWebhookSecret(deps, merchant),
-    rotateWebhookSecret: ({ merchant }) => sandbox.rotateWebhookSecret(deps, merchant),
+    createDisbursement: async ({ merchant, body }) => disbursementCreated(await disbursements.create(merchant, body)),
+    verifyDisbursement: async ({ merchant, path }) =>
+      disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
+    createCheckout: async ({ merchant, body }) =>
+      checkoutCreated(await checkouts.create(merchant, body), config.publicUrl),
+    verifyCheckout: async ({ merchant, path }) =>
+      checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
+
+    readClock: async ({ merchant }) => clockView(merchant, clock.now()),
+    advanceClock: async ({ merchant, body }) =>
+      clockView(await merchantClock.advance(merchant.id, { by: body.seconds * 1_000 }), clock.now()),
+    resetSandbox: async ({ merchant }) => clockView(await merchantClock.reset(merchant.id), clock.now()),
+    finishCheckout: async ({ merchant, path, body }) =>
+      checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
+    listEvents: async ({ merchant, query: { before, ...filter } }) =>
+      eventListView(await webhooks.listEvents(merchant, { ...filter, ...(before && { cursor: before }) })),
+    listDeliveries: async ({ merchant, query: { before, ...filter } }) =>
+      deliveryListView(await webhooks.listDeliveries(merchant, { ...filter, ...(before && { cursor: before }) })),
+    replayDelivery: async ({ merchant, path }) => deliveryView(await webhooks.replay(merchant, path.id)),
+    readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
+    rotateWebhookSecret: async ({ merchant }) => secretView(await webhooks.rotateSecret(merchant)),
   };
 }

@@ -3,7 +3,9 @@ import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse }
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Express } from "express";
-import type { Deps } from "../deps.ts";
+import type { Logger } from "pino";
+import type { Clock } from "../domain/clock.ts";
+import type { Ids } from "../domain/ids.ts";
 
 /** How long responses in progress may take to finish when the server stops, in real milliseconds. */
 const DRAIN_MS = 10_000;
@@ -14,9 +16,22 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** @throws ListenError if the server cannot listen on the address; its message says what to do */
-export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids" | "log">): Promise<Listener> {
-  const { host, port } = deps.config;
+export interface ListenOptions {
+  host: string;
+  /** 0 lets the system choose one. */
+  port: number;
+  clock: Clock;
+  ids: Ids;
+  log: Logger;
+}
+
+/**
+ * Listens, then creates the app, which needs to know the port that the system chose.
+ * @throws ListenError if the server cannot listen on the address; its message says what to do
+ */
+export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<Listener> {
+  const { host, port, clock, ids, log } = options;
+  let app: Express;
   const connections = new Set<Socket>();
   /** Responses not yet sent completely. */
   const inProgress = new Set<ServerResponse>();
@@ -41,8 +56,8 @@ export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids"
     const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
     const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
-    const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? deps.ids.request();
-    deps.log.info({ requestId, status, code: error.code }, "malformed HTTP request");
+    const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? ids.request();
+    log.info({ requestId, status, code: error.code }, "malformed HTTP request");
     socket.end(malformed(status, requestId));
   }
 
@@ -54,7 +69,7 @@ export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids"
     // Node would wait for connections that never carried a request, such as a browser's spare ones.
     for (const socket of connections) if (responsesOn(socket).length === 0) socket.destroy();
     const drained = new AbortController();
-    await Promise.race([closed, deps.clock.sleep(DRAIN_MS, drained.signal)]);
+    await Promise.race([closed, clock.sleep(DRAIN_MS, drained.signal)]);
     drained.abort();
     server.closeAllConnections();
     await closed;
@@ -74,7 +89,11 @@ export function listen(app: Express, deps: Pick<Deps, "config" | "clock" | "ids"
 
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(new ListenError(explain(error, host, port))));
-    server.listen(port, host, () => resolve({ port: (server.address() as AddressInfo).port, close }));
+    server.listen(port, host, () => {
+      const chosen = (server.address() as AddressInfo).port;
+      app = createApp(chosen);
+      resolve({ port: chosen, close });
+    });
   });
 }
 

@@ -121,7 +121,7 @@ test("outside the sandbox no ending forces anything: every payout settles as suc
     expect.soft([status, body.data.status], ending).toEqual([200, "pending"]);
   }
   await server.pass(2_000);
-  const settled = await server.storage.listEvents({ merchantId: server.merchant.id, limit: 100 });
+  const { items: settled } = await server.storage.listEvents({ merchantId: server.merchant.id, limit: 100 });
   expect(settled.map(({ type }) => type)).toEqual(Array.from({ length: 8 }, () => "disbursement.completed"));
   await server.close();
 });

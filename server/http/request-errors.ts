@@ -1,6 +1,6 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import document from "../../generated/openapi.json" with { type: "json" };
-import { ApiError } from "../domain/errors.ts";
+import { ServiceError } from "../domain/errors.ts";
 
 interface Schema {
   properties?: Record<string, { $ref?: string }>;
@@ -30,7 +30,7 @@ export function toRefusal(error: unknown): unknown {
   if (status !== 400 || !errors) return error;
   const wrongForm = errors.some(({ errorCode = "", message }) => FORM.test(errorCode) || RESERVED.test(message));
   const message = [...new Set(withoutConsequences(errors).map(describe))].join("; ");
-  return new ApiError(wrongForm ? "invalid-request" : "unprocessable", `${message}.`);
+  return new ServiceError(wrongForm ? "invalid-request" : "unprocessable", `${message}.`);
 }
 
 /** Drops the other faults of a value whose type is wrong: they only follow from the type. */

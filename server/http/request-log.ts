@@ -1,8 +1,16 @@
 import type { RequestHandler } from "express";
-import type { Deps } from "../deps.ts";
+import type { Logger } from "pino";
+import type { Clock } from "../domain/clock.ts";
+import type { Ids } from "../domain/ids.ts";
+
+export interface RequestLogContext {
+  ids: Ids;
+  clock: Clock;
+  log: Logger;
+}
 
 /** Assigns each request an id, returned as `x-request-id` (D20), and logs the request when its connection or response ends. */
-export function requestLog({ ids, clock, log }: Deps): RequestHandler {
+export function requestLog({ ids, clock, log }: RequestLogContext): RequestHandler {
   return (req, res, next) => {
     const requestId = ids.request();
     const begun = clock.now();

@@ -1,11 +1,10 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Attempt, Checkout, Delivery, Disbursement, Event, Merchant } from "../domain/storage.ts";
+import { timestamp } from "../domain/representation.ts";
+import type { Page } from "../domain/storage.ts";
+import { sandboxTime } from "../domain/time.ts";
+import type { Attempt, Checkout, Delivery, Disbursement, Event, Merchant, WebhookSecrets } from "../domain/types.ts";
 
 type Schemas = components["schemas"];
-
-/** Records as they go over the wire. What was not given is left out (D7a). */
-
-export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
 /** §2.2 */
 export function disbursementCreated(record: Disbursement): Schemas["DisbursementCreated"] {
@@ -13,72 +12,42 @@ export function disbursementCreated(record: Disbursement): Schemas["Disbursement
   return { reference, merchantsReference, amount, fee, status };
 }
 
-/** §2.3 */
-export function disbursementView(record: Disbursement, merchant: Merchant): Schemas["Disbursement"] {
-  return { ...recordView(record, merchant), customer: customerView(record.customer), status: record.status };
-}
-
-/** D8 */
-export function checkoutView(record: Checkout, merchant: Merchant): Schemas["Checkout"] {
-  const { customer, redirectURL, status } = record;
-  return {
-    ...recordView(record, merchant),
-    ...(customer === undefined ? {} : { customer: customerView(customer) }),
-    ...(redirectURL === undefined ? {} : { redirectURL }),
-    status,
-  };
-}
-
-function recordView(record: Disbursement | Checkout, merchant: Merchant) {
-  const { id, merchantId: userId, country, currency, amount, fee, webhookURL, reference, merchantsReference } = record;
-  return {
-    id,
-    userId,
-    merchant: { name: merchant.name },
-    country,
-    currency,
-    amount,
-    fee,
-    ...(webhookURL === undefined ? {} : { webhookURL }),
-    reference,
-    merchantsReference,
-    createdAt: timestamp(record.createdAt),
-    updatedAt: timestamp(record.updatedAt),
-  };
-}
-
-/** D6 */
-export function checkoutCreated(record: Checkout, url: string): Schemas["CheckoutCreated"] {
+/** D6. @param publicUrl where customers reach the payment page; from the configuration, never from a request's Host */
+export function checkoutCreated(record: Checkout, publicUrl: string): Schemas["CheckoutCreated"] {
   const { reference, merchantsReference, amount, fee, status } = record;
-  return { url, reference, merchantsReference, amount, fee, status };
+  return { url: `${publicUrl}/checkouts/${reference}`, reference, merchantsReference, amount, fee, status };
 }
 
-/** Nobody supplies a name, so the number's last four digits stand in for one (D19). */
-function customerView({ id, phoneNumber }: { id: string; phoneNumber: string }): Schemas["Customer"] {
-  return { id, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber };
+/** @param now real time */
+export function clockView(merchant: Merchant, now: number): Schemas["Clock"] {
+  return { now: timestamp(sandboxTime(merchant, now)) };
 }
 
-/** The body of a webhook: its data is what verify returns (D11). */
-export function webhookBody({ type, record }: Event, merchant: Merchant): Schemas["WebhookEvent"] {
-  const data = "locale" in record ? checkoutView(record, merchant) : disbursementView(record, merchant);
-  return { event: type, data } as Schemas["WebhookEvent"];
-}
-
-export function eventView(event: Event, merchant: Merchant): Schemas["Event"] {
+export function secretView({ current, previous }: WebhookSecrets): Schemas["WebhookSecret"] {
   return {
-    id: event.id,
-    createdAt: timestamp(event.createdAt),
-    reference: event.record.reference,
-    body: webhookBody(event, merchant),
+    secret: current,
+    previousSecrets: previous.map(({ secret, expiresAt }) => ({ secret, expiresAt: timestamp(expiresAt) })),
   };
+}
+
+export function eventListView({ items, cursor }: Page<Event>): Schemas["EventList"] {
+  return { events: items.map(eventView), ...(cursor === undefined ? {} : { next: cursor }) };
+}
+
+export function deliveryListView({ items, cursor }: Page<Delivery>): Schemas["DeliveryList"] {
+  return { deliveries: items.map(deliveryView), ...(cursor === undefined ? {} : { next: cursor }) };
+}
+
+function eventView({ id, createdAt, reference, body }: Event): Schemas["Event"] {
+  return { id, createdAt: timestamp(createdAt), reference, body: JSON.parse(body) };
 }
 
 export function deliveryView(delivery: Delivery): Schemas["Delivery"] {
-  const { id, type, record, url, status, createdAt, nextAttemptAt, attempts } = delivery;
+  const { id, type, reference, url, status, createdAt, nextAttemptAt, attempts } = delivery;
   return {
     id,
     event: type,
-    reference: record.reference,
+    reference,
     url,
     status,
     createdAt: timestamp(createdAt),

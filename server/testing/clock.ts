@@ -1,8 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 
-/** Real time as a test decides it. */
+/** Real time under the control of a test. */
 export interface FakeClock extends Clock {
-  /** Moves forward by so many milliseconds; whoever slept until then wakes up. */
+  /** Moves the time forward; sleepers whose time has come wake up. */
   advance(milliseconds: number): void;
 }
 
@@ -11,7 +11,7 @@ interface Sleeper {
   wake(): void;
 }
 
-/** A clock that stands still until it is moved. A sleep also ends when its signal is aborted. */
+/** A clock that stands still until it is moved. */
 export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeClock {
   let now = start;
   const sleepers = new Set<Sleeper>();
@@ -31,6 +31,9 @@ export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeCloc
         sleepers.add(sleeper);
         signal?.addEventListener("abort", sleeper.wake, { once: true });
       }),
+    notBefore(milliseconds) {
+      now = Math.max(now, milliseconds);
+    },
     advance(milliseconds) {
       now += milliseconds;
       for (const sleeper of sleepers) if (sleeper.until <= now) sleeper.wake();

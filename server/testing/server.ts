@@ -1,11 +1,13 @@
 import { pino } from "pino";
 import type { components } from "../../generated/openapi.ts";
-import { readConfig, type Config } from "../config.ts";
+import { readConfig, withPort, type Config } from "../config.ts";
 import { listen } from "../http/http-server.ts";
-import { createKey, createMerchant } from "../domain/merchants.ts";
+import { createIds } from "../domain/ids.ts";
+import { createKey, createMerchant, type MerchantContext } from "../domain/merchants.ts";
 import { createService, type Service } from "../service.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
-import type { Merchant, Storage } from "../domain/storage.ts";
+import type { Storage } from "../domain/storage.ts";
+import type { Merchant } from "../domain/types.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type Answer, type HttpClient, type RequestOptions } from "./http.ts";
@@ -21,6 +23,8 @@ export interface TestServer {
   clock: FakeClock;
   service: Service;
   storage: Storage;
+  /** For functions that work on merchants and keys. */
+  merchants: MerchantContext;
   /** The first merchant; requests carry its key unless they say otherwise. */
   merchant: Merchant;
   key: string;
@@ -41,7 +45,8 @@ export interface TestServer {
 export interface TestServerOptions {
   /** Environment variables, read as `main.ts` reads them. */
   env?: Record<string, string>;
-  storage?: Storage;
+  /** Opens the storage; by default an empty one in memory. */
+  openStorage?: (options: { clock: FakeClock; server: boolean }) => Storage;
   clock?: FakeClock;
   /** Resolves the names of webhooks' receivers; by default there are none, so use addresses. */
   lookup?: Lookup;
@@ -50,36 +55,36 @@ export interface TestServerOptions {
 /** Starts the whole service in this process: a free port, a database in memory, a clock that stands still, seeded ids. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const random = seededRandom(1);
-  const { clock = createFakeClock(), storage = openSqlite(":memory:", { server: true }) } = options;
-  const config = readConfig({ PORT: "0", LOG_LEVEL: "trace", ...options.env });
+  const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
+  const storage = openStorage({ clock, server: true });
+  const ids = createIds(random.bytes);
+  let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", ...options.env });
   const lines: string[] = [];
-  const service = createService({
-    config,
-    storage,
-    clock,
-    random: random.bytes,
-    chance: random.next,
-    log: pino({ level: config.logLevel }, { write: (line) => lines.push(line) }),
-    lookup: options.lookup ?? noNames,
+  const log = pino({ level: config.logLevel }, { write: (line) => lines.push(line) });
+  let service!: Service;
+  const listener = await listen({ host: config.host, port: config.port, clock, ids, log }, (port) => {
+    config = withPort(config, port);
+    const lookup = options.lookup ?? noNames;
+    service = createService({ config, storage, clock, ids, random: random.bytes, chance: random.next, log, lookup });
+    return service.app;
   });
-  const listener = await listen(service.app, service.deps);
-  config.publicUrl = `http://127.0.0.1:${listener.port}`;
 
-  const { deps } = service;
+  const merchants: MerchantContext = { storage, clock, ids, random: random.bytes };
   const addMerchant = async (name: string) => {
-    const merchant = await createMerchant(deps, name);
-    return { merchant, key: await createKey(deps, merchant.id) };
+    const merchant = await createMerchant(merchants, name);
+    return { merchant, key: await createKey(merchants, merchant.id) };
   };
   const first = await addMerchant("Ada Stores");
   const { request, close } = createHttpClient({ port: listener.port, key: first.key, sandbox: config.sandbox });
 
   return {
-    url: config.publicUrl,
+    url: `http://127.0.0.1:${listener.port}`,
     port: listener.port,
     config,
     clock,
     service,
     storage,
+    merchants,
     ...first,
     addMerchant,
     request,
@@ -102,9 +107,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ deps: { timeline, deliveries } }: Service): Promise<void> {
+async function untilIdle({ settlement, deliveries }: Service): Promise<void> {
   for (let done = 1; done > 0;) {
-    done = (await timeline.settle()) + (await deliveries.begin());
+    done = (await settlement.settle()) + (await deliveries.begin());
     await deliveries.idle();
   }
 }

@@ -44,7 +44,7 @@ export async function openShop(env: Record<string, string> = {}) {
   }
 
   return {
-    deps: server.service.deps,
+    checkouts: server.service.checkouts,
     origin: server.url,
     /** The site that customers return to, and the webhooks it received. */
     site,

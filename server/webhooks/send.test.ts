@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createSender } from "./send.ts";
-import type { Message, Outcome, Sender, SenderOptions } from "./send.ts";
+import type { Message, AttemptResult, Sender, SenderOptions } from "./send.ts";
 
 const secret = `whsec_${Buffer.from("only-for-tests-32-bytes-of-key!!").toString("base64")}`;
 const secrets = [secret, `whsec_${"A".repeat(43)}=`];
@@ -250,7 +250,7 @@ describe("faulty receivers", () => {
     const requests: unknown[] = [];
     const { port, sockets } = await receiver((request) => void requests.push(request));
     const name = Promise.withResolvers<string[]>();
-    const outcomes: Outcome[] = [];
+    const outcomes: AttemptResult[] = [];
     const { send, close } = sender({ lookup: () => name.promise });
     void send(messageTo(`http://merchant.example:${port}/`)).then((outcome) => outcomes.push(outcome));
     await vi.advanceTimersByTimeAsync(14_999);

@@ -24,7 +24,7 @@ export interface Message {
 }
 
 /** The result of one attempt. */
-export interface Outcome {
+export interface AttemptResult {
   /** Real time in milliseconds since 1970; `webhook-timestamp` is this time in whole seconds. */
   sentAt: number;
   /** Milliseconds from `sentAt` until the response was read or the attempt was abandoned. */
@@ -52,7 +52,7 @@ export interface SenderOptions {
 
 export interface Sender {
   /** Makes one attempt. Never rejects: a failure is described in `error`. */
-  send: (message: Message) => Promise<Outcome>;
+  send: (message: Message) => Promise<AttemptResult>;
   /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   close: () => Promise<void>;
 }
@@ -116,7 +116,7 @@ export function createSender(options: SenderOptions): Sender {
     return readResponse(await Promise.race([request, rejectedBy(signal)]));
   }
 
-  async function send(message: Message): Promise<Outcome> {
+  async function send(message: Message): Promise<AttemptResult> {
     const sentAt = now();
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
@@ -141,7 +141,7 @@ async function rejectedBy(signal: AbortSignal): Promise<never> {
   throw signal.reason;
 }
 
-async function readResponse(response: Dispatcher.ResponseData): Promise<Omit<Outcome, "sentAt" | "latencyMs">> {
+async function readResponse(response: Dispatcher.ResponseData): Promise<Omit<AttemptResult, "sentAt" | "latencyMs">> {
   const { statusCode: httpStatus } = response;
   const responseBody = await readStart(response.body);
   const retryAfter = [response.headers["retry-after"]].flat()[0];

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterEach, expect, test, vi } from "vitest";
-import { newSecret, sign } from "./signature.ts";
+import { newSecret } from "../domain/secrets.ts";
+import { sign } from "./signature.ts";
 
 const id = "msg_019aa0c5f7d27c3e8a41d2b7e95f6c10";
 const body = JSON.stringify({ event: "disbursement.completed", data: { amount: 1, name: "Ngũgĩ, 5 € 🎉" } });

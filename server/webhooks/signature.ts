@@ -1,18 +1,8 @@
 import { createHmac } from "node:crypto";
 
 const SECRET_PREFIX = "whsec_";
-const SECRET_BYTES = 32;
 /** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */
 const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
-
-/**
- * Generates a webhook secret: `whsec_` and the base64 of 32 bytes (D12, Standard Webhooks 1.0).
- *
- * @param random returns the given number of unpredictable bytes, such as `crypto.randomBytes`.
- */
-export function newSecret(random: (size: number) => Uint8Array): string {
-  return SECRET_PREFIX + Buffer.from(random(SECRET_BYTES)).toString("base64");
-}
 
 /**
  * Returns the value of `webhook-signature` (D12): for each secret, `v1,` and the base64 HMAC-SHA256 of

@@ -38,7 +38,7 @@ const delivery = async () => (await server.request("GET", "/sandbox/deliveries")
 
 test("an attempt under way is not made again, though its claim has lapsed", async () => {
   const response = await heldAttempt();
-  const { deliveries } = server.service.deps;
+  const { deliveries } = server.service;
   // A clock that is put right, or a laptop that wakes up.
   server.clock.advance(61_000);
   expect(await deliveries.begin()).toBe(0);
@@ -53,7 +53,7 @@ test("the wait for the next attempt begins when the one before it has ended (D13
   const response = await heldAttempt();
   server.clock.advance(12_000);
   response.writeHead(500).end();
-  await server.service.deps.deliveries.idle();
+  await server.service.deliveries.idle();
   const { attempts, nextAttemptAt } = await delivery();
   expect(attempts[0].latencyMs).toBe(12_000);
   const wait = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at);
@@ -64,7 +64,7 @@ test("the wait for the next attempt begins when the one before it has ended (D13
 test("a delivery that is forgotten while it is replayed is not there any more", async () => {
   const response = await heldAttempt();
   response.writeHead(204).end();
-  await server.service.deps.deliveries.idle();
+  await server.service.deliveries.idle();
   const held = once(arrivals, "held");
   const replay = server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);
   const [again] = (await held) as [ServerResponse];

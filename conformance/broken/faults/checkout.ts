@@ -27,11 +27,8 @@ const minute = 60_000;
 /** Changes when an unpaid checkout expires. */
 const expires = (minutes: number): How => ({
   storage: (inner) => ({
-    insertCheckout: (record) =>
-      inner.insertCheckout({
-        ...record,
-        due: { at: record.createdAt + minutes * minute, status: "cancelled" },
-      }),
+    insertCheckout: (draft) =>
+      inner.insertCheckout({ ...draft, due: { afterMs: minutes * minute, status: "cancelled" } }),
   }),
 });
 const page = (change: (text: string) => string): How => ({

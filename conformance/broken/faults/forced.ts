@@ -38,10 +38,10 @@ export const forcedFaults = [
     },
   }),
   fault("forced-503-forever", "Suffix 503 is never accepted.", "forced.503-twice", {
-    storage: () => ({ countTry: async () => 1 }),
+    storage: () => ({ countRefusal: async () => 1 }),
   }),
   fault("forced-503-once", "Suffix 503 is accepted on the second attempt.", "forced.503-twice", {
-    storage: (inner) => ({ countTry: async (...which) => (await inner.countTry(...which)) + 1 }),
+    storage: (inner) => ({ countRefusal: async (...which) => (await inner.countRefusal(...which)) + 1 }),
   }),
   fault(
     "forced-503-without-wait",

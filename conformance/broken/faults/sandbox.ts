@@ -50,11 +50,18 @@ export const sandboxFaults = [
         : { ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) + 3_600_000).toISOString() },
     ),
   ),
-  fault("clock-responds-early", "Advancing the clock returns before due work is done.", "sandbox.clock", {
-    storage: (inner) => ({
-      settleDue: (now, limit, merchantId) => (merchantId ? Promise.resolve(0) : inner.settleDue(now - 60_000, limit)),
-      nextDue: async () => undefined,
-    }),
+  fault("clock-responds-early", "Advancing the clock returns before due work is done.", "sandbox.clock", () => {
+    let quietUntil = 0;
+    return {
+      storage: (inner) => ({
+        async moveClock(...which) {
+          quietUntil = Date.now() + 60_000;
+          return inner.moveClock(...which);
+        },
+        settleDue: async (...which) => (Date.now() < quietUntil ? 0 : inner.settleDue(...which)),
+        hasDue: async () => false,
+      }),
+    };
   }),
   fault(
     "clock-back",

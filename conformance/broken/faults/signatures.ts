@@ -102,7 +102,7 @@ export const signatureFaults = [
     "signature.rotation",
     changesMessage((message) => {
       const { current, previous } = message.claimed.secrets;
-      return signed(message, previous ? [current, previous.secret] : [current]);
+      return signed(message, [current, ...previous.map(({ secret }) => secret)]);
     }),
   ),
   fault("rotation-does-nothing", "A rotation does not change the secret.", "signature.rotation", {

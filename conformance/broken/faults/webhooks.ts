@@ -176,7 +176,7 @@ const events = [
       const sent = new Map<string, number>();
       return {
         webhook(message, deliver) {
-          sent.set(message.claimed.event.record.reference, Date.now());
+          sent.set(message.claimed.event.reference, Date.now());
           return deliver(message);
         },
         async handle(call, ask) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CHECKOUT_LIFETIME_MS, openCheckout, payCheckout } from "../../domain/checkouts.ts";
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
 import { MERCHANT, openShop, type Shop } from "../../testing/shop.ts";
+import { CHECKOUT_LIFETIME_MS } from "../../domain/checkouts.ts";
 
 let shop: Shop;
 beforeAll(async () => {
@@ -245,10 +245,10 @@ describe("outcomes (D17)", () => {
 describe("one outcome", () => {
   test("who saw the form while another paid changes nothing, and gets no forced outcome", async () => {
     const { reference } = await shop.checkout();
-    const opened = (await openCheckout(shop.deps, reference))!;
-    await payCheckout(shop.deps, opened, "2257038102473");
+    const opened = (await shop.checkouts.open(reference))!;
+    await shop.checkouts.pay(opened, "2257038102473");
     const before = await shop.record(reference);
-    await expect(payCheckout(shop.deps, opened, "2250000000504")).resolves.toBeUndefined();
+    await expect(shop.checkouts.pay(opened, "2250000000504")).resolves.toBeUndefined();
     expect(await shop.record(reference)).toEqual(before);
   });
 

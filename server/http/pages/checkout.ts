@@ -1,7 +1,8 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from "express";
-import { cancelCheckout, isPayable, openCheckout, payCheckout, type OpenCheckout } from "../../domain/checkouts.ts";
-import type { Deps } from "../../deps.ts";
-import { ApiError } from "../../domain/errors.ts";
+import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
+import type { PageContext } from "./context.ts";
+import { ServiceError } from "../../domain/errors.ts";
+import { toHttpError } from "../errors.ts";
 import { htmlErrors } from "./page-errors.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
 import { pageHeaders } from "./render.ts";
@@ -18,10 +19,10 @@ import { showForm, showResult, showWaiting, returnPath } from "./show.ts";
  * The reference is the credential (D19): anyone who knows it may pay. There is no login or cookie that another site
  * could exploit, so the form needs no CSRF token.
  */
-export function checkoutPages(deps: Deps): Router {
+export function checkoutPages(context: PageContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const find: RequestHandler = async (req, res, next) => {
-    res.locals.opened = await found(deps, String(req.params.reference));
+    res.locals.opened = await found(context, String(req.params.reference));
     next();
   };
 
@@ -29,18 +30,18 @@ export function checkoutPages(deps: Deps): Router {
   router
     .route("/checkouts/:reference")
     .all(find)
-    .get((_req, res) => show(deps, res, openedIn(res)))
-    .post(readForm, (req, res) => submit(deps, req, res))
+    .get((_req, res) => show(context, res, openedIn(res)))
+    .post(readForm, (req, res) => submit(context, req, res))
     .all(onlyFor("GET, HEAD, POST"));
   router
     .route("/checkouts/:reference/return")
     .all(find)
-    .get((_req, res) => leave(deps, res))
+    .get((_req, res) => leave(context, res))
     .all(onlyFor("GET, HEAD"));
   router.use("/checkouts", () => {
     throw notFound();
   });
-  router.use(htmlErrors(deps));
+  router.use(htmlErrors(context));
   return router;
 }
 
@@ -48,67 +49,67 @@ const readForm = express.urlencoded({ extended: false, limit: 2_048, parameterLi
 
 const openedIn = (res: Response): OpenCheckout => res.locals.opened;
 
-const notFound = () => new ApiError("not-found", "No checkout exists at this URL.");
+const notFound = () => new ServiceError("not-found", "No checkout exists at this URL.");
 
-async function found(deps: Deps, reference: string): Promise<OpenCheckout> {
-  const opened = await openCheckout(deps, reference);
+async function found(context: PageContext, reference: string): Promise<OpenCheckout> {
+  const opened = await context.checkouts.open(reference);
   if (!opened) throw notFound();
   return opened;
 }
 
 function onlyFor(methods: string): RequestHandler {
   return ({ method }) => {
-    throw new ApiError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${methods}.`, {
-      Allow: methods,
+    throw new ServiceError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${methods}.`, {
+      allow: methods,
     });
   };
 }
 
-function show(deps: Deps, res: Response, opened: OpenCheckout): void {
+function show(context: PageContext, res: Response, opened: OpenCheckout): void {
   const { checkout } = opened;
-  if (isPayable(checkout)) showForm(deps, res, opened);
+  if (isPayable(checkout)) showForm(context, res, opened);
   else if (checkout.status === "pending") seeOther(res, returnPath(checkout.reference));
-  else showResult(deps, res, opened);
+  else showResult(context, res, opened);
 }
 
-async function submit(deps: Deps, req: Request, res: Response): Promise<void> {
+async function submit(context: PageContext, req: Request, res: Response): Promise<void> {
   const { action, phoneNumber } = formOf(req);
   const opened = openedIn(res);
-  if (action === "cancel") await cancelCheckout(deps, opened);
-  else if (!(await pay(deps, res, opened, phoneNumber))) return;
+  if (action === "cancel") await context.checkouts.cancel(opened);
+  else if (!(await pay(context, res, opened, phoneNumber))) return;
 
-  const after = await found(deps, opened.checkout.reference);
+  const after = await found(context, opened.checkout.reference);
   const { status, redirectURL, reference } = after.checkout;
   // Do not redirect to the return page. If the payment settles meanwhile, that page redirects to the merchant, and
   // browsers apply `form-action` to the whole redirect chain that a form starts. Sending a page ends the chain (D36).
-  if (status === "pending") showWaiting(deps, res, after, true);
-  else if (redirectURL !== undefined && isIntended(action, after)) showResult(deps, res, after, true);
+  if (status === "pending") showWaiting(context, res, after, true);
+  else if (redirectURL !== undefined && isIntended(action, after)) showResult(context, res, after, true);
   else seeOther(res, reference);
 }
 
 /** Reads the form's fields. Pressing Enter sends `pay`, because that button comes first. */
 function formOf(req: Request): { action: "pay" | "cancel"; phoneNumber: string } {
   if (!req.is("urlencoded"))
-    throw new ApiError("unsupported-media-type", "Send the form as application/x-www-form-urlencoded.");
+    throw new ServiceError("unsupported-media-type", "Send the form as application/x-www-form-urlencoded.");
   const { action, phoneNumber = "" } = (req.body ?? {}) as Record<string, unknown>;
   if ((action === "pay" || action === "cancel") && typeof phoneNumber === "string") return { action, phoneNumber };
-  throw new ApiError("invalid-request", "Press Pay or Cancel.");
+  throw new ServiceError("invalid-request", "Press Pay or Cancel.");
 }
 
 /** Pays if the checkout is still payable. Returns false if it showed the form again instead. */
-async function pay(deps: Deps, res: Response, opened: OpenCheckout, typed: string): Promise<boolean> {
+async function pay(context: PageContext, res: Response, opened: OpenCheckout, typed: string): Promise<boolean> {
   if (!isPayable(opened.checkout)) return true;
   const number = parsePhoneNumber(typed);
   if ("fault" in number) {
-    showForm(deps, res, opened, { status: 422, typed, fault: number.fault });
+    showForm(context, res, opened, { status: 422, typed, fault: number.fault });
     return false;
   }
   try {
-    await payCheckout(deps, opened, number.digits);
+    await context.checkouts.pay(opened, number.digits);
     return true;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 503) throw error;
-    showForm(deps, res.set(error.headers), opened, { status: 503, typed });
+    if (!(error instanceof ServiceError) || error.code !== "unavailable") throw error;
+    showForm(context, res.set(toHttpError(error).headers), opened, { status: 503, typed });
     return false;
   }
 }
@@ -121,10 +122,10 @@ function isIntended(action: "pay" | "cancel", { checkout }: OpenCheckout): boole
   return action === "pay" ? checkout.customer !== undefined : checkout.status === "cancelled";
 }
 
-function leave(deps: Deps, res: Response): void {
+function leave(context: PageContext, res: Response): void {
   const opened = openedIn(res);
   const { checkout } = opened;
-  if (checkout.status === "pending" && !isPayable(checkout)) return showWaiting(deps, res, opened);
+  if (checkout.status === "pending" && !isPayable(checkout)) return showWaiting(context, res, opened);
   const { status, redirectURL, reference } = checkout;
   const back = status !== "pending" && redirectURL !== undefined;
   seeOther(res, back ? returnAddress(redirectURL, checkout) : `../${reference}`);

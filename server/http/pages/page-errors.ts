@@ -1,17 +1,18 @@
 import type { ErrorRequestHandler, Request, Response } from "express";
 import type { OpenCheckout } from "../../domain/checkouts.ts";
-import type { Deps } from "../../deps.ts";
-import { ApiError, ConnectionDropped } from "../../domain/errors.ts";
+import type { PageContext } from "./context.ts";
+import { ServiceError, ConnectionDropped } from "../../domain/errors.ts";
+import { toHttpError } from "../errors.ts";
 import { sendPage } from "./render.ts";
 import { texts, type Locale } from "./texts.ts";
 
 /** Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. */
-export function htmlErrors({ config, log }: Deps): ErrorRequestHandler {
+export function htmlErrors({ config, log }: PageContext): ErrorRequestHandler {
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
     const { requestId, opened } = res.locals as { requestId: string; opened?: OpenCheckout };
     const { status, headers } = describe(error);
-    if (status >= 500 && !(error instanceof ApiError)) log.error({ err: error, requestId }, "unexpected error");
+    if (status >= 500 && !(error instanceof ServiceError)) log.error({ err: error, requestId }, "unexpected error");
     const locale = opened?.checkout.locale ?? preferred(req, res);
     const text = texts[locale].errors[kindOf(status)];
     sendPage(
@@ -20,8 +21,8 @@ export function htmlErrors({ config, log }: Deps): ErrorRequestHandler {
       {
         text,
         sandbox: config.sandbox,
-        // An `ApiError` is thrown before anything is recorded; after any other error the state is unknown.
-        notCharged: status >= 500 && error instanceof ApiError,
+        // An `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
+        notCharged: status >= 500 && error instanceof ServiceError,
         back: opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`,
         requestId,
       },
@@ -30,7 +31,7 @@ export function htmlErrors({ config, log }: Deps): ErrorRequestHandler {
 }
 
 function describe(error: unknown): { status: number; headers: Readonly<Record<string, string>> } {
-  if (error instanceof ApiError) return error;
+  if (error instanceof ServiceError) return toHttpError(error);
   // An invalid escape such as %zz in a path.
   if (error instanceof URIError) return { status: 404, headers: {} };
   // Express's own errors carry a status: a form that is too large, or has an unknown charset.

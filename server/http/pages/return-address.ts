@@ -1,4 +1,4 @@
-import type { Checkout } from "../../domain/storage.ts";
+import type { Checkout } from "../../domain/types.ts";
 
 /**
  * Returns the URL that the customer returns to (D10): the merchant's `redirectURL` with `reference`,

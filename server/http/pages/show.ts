@@ -1,6 +1,7 @@
 import type { Response } from "express";
 import { CHECKOUT_LIFETIME_MS, type OpenCheckout } from "../../domain/checkouts.ts";
-import type { Deps } from "../../deps.ts";
+import type { PageContext } from "./context.ts";
+import { sandboxTime } from "../../domain/time.ts";
 import { formatAmount } from "./money.ts";
 import type { PhoneNumberFault } from "./phone-number.ts";
 import { sendPage } from "./render.ts";
@@ -17,11 +18,16 @@ interface Rejected {
 }
 
 /** @param rejected the previous submission, if it was refused */
-export function showForm({ config, clock }: Deps, res: Response, opened: OpenCheckout, rejected?: Rejected): void {
+export function showForm(
+  { config, clock }: PageContext,
+  res: Response,
+  opened: OpenCheckout,
+  rejected?: Rejected,
+): void {
   const { checkout, merchant } = opened;
   const t = texts[checkout.locale];
   const summary = summaryOf(opened);
-  const left = checkout.due!.at - clock.now() - merchant.clockOffset;
+  const left = checkout.due!.at - sandboxTime(merchant, clock.now());
   const fault = rejected?.fault && t.numberFaults[rejected.fault];
   sendPage(
     res,
@@ -48,11 +54,16 @@ export function showForm({ config, clock }: Deps, res: Response, opened: OpenChe
  * @param submitted true if this is the response to the form. The browser then loads the return page immediately; it
  *   looks the same, and reloading it does not submit the form again (D36).
  */
-export function showWaiting({ config, clock }: Deps, res: Response, opened: OpenCheckout, submitted = false): void {
+export function showWaiting(
+  { config, clock }: PageContext,
+  res: Response,
+  opened: OpenCheckout,
+  submitted = false,
+): void {
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;
   const title = `${texts[locale].waiting.heading} – ${merchant.name}`;
-  const waitedSeconds = (clock.now() + merchant.clockOffset - checkout.updatedAt) / 1_000;
+  const waitedSeconds = (sandboxTime(merchant, clock.now()) - checkout.updatedAt) / 1_000;
   const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
   const back = submitted ? returnPath(reference) : "return";
   const refresh = submitted ? `0; url=${back}` : pause;
@@ -61,7 +72,7 @@ export function showWaiting({ config, clock }: Deps, res: Response, opened: Open
 }
 
 /** @param leaving true to send the browser on to the merchant immediately (D10); requires a `redirectURL` */
-export function showResult({ config }: Deps, res: Response, opened: OpenCheckout, leaving = false): void {
+export function showResult({ config }: PageContext, res: Response, opened: OpenCheckout, leaving = false): void {
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;
   const result = resultOf(opened);

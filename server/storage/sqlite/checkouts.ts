@@ -1,59 +1,50 @@
-import type { Checkout, Checkouts } from "../../domain/storage.ts";
-import type { Context } from "./context.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import type { CheckoutStore } from "../../domain/storage.ts";
+import { insertInto, type Context, type Row } from "./context.ts";
 import { customers } from "./customers.ts";
-import { toMerchant } from "./merchants.ts";
-import { toCheckout } from "./records.ts";
+import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "./record-rows.ts";
 
-export function checkouts({ db, write, events }: Context): Checkouts {
+/** Rows of a merchant's current epoch. */
+const CURRENT = "FROM checkouts c JOIN merchants m ON m.id = c.merchant_id AND m.epoch = c.epoch";
+
+export function checkouts({ db, write, now, merchantOf, events }: Context): CheckoutStore {
   const customerFor = customers(db);
-  const select = db.prepare("SELECT * FROM checkouts WHERE reference = ?");
-  const selectByMerchants = db.prepare("SELECT * FROM checkouts WHERE merchant_id = ? AND merchants_reference = ?");
-  const selectMerchant = db.prepare("SELECT * FROM merchants WHERE id = ?");
-  const insert = db.prepare(
-    `INSERT INTO checkouts (id, merchant_id, reference, merchants_reference, amount, fee, country, currency, locale,
-       webhook_url, redirect_url, status, created_at, updated_at, due_at, due_status)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  const select = db.prepare(`SELECT c.* ${CURRENT} WHERE c.reference = ?`);
+  const selectInEpoch = db.prepare(
+    "SELECT * FROM checkouts WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?",
   );
+  const insert = insertInto(db, "checkouts", CHECKOUT_COLUMNS);
   const pay = db.prepare(
-    `UPDATE checkouts SET customer_id = ?, phone_number = ?, due_at = ?, due_status = ?, updated_at = max(updated_at, ?)
-     WHERE reference = ? AND status = 'pending' AND customer_id IS NULL`,
+    `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_real = :due_real,
+       due_status = :due_status, updated_at = max(updated_at, :at) WHERE reference = :reference`,
   );
   const finish = db.prepare(
-    `UPDATE checkouts SET status = ?, due_at = NULL, due_status = NULL, updated_at = max(updated_at, ?)
-     WHERE reference = ? AND status = 'pending' RETURNING *`,
-  );
-  const cancel = db.prepare(
-    `UPDATE checkouts SET status = 'cancelled', due_at = NULL, due_status = NULL, updated_at = max(updated_at, ?)
-     WHERE reference = ? AND status = 'pending' AND customer_id IS NULL RETURNING *`,
+    `UPDATE checkouts SET status = ?, due_at = NULL, due_real = NULL, due_status = NULL, updated_at = max(updated_at, ?)
+     WHERE reference = ? RETURNING *`,
   );
 
-  function insertRow(c: Checkout) {
-    insert.run(
-      c.id,
-      c.merchantId,
-      c.reference,
-      c.merchantsReference,
-      c.amount,
-      c.fee,
-      c.country,
-      c.currency,
-      c.locale,
-      c.webhookURL ?? null,
-      c.redirectURL ?? null,
-      c.status,
-      c.createdAt,
-      c.updatedAt,
-      c.due?.at ?? null,
-      c.due?.status ?? null,
-    );
+  /** The row and its merchant, if the checkout is pending. */
+  function pending(reference: string) {
+    const row = select.get(reference);
+    return row?.status === "pending" ? { row, merchant: merchantOf(row.merchant_id as string)! } : undefined;
+  }
+
+  function end(reference: string, status: string, mayEnd: (row: Row) => boolean): boolean {
+    const found = pending(reference);
+    if (!found || !mayEnd(found.row)) return false;
+    const row = finish.get(status, sandboxTime(found.merchant, now()), reference)!;
+    events.insert(toCheckout(row), found.merchant);
+    return true;
   }
 
   return {
-    insertCheckout: (record) =>
+    insertCheckout: (draft) =>
       write(() => {
-        const existing = selectByMerchants.get(record.merchantId, record.merchantsReference);
+        const merchant = merchantOf(draft.merchantId)!;
+        const existing = selectInEpoch.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toCheckout(existing) };
-        insertRow(record);
+        const record = recorded(draft, merchant, now());
+        insert(toValues(record, merchant));
         return { inserted: true, record };
       }),
     async findCheckout(merchantId, reference) {
@@ -62,27 +53,21 @@ export function checkouts({ db, write, events }: Context): Checkouts {
     },
     async findPublicCheckout(reference) {
       const row = select.get(reference);
-      return row && { checkout: toCheckout(row), merchant: toMerchant(selectMerchant.get(row.merchant_id as string)!) };
+      if (!row) return undefined;
+      const { epoch: _, ...merchant } = merchantOf(row.merchant_id as string)!;
+      return { checkout: toCheckout(row), merchant };
     },
-    payCheckout: (reference, candidate, due, at) =>
+    payCheckout: (reference, candidate, due) =>
       write(() => {
-        const row = select.get(reference);
-        if (row?.status !== "pending") return false;
-        const customer = customerFor(row.merchant_id as string, candidate);
-        const { id, phoneNumber } = customer;
-        return pay.run(id, phoneNumber, due?.at ?? null, due?.status ?? null, at, reference).changes === 1;
+        const found = pending(reference);
+        if (!found || found.row.customer_id !== null) return false;
+        const { merchant } = found;
+        const { id: customer, phoneNumber: phone } = customerFor(merchant, candidate);
+        const at = sandboxTime(merchant, now());
+        pay.run({ ...dueValues(due, merchant, now()), customer, phone, at, reference });
+        return true;
       }),
-    finishCheckout: (reference, status, at) =>
-      write(() => {
-        const row = finish.get(status, at, reference);
-        if (row) events.insert("checkout", toCheckout(row), status);
-        return row !== undefined;
-      }),
-    cancelCheckout: (reference, at) =>
-      write(() => {
-        const row = cancel.get(at, reference);
-        if (row) events.insert("checkout", toCheckout(row), "cancelled");
-        return row !== undefined;
-      }),
+    finishCheckout: (reference, status) => write(() => end(reference, status, () => true)),
+    cancelCheckout: (reference) => write(() => end(reference, "cancelled", (row) => row.customer_id === null)),
   };
 }

@@ -1,19 +1,33 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
-import type { Events } from "./events.ts";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
+import type { EventWriter } from "./events.ts";
 import type { KeyCache } from "./key-cache.ts";
+import type { MerchantReader } from "./merchant-rows.ts";
 import type { Write } from "./writer.ts";
 
 /** What each part of the SQLite storage works with. */
 export interface Context {
   db: DatabaseSync;
   write: Write;
-  events: Events;
+  /** Real time. */
+  now(): number;
+  merchantOf: MerchantReader;
+  events: EventWriter;
   keys: KeyCache;
 }
 
 export type Row = Record<string, SQLOutputValue>;
 
-/** For a column that may be null: its value, or undefined. */
+/** Values to store, by column. */
+export type Values = Record<string, SQLInputValue>;
+
+/** The value of a nullable column; undefined for NULL. */
 export function optional<T extends SQLOutputValue>(value: SQLOutputValue): T | undefined {
   return value === null ? undefined : (value as T);
+}
+
+/** Prepares an INSERT of these columns. Each call stores one row; a column without a value becomes NULL. */
+export function insertInto(db: DatabaseSync, table: string, columns: readonly string[]): (values: Values) => void {
+  const places = columns.map(() => "?").join(", ");
+  const statement = db.prepare(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
+  return (values) => void statement.run(...columns.map((column) => values[column] ?? null));
 }

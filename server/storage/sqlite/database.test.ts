@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { StorageError } from "../storage-error.ts";
+import { createFakeClock } from "../../testing/clock.ts";
 import { addMerchant } from "../../testing/storage/fixtures.ts";
 import { openSqlite } from "./index.ts";
 
-const server = { server: true };
+const clock = createFakeClock();
+const server = { clock, server: true };
 let folder: string;
 let path: string;
 beforeEach(() => {
@@ -56,7 +58,7 @@ describe("one server for a file", () => {
 
   test("what only works beside a server opens the same file, and both see what the other writes", async () => {
     const first = openSqlite(path, server);
-    const beside = openSqlite(path, { server: false });
+    const beside = openSqlite(path, { clock, server: false });
     const merchant = await addMerchant(beside);
     expect(await first.findMerchant(merchant.id)).toEqual(merchant);
     expect(await beside.setRevoked("nothing", 0)).toBe(false);
@@ -68,7 +70,8 @@ describe("one server for a file", () => {
   test("a server that was killed leaves no lock behind", async () => {
     const script = `
       import { openSqlite } from ${JSON.stringify(new URL("index.ts", import.meta.url).href)};
-      globalThis.storage = openSqlite(process.argv[1], { server: true });
+      import { createSystemClock } from ${JSON.stringify(new URL("../../domain/clock.ts", import.meta.url).href)};
+      globalThis.storage = openSqlite(process.argv[1], { clock: createSystemClock(), server: true });
       console.log("open");
       setInterval(() => {}, 1_000);`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", script, path]);
@@ -92,7 +95,7 @@ describe("schema", () => {
   test("a new file gets the whole schema, and a second start changes nothing", async () => {
     await openSqlite(path, server).close();
     const fresh = dump();
-    expect(fresh.version).toBe(2);
+    expect(fresh.version).toBe(3);
     expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
     await openSqlite(path, server).close();
     expect(dump()).toEqual(fresh);
@@ -115,11 +118,11 @@ describe("schema", () => {
     await openSqlite(path, server).close();
     inFile((db) => db.exec("PRAGMA user_version = 99"));
     expect(() => openSqlite(path, server)).toThrow(
-      /^The database has schema version 99; this server knows versions up to 2\. Start the newer server/,
+      /^The database has schema version 99; this server knows versions up to 3\. Start the newer server/,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
     // The lock was given back.
-    inFile((db) => db.exec("PRAGMA user_version = 2"));
+    inFile((db) => db.exec("PRAGMA user_version = 3"));
     await openSqlite(path, server).close();
   });
 });
@@ -144,7 +147,7 @@ describe("a path that cannot be used is refused with a word on what to do", () =
     ],
   ])("%s", async (_, make) => {
     const unusable = make();
-    for (const options of [server, { server: false }]) {
+    for (const options of [server, { clock, server: false }]) {
       expect(() => openSqlite(unusable, options)).toThrow(StorageError);
       expect(() => openSqlite(unusable, options)).toThrow(/^Cannot open the database .+: .+\. Check DATABASE_URL\.$/s);
     }
@@ -153,6 +156,6 @@ describe("a path that cannot be used is refused with a word on what to do", () =
   test("an empty file is a new database", async () => {
     writeFileSync(path, "");
     await openSqlite(path, server).close();
-    expect(dump().version).toBe(2);
+    expect(dump().version).toBe(3);
   });
 });

@@ -1,126 +1,136 @@
-import type { ClaimedDelivery, ClaimRequest, DeliveryQueue } from "../../domain/storage.ts";
-import type { Context, Row } from "./context.ts";
-import { eventReader } from "./event-rows.ts";
-import { toMerchant, toSecrets } from "./merchants.ts";
+import type { SQLInputValue } from "node:sqlite";
+import type { DeliveryQueue, Lane, LaneClaim } from "../../domain/storage.ts";
+import type { ClaimedDelivery } from "../../domain/storage.ts";
+import { insertInto, optional, type Context, type Row } from "./context.ts";
+import { toEvent } from "./event-rows.ts";
+import { secretReader } from "./secrets.ts";
 
-/** Replays have no end, the log of a delivery has. */
+/** Replays are unlimited, the log of a delivery is not. */
 const ATTEMPTS_KEPT = 100;
+const ATTEMPT_COLUMNS = [
+  "event_id",
+  "number",
+  "at",
+  "sent_real",
+  "latency_ms",
+  "http_status",
+  "response_body",
+  "error",
+];
 
-export function deliveryQueue({ db, write }: Context): DeliveryQueue {
-  const toEvent = eventReader(db);
-  const selectMerchant = db.prepare("SELECT * FROM merchants WHERE id = ?");
-  const selectEvent = db.prepare("SELECT * FROM events WHERE merchant_id = ? AND id = ? AND url IS NOT NULL");
-  const free = "(claimed_until IS NULL OR claimed_until <= :now)";
-  const dueMerchants = db.prepare(
-    `SELECT id, :now + clock_offset AS until FROM merchants m WHERE (:merchant IS NULL OR id = :merchant) AND EXISTS
-       (SELECT 1 FROM events WHERE merchant_id = m.id AND next_attempt_at <= :now + m.clock_offset AND ${free})
-     ORDER BY id`,
+export function deliveryQueue({ db, write, now, merchantOf }: Context): DeliveryQueue {
+  const secretsOf = secretReader(db);
+  const promote = (where: string) =>
+    db.prepare(
+      `UPDATE events SET ready = 1, claimed = 0, due_real = NULL
+       WHERE seq IN (SELECT seq FROM events WHERE ${where} ORDER BY due_real LIMIT :limit)`,
+    );
+  const anyDue = db.prepare("SELECT 1 FROM events WHERE due_real <= ? LIMIT 1");
+  const promoteAll = promote("due_real <= :now");
+  const promoteOfMerchant = promote(
+    `merchant_id = :merchant AND epoch = :epoch AND next_attempt_at <= :now + :offset AND due_real <= :now`,
   );
-  // From host to host through the index: the work grows with the hosts, not with what is queued for them.
-  const nextHost =
-    "SELECT min(host) FROM events WHERE merchant_id = :merchant AND next_attempt_at IS NOT NULL AND host >";
-  const dueHosts = db.prepare(
-    `WITH RECURSIVE hosts (host) AS
-       (${nextHost} :after UNION ALL SELECT (${nextHost} hosts.host) FROM hosts WHERE host IS NOT NULL)
-     SELECT host FROM hosts WHERE EXISTS
-       (SELECT 1 FROM events WHERE merchant_id = :merchant AND host = hosts.host AND next_attempt_at <= :until AND ${free})`,
+  const nextLane = db.prepare(
+    `SELECT merchant_id, host FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
+     ORDER BY merchant_id, host LIMIT 1`,
   );
-  const dueOfHost = db.prepare(
-    `SELECT * FROM events WHERE merchant_id = :merchant AND host = :host AND next_attempt_at <= :until AND ${free}
-     ORDER BY next_attempt_at LIMIT :limit`,
+  const selectReady = db.prepare(
+    `SELECT * FROM events WHERE ready = 1 AND merchant_id = ? AND host = ? ORDER BY next_attempt_at LIMIT ?`,
   );
-  const claim = db.prepare("UPDATE events SET claimed_until = ? WHERE id = ?");
-  const stillDue = db.prepare(
-    `SELECT 1 FROM events WHERE id = ? AND next_attempt_at = ? AND (claimed_until IS NULL OR claimed_until <= ?)`,
+  const selectEvent = db.prepare("SELECT * FROM events WHERE id = ? AND url IS NOT NULL");
+  const claim = db.prepare(
+    `UPDATE events SET ready = 0, claimed = 1, due_real = ?, claim_token = claim_token + 1 WHERE seq = ?
+     RETURNING claim_token`,
   );
-  const insertAttempt = db.prepare(
-    `INSERT INTO attempts (event_id, number, at, sent_at, latency_ms, http_status, response_body, error)
-     SELECT e.id, 1 + (SELECT coalesce(max(number), 0) FROM attempts WHERE event_id = e.id), ?, ?, ?, ?, ?, ? FROM events e WHERE e.id = ?`,
-  );
-  const forgetAttempts = db.prepare(
-    "DELETE FROM attempts WHERE event_id = :id AND number <= (SELECT max(number) FROM attempts WHERE event_id = :id) - :kept",
-  );
-  const updateEvent = db.prepare(
-    "UPDATE events SET status = ?, step = ?, next_attempt_at = ?, claimed_until = NULL WHERE id = ?",
+  const renew = db.prepare("UPDATE events SET due_real = ? WHERE id = ? AND claimed = 1 AND claim_token = ?");
+  const forget = db.prepare("UPDATE events SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE seq = ?");
+  const lastNumber = db.prepare("SELECT max(number) AS number FROM attempts WHERE event_id = ?");
+  const insertAttempt = insertInto(db, "attempts", ATTEMPT_COLUMNS);
+  const forgetAttempts = db.prepare("DELETE FROM attempts WHERE event_id = ? AND number <= ?");
+  const release = db.prepare(
+    `UPDATE events SET status = ?, step = ?, next_attempt_at = ?, due_real = ?, claimed = 0
+     WHERE id = ? AND claimed = 1 AND claim_token = ?`,
   );
 
-  function claimRow(row: Row, leaseUntil: number): ClaimedDelivery {
-    claim.run(leaseUntil, row.id as string);
-    const merchant = selectMerchant.get(row.merchant_id as string)!;
+  /** Claims a row for its merchant; undefined when a reset has left the row behind. */
+  function claimRow(row: Row, leaseMs: number): Omit<ClaimedDelivery, "dueAt"> | undefined {
+    const stored = merchantOf(row.merchant_id as string);
+    if (stored?.epoch !== row.epoch) {
+      forget.run(row.seq!);
+      return undefined;
+    }
+    const { epoch: _, ...merchant } = stored!;
+    const { claim_token: token } = claim.get(now() + leaseMs, row.seq!)!;
     return {
       event: toEvent(row),
       url: row.url as string,
+      token: token as number,
       step: row.step as number,
-      merchant: toMerchant(merchant),
-      secrets: toSecrets(merchant),
+      merchant,
+      secrets: secretsOf(merchant.id),
     };
   }
 
-  let lastMerchant = "";
-  const lastHosts = new Map<string, string>();
-
-  /** The hosts of a merchant with something due, beginning behind the one served last: none waits for ever for its turn. */
-  function* hostsOf(due: { merchant: string; now: number; until: number }): Generator<string> {
-    const begin = lastHosts.get(due.merchant) ?? "";
-    for (const { host } of dueHosts.iterate({ ...due, after: begin })) yield host as string;
-    for (const { host } of dueHosts.iterate({ ...due, after: "" })) {
-      if ((host as string) > begin) return;
-      yield host as string;
-    }
+  function claimLane({ merchantId, host, count }: LaneClaim, leaseMs: number): ClaimedDelivery[] {
+    return selectReady.all(merchantId, host, count).flatMap((row) => {
+      const claimed = claimRow(row, leaseMs);
+      return claimed ? [{ ...claimed, dueAt: row.next_attempt_at as number }] : [];
+    });
   }
 
-  /** The due deliveries, merchant by merchant in turn and host by host, as many of each as there is room for. */
-  function dueRows({ now, merchantId, limit, room, roomOf }: ClaimRequest): Row[] {
-    const found: Row[] = [];
-    const taken = new Map<string, number>();
-    for (const { id, until } of inTurn(dueMerchants.all({ now, merchant: merchantId ?? null }), lastMerchant)) {
-      const merchant = id as string;
-      const end = Math.min(limit, found.length + roomOf(merchant));
-      if (found.length >= end) continue;
-      for (const host of hostsOf({ merchant, now, until: until as number })) {
-        const fit = Math.min(end - found.length, room(host) - (taken.get(host) ?? 0));
-        if (fit <= 0) continue;
-        const rows = dueOfHost.all({ merchant, host, now, until: until!, limit: fit });
-        found.push(...rows);
-        taken.set(host, (taken.get(host) ?? 0) + rows.length);
-        lastHosts.set(merchant, host);
-        lastMerchant = merchant;
-        if (found.length >= end) break;
-      }
-    }
-    return found;
+  function logAttempt(eventId: string, attempt: Parameters<DeliveryQueue["recordAttempt"]>[1]): void {
+    const number = 1 + (optional<number>(lastNumber.get(eventId)!.number!) ?? 0);
+    const { at, sentAt, latencyMs, httpStatus, responseBody, error } = attempt;
+    const result = { http_status: httpStatus ?? null, response_body: responseBody ?? null, error: error ?? null };
+    insertAttempt({ event_id: eventId, number, at, sent_real: sentAt, latency_ms: latencyMs, ...result });
+    forgetAttempts.run(eventId, number - ATTEMPTS_KEPT);
   }
 
   return {
-    async claimDeliveries(request) {
-      const rows = dueRows(request);
-      // Most looks find nothing: those take no transaction.
-      if (rows.length === 0) return [];
-      return write(() =>
-        rows
-          .filter((row) => stillDue.get(row.id as string, row.next_attempt_at!, request.now))
-          .map((row) => claimRow(row, request.leaseUntil)),
-      );
-    },
-    claimDelivery: (merchantId, id, now, leaseUntil) =>
-      write(() => {
-        const row = selectEvent.get(merchantId, id);
-        if (!row) return undefined;
-        if (row.claimed_until !== null && (row.claimed_until as number) > now) return "claimed";
-        return claimRow(row, leaseUntil);
-      }),
-    async recordAttempt(id, { at, sentAt, latencyMs, httpStatus, responseBody, error }, outcome) {
-      await write(() => {
-        insertAttempt.run(at, sentAt, latencyMs, httpStatus ?? null, responseBody ?? null, error ?? null, id);
-        forgetAttempts.run({ id, kept: ATTEMPTS_KEPT });
-        updateEvent.run(outcome.status, outcome.step, outcome.nextAttemptAt ?? null, id);
+    async promoteDue(limit, merchantId) {
+      // Most looks find nothing. Those take no transaction.
+      if (!anyDue.get(now())) return 0;
+      if (merchantId === undefined) return write(() => Number(promoteAll.run({ now: now(), limit }).changes));
+      return write(() => {
+        const { epoch, clockOffset } = merchantOf(merchantId)!;
+        const values = { merchant: merchantId, epoch, offset: clockOffset, now: now(), limit };
+        return Number(promoteOfMerchant.run(values).changes);
       });
     },
+    async readyLanes({ after, limit, merchantId }) {
+      const lanes: Lane[] = [];
+      let place: SQLInputValue[] = after ? [after.merchantId, after.host] : [merchantId ?? "", ""];
+      while (lanes.length < limit) {
+        const row = nextLane.get(...place);
+        if (!row || (merchantId !== undefined && row.merchant_id !== merchantId)) break;
+        lanes.push({ merchantId: row.merchant_id as string, host: row.host as string });
+        place = [row.merchant_id!, row.host!];
+      }
+      return lanes;
+    },
+    claimDeliveries: (lanes, leaseMs) => write(() => lanes.flatMap((lane) => claimLane(lane, leaseMs))),
+    claimDelivery: (merchantId, id, leaseMs) =>
+      write(() => {
+        const row = selectEvent.get(id);
+        if (row?.merchant_id !== merchantId) return undefined;
+        if (row.claimed === 1 && (row.due_real as number) > now()) return "claimed";
+        return claimRow(row, leaseMs);
+      }),
+    async renewClaims(claims, leaseMs) {
+      if (claims.length === 0) return;
+      await write(() => {
+        for (const { event, token } of claims) renew.run(now() + leaseMs, event.id, token);
+      });
+    },
+    recordAttempt: ({ event, token }, attempt, next) =>
+      write(() => {
+        const row = selectEvent.get(event.id);
+        const merchant = row && merchantOf(row.merchant_id as string);
+        if (!merchant || merchant.epoch !== row.epoch) return false;
+        logAttempt(event.id, attempt);
+        const { status, step, nextAttemptAt } = next;
+        const due = nextAttemptAt === undefined ? null : nextAttemptAt - merchant.clockOffset;
+        return release.run(status, step, nextAttemptAt ?? null, due, event.id, token).changes === 1;
+      }),
   };
-}
-
-/** Merchants in their order, beginning behind the one served last. */
-function inTurn(merchants: Row[], last: string): Row[] {
-  const first = merchants.findIndex(({ id }) => (id as string) > last);
-  return first <= 0 ? merchants : [...merchants.slice(first), ...merchants.slice(0, first)];
 }

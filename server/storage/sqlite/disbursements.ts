@@ -1,51 +1,35 @@
-import type { Disbursement, Disbursements } from "../../domain/storage.ts";
-import type { Context } from "./context.ts";
+import type { DisbursementStore } from "../../domain/storage.ts";
+import type { Disbursement } from "../../domain/types.ts";
+import { insertInto, type Context } from "./context.ts";
 import { customers } from "./customers.ts";
-import { toDisbursement } from "./records.ts";
+import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "./record-rows.ts";
 
-export function disbursements({ db, write, events }: Context): Disbursements {
+/** Rows of a merchant's current epoch. */
+const CURRENT = "FROM disbursements d JOIN merchants m ON m.id = d.merchant_id AND m.epoch = d.epoch";
+
+export function disbursements({ db, write, now, merchantOf, events }: Context): DisbursementStore {
   const customerFor = customers(db);
-  const select = db.prepare("SELECT * FROM disbursements WHERE reference = ?");
-  const selectByMerchants = db.prepare("SELECT * FROM disbursements WHERE merchant_id = ? AND merchants_reference = ?");
-  const insert = db.prepare(
-    `INSERT INTO disbursements (id, merchant_id, reference, merchants_reference, customer_id, phone_number, amount, fee,
-       country, currency, webhook_url, status, created_at, updated_at, due_at, due_status)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  const select = db.prepare(`SELECT d.* ${CURRENT} WHERE d.reference = ?`);
+  const selectByMerchants = db.prepare(`SELECT d.* ${CURRENT} WHERE d.merchant_id = ? AND d.merchants_reference = ?`);
+  const selectInEpoch = db.prepare(
+    "SELECT * FROM disbursements WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?",
   );
-  const countTry = db.prepare(
-    `INSERT INTO refused_tries (merchant_id, merchants_reference, tries) VALUES (?, ?, 1)
-     ON CONFLICT (merchant_id, merchants_reference) DO UPDATE SET tries = tries + 1 RETURNING tries`,
+  const insert = insertInto(db, "disbursements", DISBURSEMENT_COLUMNS);
+  const countRefusal = db.prepare(
+    `INSERT INTO refusals (merchant_id, epoch, merchants_reference, count) VALUES (?, ?, ?, 1)
+     ON CONFLICT (merchant_id, epoch, merchants_reference) DO UPDATE SET count = count + 1 RETURNING count`,
   );
-
-  function insertRow(d: Disbursement) {
-    insert.run(
-      d.id,
-      d.merchantId,
-      d.reference,
-      d.merchantsReference,
-      d.customer.id,
-      d.customer.phoneNumber,
-      d.amount,
-      d.fee,
-      d.country,
-      d.currency,
-      d.webhookURL ?? null,
-      d.status,
-      d.createdAt,
-      d.updatedAt,
-      d.due?.at ?? null,
-      d.due?.status ?? null,
-    );
-  }
 
   return {
-    insertDisbursement: (candidate) =>
+    insertDisbursement: (draft) =>
       write(() => {
-        const existing = selectByMerchants.get(candidate.merchantId, candidate.merchantsReference);
+        const merchant = merchantOf(draft.merchantId)!;
+        const existing = selectInEpoch.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
-        const record = { ...candidate, customer: customerFor(candidate.merchantId, candidate.customer) };
-        insertRow(record);
-        if (record.status !== "pending") events.insert("disbursement", record, record.status);
+        const customer = customerFor(merchant, draft.customer);
+        const record = recorded<Disbursement>({ ...draft, customer }, merchant, now());
+        insert(toValues(record, merchant));
+        if (record.status !== "pending") events.insert(record, merchant);
         return { inserted: true, record };
       }),
     async findDisbursement(merchantId, reference) {
@@ -56,6 +40,10 @@ export function disbursements({ db, write, events }: Context): Disbursements {
       const row = selectByMerchants.get(merchantId, merchantsReference);
       return row && toDisbursement(row);
     },
-    countTry: (merchantId, ref) => write(() => countTry.get(merchantId, ref)!.tries as number),
+    countRefusal: (merchantId, merchantsReference) =>
+      write(() => {
+        const { epoch } = merchantOf(merchantId)!;
+        return countRefusal.get(merchantId, epoch, merchantsReference)!.count as number;
+      }),
   };
 }

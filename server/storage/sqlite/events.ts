@@ -1,23 +1,27 @@
 import type { DatabaseSync } from "node:sqlite";
-import { eventId, eventType, type RecordKind } from "../../domain/event.ts";
-import type { Checkout, Disbursement, FinalStatus } from "../../domain/storage.ts";
-import { receiverOf } from "../../webhooks/limits.ts";
+import { eventOf, receiverOf } from "../../domain/events.ts";
+import type { Checkout, Disbursement } from "../../domain/types.ts";
+import { insertInto, type Values } from "./context.ts";
+import type { StoredMerchant } from "./merchant-rows.ts";
 
-/** Writes events, inside the transaction of the status change they tell of. */
-export interface Events {
-  insert(kind: RecordKind, record: Disbursement | Checkout, status: FinalStatus): void;
+const COLUMNS = "id merchant_id epoch type reference created_at body url host status next_attempt_at ready".split(" ");
+
+export interface EventWriter {
+  /** Writes the event of a record that has become final, inside the transaction of that change. */
+  insert(record: Disbursement | Checkout, merchant: StoredMerchant): void;
 }
 
-export function events(db: DatabaseSync): Events {
-  const insert = db.prepare(
-    `INSERT INTO events (id, merchant_id, type, reference, created_at, url, host, status, next_attempt_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
+export function eventWriter(db: DatabaseSync): EventWriter {
+  const insert = insertInto(db, "events", COLUMNS);
   return {
-    insert(kind, { id, merchantId, reference, updatedAt, webhookURL }, status) {
-      const base = [eventId(id), merchantId, eventType(kind, status), reference, updatedAt] as const;
-      if (webhookURL === undefined) insert.run(...base, null, null, null, null);
-      else insert.run(...base, webhookURL, receiverOf(webhookURL), "pending", updatedAt);
+    insert(record, { name, epoch }) {
+      const { id, merchantId, type, reference, createdAt, body } = eventOf(record, name);
+      const url = record.webhookURL;
+      const delivery: Values =
+        url === undefined
+          ? { ready: 0 }
+          : { url, host: receiverOf(url), status: "pending", next_attempt_at: createdAt, ready: 1 };
+      insert({ id, merchant_id: merchantId, epoch, type, reference, created_at: createdAt, body, ...delivery });
     },
   };
 }

@@ -1,43 +1,61 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { checkouts } from "./checkouts.ts";
+import { clockStore, finishRebases } from "./clock-store.ts";
+import type { Context } from "./context.ts";
 import { explained, lockDatabase, openDatabase } from "./database.ts";
-import { deliveryLog } from "./delivery-log.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
-import { events } from "./events.ts";
+import { eventLog } from "./event-log.ts";
+import { eventWriter } from "./events.ts";
+import { housekeeping } from "./housekeeping.ts";
 import { createKeyCache } from "./key-cache.ts";
+import { latestTime } from "./latest-time.ts";
+import { merchantReader } from "./merchant-rows.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
-import { timeline } from "./timeline.ts";
 import { createWriter } from "./writer.ts";
 
+interface Options {
+  clock: Clock;
+  /** Whether a server opens the file: only one may have it. The keys command works beside a server. */
+  server: boolean;
+}
+
 /**
- * Opens a SQLite file (or `:memory:`), making or migrating its schema.
- * @param options.server take the file for a server: one alone may have it. The keys command works beside one.
+ * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
  * @throws StorageError when the file is in use by another server, newer than this code, or cannot be opened
  */
-export function openSqlite(path: string, options: { server: boolean }): Storage {
+export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, options: { server: boolean }): Storage {
-  const unlock = options.server ? lockDatabase(path) : () => {};
+function open(path: string, { clock, server }: Options): Storage {
+  const unlock = server ? lockDatabase(path) : () => {};
   try {
     const db = openDatabase(path);
     migrate(db);
-    // A crash left these claimed, and nobody else can be at work on them.
-    if (options.server) db.exec("UPDATE events SET claimed_until = NULL WHERE claimed_until IS NOT NULL");
+    if (server) finishRebases(db);
 
-    const { write, flush } = createWriter(db);
+    const latest = latestTime(db, clock);
+    const { write, flush } = createWriter(db, latest.record);
     const keys = createKeyCache(db);
-    const context = { db, write, events: events(db), keys };
+    const context: Context = {
+      db,
+      write,
+      now: () => clock.now(),
+      merchantOf: merchantReader(db),
+      events: eventWriter(db),
+      keys,
+    };
     return {
       ...merchants(context),
       ...disbursements(context),
       ...checkouts(context),
+      ...clockStore(context),
       ...deliveryQueue(context),
-      ...deliveryLog(context),
-      ...timeline(context),
+      ...eventLog(context),
+      ...housekeeping(context),
       async ping() {
         db.prepare("SELECT 1 FROM merchants LIMIT 1").get();
       },

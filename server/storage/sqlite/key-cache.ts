@@ -1,12 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Merchant } from "../../domain/storage.ts";
+import type { Merchant } from "../../domain/types.ts";
 
-/** How soon a change by another process (a revoked key, say) is seen, in milliseconds. */
+/** How soon a change by another process, such as a revoked key, takes effect, in milliseconds. */
 const LOOK_EVERY_MS = 100;
 
 /**
- * Remembers whose key is whose, which every request asks. Whatever this process writes about merchants or keys clears
- * it; so does, a moment later, anything that another process wrote: SQLite counts those writes for us.
+ * Caches the owner of each key, which every request needs. A write to merchants or keys by this process clears the cache
+ * immediately; a write by another process clears it a moment later, when SQLite's data_version shows it.
  */
 export interface KeyCache {
   get(hash: Uint8Array): { merchant: Merchant; hash: Uint8Array } | undefined;
@@ -15,7 +15,7 @@ export interface KeyCache {
   close(): void;
 }
 
-/** A hash as the name of an entry. */
+/** A hash as a Map key. */
 const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
 
 export function createKeyCache(db: DatabaseSync): KeyCache {
@@ -29,7 +29,7 @@ export function createKeyCache(db: DatabaseSync): KeyCache {
     try {
       current = version();
     } catch {
-      // A disk that fails, say: whatever is asked then is asked of the database, and fails there.
+      // The disk may have failed. The next look-up then goes to the database and reports the error.
     }
     if (current === undefined || current !== seen) known.clear();
     seen = current;

@@ -1,29 +1,37 @@
-import type { ApiKey, Merchant, Merchants, WebhookSecrets } from "../../domain/storage.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import type { MerchantStore } from "../../domain/storage.ts";
+import type { ApiKey } from "../../domain/types.ts";
 import { optional, type Context, type Row } from "./context.ts";
+import { toMerchant } from "./merchant-rows.ts";
+import { secretReader } from "./secrets.ts";
 
-export function merchants({ db, write, keys }: Context): Merchants {
-  const insertMerchant = db.prepare(
-    "INSERT INTO merchants (id, name, created_at, clock_offset, webhook_secret) VALUES (?, ?, ?, ?, ?)",
-  );
+export function merchants({ db, write, now, merchantOf, keys }: Context): MerchantStore {
+  const secretsOf = secretReader(db);
+  const insertMerchant = db.prepare("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES (?, ?, ?, ?)");
   const insertKey = db.prepare(
     "INSERT INTO api_keys (id, merchant_id, hash, hint, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)",
   );
   const selectMerchants = db.prepare("SELECT * FROM merchants ORDER BY created_at, id");
-  const selectMerchant = db.prepare("SELECT * FROM merchants WHERE id = ?");
   const selectKeys = db.prepare("SELECT * FROM api_keys ORDER BY created_at, id");
   const selectKey = db.prepare("SELECT * FROM api_keys WHERE hash = ?");
   const selectOwner = db.prepare(
     "SELECT m.*, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id WHERE k.hash = ? AND k.revoked_at IS NULL",
   );
   const updateRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
-  const updateSecrets = db.prepare(
-    `UPDATE merchants SET previous_webhook_secret = webhook_secret, webhook_secret = ?,
-       previous_webhook_secret_expires_at = ? WHERE id = ? RETURNING *`,
+  const retireSecret = db.prepare(
+    `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
+     SELECT id, 1 + (SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = id),
+       webhook_secret, ? FROM merchants WHERE id = ?`,
+  );
+  const setSecret = db.prepare("UPDATE merchants SET webhook_secret = ? WHERE id = ?");
+  const forgetSecrets = db.prepare(
+    `DELETE FROM previous_webhook_secrets WHERE merchant_id = :merchant AND (expires_at <= :now OR number <=
+       (SELECT max(number) FROM previous_webhook_secrets WHERE merchant_id = :merchant) - :kept)`,
   );
 
   return {
-    async insertMerchant({ id, name, createdAt, clockOffset }, webhookSecret) {
-      await write(() => insertMerchant.run(id, name, createdAt, clockOffset, webhookSecret));
+    async insertMerchant({ id, name, createdAt }, webhookSecret) {
+      await write(() => insertMerchant.run(id, name, createdAt, webhookSecret));
     },
     async listMerchants() {
       return selectMerchants.all().map(toMerchant);
@@ -53,35 +61,22 @@ export function merchants({ db, write, keys }: Context): Merchants {
       return found;
     },
     async findMerchant(id) {
-      const row = selectMerchant.get(id);
-      return row && toMerchant(row);
+      const found = merchantOf(id);
+      if (!found) return undefined;
+      const { epoch: _, ...merchant } = found;
+      return merchant;
     },
     async readSecrets(merchantId) {
-      return toSecrets(selectMerchant.get(merchantId)!);
+      return secretsOf(merchantId);
     },
-    rotateSecret: (merchantId, secret, expiresAt) =>
-      write(() => toSecrets(updateSecrets.get(secret, expiresAt, merchantId)!)),
-  };
-}
-
-export function toMerchant(row: Row): Merchant {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    createdAt: row.created_at as number,
-    clockOffset: row.clock_offset as number,
-  };
-}
-
-export function toSecrets(row: Row): WebhookSecrets {
-  const current = row.webhook_secret as string;
-  if (row.previous_webhook_secret === null) return { current };
-  return {
-    current,
-    previous: {
-      secret: row.previous_webhook_secret as string,
-      expiresAt: row.previous_webhook_secret_expires_at as number,
-    },
+    rotateSecret: (merchantId, secret, keepMs, maxPrevious) =>
+      write(() => {
+        const at = sandboxTime(merchantOf(merchantId)!, now());
+        retireSecret.run(at + keepMs, merchantId);
+        setSecret.run(secret, merchantId);
+        forgetSecrets.run({ merchant: merchantId, now: at, kept: maxPrevious });
+        return secretsOf(merchantId);
+      }),
   };
 }
 

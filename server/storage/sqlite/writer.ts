@@ -10,27 +10,28 @@ interface Job {
 }
 
 /**
- * Group commit (D28): what arrives in one turn of the event loop shares one transaction, so that many creates cost one
- * flush to disk. Should one of them throw, none of them has happened, and each is tried again alone.
+ * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
+ * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a transaction of its own.
+ * @param beforeCommit runs at the end of each transaction
  */
-export function createWriter(db: DatabaseSync): { write: Write; flush(): void } {
+export function createWriter(db: DatabaseSync, beforeCommit: () => void = () => {}): { write: Write; flush(): void } {
   let jobs: Job[] = [];
 
-  /** Runs all of a batch in one transaction; none of it has happened when one of them throws. */
   function run(batch: readonly Job[]): void {
     try {
       db.exec("BEGIN IMMEDIATE");
     } catch (error) {
-      // Another process holds the database, for longer than we wait: each by itself would wait as long again.
+      // Another process has held the database for longer than busy_timeout. Retrying each job would wait as long again.
       for (const job of batch) job.reject(error);
       return;
     }
     let results: unknown[];
     try {
       results = batch.map((job) => job.work());
+      beforeCommit();
       db.exec("COMMIT");
     } catch (error) {
-      // Some errors (a full disk) have rolled back already.
+      // Some errors, such as a full disk, roll back by themselves.
       if (db.isTransaction) db.exec("ROLLBACK");
       if (batch.length === 1) batch[0]!.reject(error);
       else for (const job of batch) run([job]);

@@ -1,8 +1,16 @@
 import { expect, test } from "vitest";
-import type { Current } from "./suite.ts";
-import { addMerchant, aCheckout, aDisbursement, atOnce, START } from "./fixtures.ts";
+import type { Current } from "./current.ts";
+import {
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+  START,
+  storedAt,
+} from "./fixtures.ts";
 
-/** Each differs from all others in a way that a collation, a trim or a normalisation would lose. */
+/** Each differs from the others in a way that collation, trimming or Unicode normalisation would hide. */
 const REFERENCES = [
   "Payout",
   "payout",
@@ -35,21 +43,22 @@ const REFERENCES = [
 ];
 
 export function disbursementTests(storage: Current): void {
-  test("a payout is found again as it was recorded", async () => {
+  test("returns a disbursement exactly as it was stored", async () => {
     const merchant = await addMerchant(storage());
     const full = aDisbursement(merchant.id, {
       amount: Number.MAX_SAFE_INTEGER,
       fee: 90_071_992_547_410,
       webhookURL: "https://merchant.example/hook?a=%20b",
     });
-    expect(await storage().insertDisbursement(full)).toEqual({ inserted: true, record: full });
-    expect(await storage().findDisbursement(merchant.id, full.reference)).toEqual(full);
-    expect(await storage().findDisbursementByMerchantsReference(merchant.id, full.merchantsReference)).toEqual(full);
+    const record = storedAt(full);
+    expect(await storage().insertDisbursement(full)).toEqual({ inserted: true, record });
+    expect(await storage().findDisbursement(merchant.id, full.reference)).toEqual(record);
+    expect(await storage().findDisbursementByMerchantsReference(merchant.id, full.merchantsReference)).toEqual(record);
     expect(await storage().findDisbursement(merchant.id, full.merchantsReference)).toBeUndefined();
     expect(await storage().findDisbursement(merchant.id, full.reference.toLowerCase())).toBeUndefined();
   });
 
-  test("references that look alike are different, and each is kept as it was sent (D15)", async () => {
+  test("tells references apart that look alike, and returns each as it was sent (D15)", async () => {
     const merchant = await addMerchant(storage());
     const insert = (merchantsReference: string) =>
       storage().insertDisbursement(aDisbursement(merchant.id, { merchantsReference }));
@@ -63,9 +72,9 @@ export function disbursementTests(storage: Current): void {
     }
   });
 
-  test("of many that arrive at once with one reference exactly one is recorded", async () => {
+  test("stores exactly one of many concurrent disbursements with one reference", async () => {
     const merchant = await addMerchant(storage());
-    const results = await atOnce(100, (index) =>
+    const results = await concurrently(100, (index) =>
       storage().insertDisbursement(aDisbursement(merchant.id, { merchantsReference: "once", amount: index + 1 })),
     );
     const [winner, ...others] = results.filter(({ inserted }) => inserted);
@@ -74,46 +83,59 @@ export function disbursementTests(storage: Current): void {
     expect(await storage().findDisbursementByMerchantsReference(merchant.id, "once")).toEqual(winner!.record);
   });
 
-  test("merchants do not see each other's payouts, and may use the same reference (D4)", async () => {
+  test("keeps merchants apart: two may use the same reference, and neither sees the other's record (D4)", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const adas = aDisbursement(ada.id, { merchantsReference: "same" });
     const kofis = aDisbursement(kofi.id, { merchantsReference: "same" });
     expect(await storage().insertDisbursement(adas)).toMatchObject({ inserted: true });
     expect(await storage().insertDisbursement(kofis)).toMatchObject({ inserted: true });
     expect(await storage().findDisbursement(ada.id, kofis.reference)).toBeUndefined();
-    expect(await storage().findDisbursementByMerchantsReference(kofi.id, "same")).toEqual(kofis);
+    expect(await storage().findDisbursementByMerchantsReference(kofi.id, "same")).toEqual(storedAt(kofis));
   });
 
-  test("a checkout may bear the reference of a payout (D7)", async () => {
+  test("lets a checkout use the reference of a disbursement (D7)", async () => {
     const merchant = await addMerchant(storage());
     await storage().insertDisbursement(aDisbursement(merchant.id, { merchantsReference: "same" }));
     const checkout = aCheckout(merchant.id, { merchantsReference: "same" });
-    expect(await storage().insertCheckout(checkout)).toEqual({ inserted: true, record: checkout });
+    expect(await storage().insertCheckout(checkout)).toEqual({ inserted: true, record: storedAt(checkout) });
     expect(await storage().findDisbursement(merchant.id, checkout.reference)).toBeUndefined();
   });
 
-  test("the reference of a failed payout stays used (D4)", async () => {
+  test("keeps the reference of a failed disbursement used (D4)", async () => {
     const merchant = await addMerchant(storage());
-    const { due: _, ...failed } = aDisbursement(merchant.id, { status: "failed" });
+    const failed = aFinalDisbursement(merchant.id, { status: "failed" });
     await storage().insertDisbursement(failed);
     const again = aDisbursement(merchant.id, { merchantsReference: failed.merchantsReference });
-    expect(await storage().insertDisbursement(again)).toEqual({ inserted: false, record: failed });
+    expect(await storage().insertDisbursement(again)).toEqual({ inserted: false, record: storedAt(failed) });
   });
 
-  test.each(["success", "failed"] as const)("a payout that is %s from the start has its event", async (status) => {
-    const merchant = await addMerchant(storage());
-    const { due: _, ...record } = aDisbursement(merchant.id, { status });
-    await storage().insertDisbursement(record);
-    await storage().insertDisbursement(aDisbursement(merchant.id));
-    const type = status === "success" ? "disbursement.completed" : "disbursement.failed";
-    expect(await storage().listEvents({ merchantId: merchant.id, limit: 10 })).toEqual([
-      { id: expect.stringMatching(/^msg_[0-9a-f]{32}$/), merchantId: merchant.id, type, createdAt: START, record },
-    ]);
-  });
+  test.each(["success", "failed"] as const)(
+    "writes the event of a disbursement that is %s from the start",
+    async (status) => {
+      const merchant = await addMerchant(storage());
+      const draft = aFinalDisbursement(merchant.id, { status });
+      await storage().insertDisbursement(draft);
+      await storage().insertDisbursement(aDisbursement(merchant.id));
+      const type = status === "success" ? "disbursement.completed" : "disbursement.failed";
+      const { items } = await storage().listEvents({ merchantId: merchant.id, limit: 10 });
+      const { reference } = draft;
+      const body = expect.stringContaining(`"status":"${status}"`);
+      expect(items).toEqual([
+        {
+          id: expect.stringMatching(/^msg_[0-9a-f]{32}$/),
+          merchantId: merchant.id,
+          type,
+          reference,
+          createdAt: START,
+          body,
+        },
+      ]);
+    },
+  );
 
-  test("one merchant has one customer for a number, also when payouts arrive at once (D19)", async () => {
+  test("has one customer per merchant and phone number, also under concurrency (D19)", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
-    const results = await atOnce(20, () => storage().insertDisbursement(aDisbursement(ada.id)));
+    const results = await concurrently(20, () => storage().insertDisbursement(aDisbursement(ada.id)));
     const ids = new Set(results.map(({ record }) => record.customer.id));
     expect(ids.size).toBe(1);
 
@@ -123,11 +145,11 @@ export function disbursementTests(storage: Current): void {
     expect((await storage().insertDisbursement(other)).record.customer.id).toBe("new");
   });
 
-  test("tries are counted for each merchant and reference", async () => {
+  test("counts refusals for each merchant and reference", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
-    const counted = await atOnce(5, () => storage().countTry(ada.id, "shy"));
+    const counted = await concurrently(5, () => storage().countRefusal(ada.id, "shy"));
     expect(counted.toSorted()).toEqual([1, 2, 3, 4, 5]);
-    expect(await storage().countTry(ada.id, "Shy")).toBe(1);
-    expect(await storage().countTry(kofi.id, "shy")).toBe(1);
+    expect(await storage().countRefusal(ada.id, "Shy")).toBe(1);
+    expect(await storage().countRefusal(kofi.id, "shy")).toBe(1);
   });
 }

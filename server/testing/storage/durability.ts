@@ -1,57 +1,103 @@
 import { expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
-import { addDelivery, addMerchant, aCheckout, aDisbursement, aKey, atOnce, MINUTE, START } from "./fixtures.ts";
+import { createFakeClock, type FakeClock } from "../clock.ts";
+import {
+  addDelivery,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aKey,
+  claimAll,
+  concurrently,
+  HOUR,
+  LATEST,
+  MINUTE,
+  START,
+} from "./fixtures.ts";
 
-export function durabilityTests(open: () => Promise<Storage>): void {
-  test("all that was promised is there when the storage is opened again", async () => {
-    const before = await open();
+export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): void {
+  const attempt = { at: START, sentAt: START, latencyMs: 1 };
+
+  test("returns everything that was acknowledged before it was closed", async () => {
+    const clock = createFakeClock();
+    const before = await open(clock);
     const merchant = await addMerchant(before);
     const key = aKey(merchant.id);
     await before.insertKey(key);
-    const payout = aDisbursement(merchant.id);
-    await before.insertDisbursement(payout);
-    const checkout = aCheckout(merchant.id);
-    await before.insertCheckout(checkout);
-    await before.countTry(merchant.id, "shy");
+    const { record: disbursement } = await before.insertDisbursement(aDisbursement(merchant.id));
+    const { record: checkout } = await before.insertCheckout(aCheckout(merchant.id));
+    await before.countRefusal(merchant.id, "refused");
     const { id } = await addDelivery(before, merchant.id);
-    await before.recordAttempt(id, { at: START, sentAt: START, latencyMs: 1 }, { status: "ended", step: 1 });
+    await before.recordAttempt((await claimAll(before))[0]!, attempt, { status: "ended", step: 1 });
     const delivery = await before.findDelivery(merchant.id, id);
-    await before.setClockOffset(merchant.id, MINUTE);
+    const moved = await before.moveClock(merchant.id, { by: MINUTE }, LATEST);
     await before.close();
 
-    const after = await open();
-    expect(await after.findMerchantByKey(key.hash)).toMatchObject({ merchant: { ...merchant, clockOffset: MINUTE } });
-    expect(await after.findDisbursement(merchant.id, payout.reference)).toEqual(payout);
+    const after = await open(clock);
+    expect(await after.findMerchantByKey(key.hash)).toMatchObject({ merchant: moved! });
+    expect(await after.findDisbursement(merchant.id, disbursement.reference)).toEqual(disbursement);
     expect(await after.findCheckout(merchant.id, checkout.reference)).toEqual(checkout);
     expect(await after.findDelivery(merchant.id, id)).toEqual(delivery);
-    expect(await after.countTry(merchant.id, "shy")).toBe(2);
+    expect(await after.countRefusal(merchant.id, "refused")).toBe(2);
     await after.close();
   });
 
-  test("what was begun before the storage is closed is finished, or refused", async () => {
-    const before = await open();
+  test("finishes, or refuses, what was started before it is closed", async () => {
+    const clock = createFakeClock();
+    const before = await open(clock);
     const merchant = await addMerchant(before);
-    const candidates = Array.from({ length: 10 }, () => aDisbursement(merchant.id));
-    const results = atOnce(10, (index) => before.insertDisbursement(candidates[index]!));
+    const drafts = Array.from({ length: 10 }, () => aDisbursement(merchant.id));
+    const results = concurrently(10, (index) => before.insertDisbursement(drafts[index]!));
     await before.close();
     expect((await results).every(({ inserted }) => inserted)).toBe(true);
     await expect(before.insertDisbursement(aDisbursement(merchant.id))).rejects.toThrow(Error);
 
-    const after = await open();
-    for (const { reference } of candidates) expect(await after.findDisbursement(merchant.id, reference)).toBeDefined();
+    const after = await open(clock);
+    for (const { reference } of drafts) expect(await after.findDisbursement(merchant.id, reference)).toBeDefined();
     await after.close();
   });
 
-  test("settlement goes on where it was left", async () => {
-    const before = await open();
+  test("continues settlement", async () => {
+    const clock = createFakeClock();
+    const before = await open(clock);
     const merchant = await addMerchant(before);
-    const payout = aDisbursement(merchant.id);
-    await before.insertDisbursement(payout);
+    const { record } = await before.insertDisbursement(aDisbursement(merchant.id));
     await before.close();
 
-    const after = await open();
-    expect(await after.settleDue(START + MINUTE, 10)).toBe(1);
-    expect(await after.findDisbursement(merchant.id, payout.reference)).toMatchObject({ status: "success" });
+    clock.advance(MINUTE);
+    const after = await open(clock);
+    expect(await after.settleDue(10)).toBe(1);
+    expect(await after.findDisbursement(merchant.id, record.reference)).toMatchObject({ status: "success" });
+    await after.close();
+  });
+
+  test("a start leaves the claims of others alone; a claim of a dead process lapses", async () => {
+    const clock = createFakeClock();
+    const before = await open(clock);
+    const merchant = await addMerchant(before);
+    const { id } = await addDelivery(before, merchant.id);
+    expect(await claimAll(before)).toHaveLength(1);
+    await before.close();
+
+    const after = await open(clock);
+    expect(await claimAll(after)).toEqual([]);
+    clock.advance(MINUTE);
+    expect(await claimAll(after)).toMatchObject([{ event: { id } }]);
+    await after.close();
+  });
+
+  test("a merchant's time does not go back when the wall clock was set back in between", async () => {
+    const before = await open(createFakeClock());
+    const merchant = await addMerchant(before);
+    const { record: first } = await before.insertDisbursement(aDisbursement(merchant.id));
+    await before.close();
+
+    const setBack = createFakeClock(START - HOUR);
+    const after = await open(setBack);
+    const { record: second } = await after.insertDisbursement(aDisbursement(merchant.id));
+    expect(second.createdAt).toBeGreaterThanOrEqual(first.createdAt);
+    setBack.advance(2_000);
+    expect(await after.settleDue(10)).toBe(2);
     await after.close();
   });
 }

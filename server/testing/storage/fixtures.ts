@@ -1,15 +1,13 @@
-import type { ApiKey, Checkout, Disbursement, Merchant, Storage } from "../../domain/storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import type { ApiKey, Checkout, Disbursement, Draft, Merchant } from "../../domain/types.ts";
 
-/** What an adapter hands to the shared suite. */
-export interface Opened {
-  storage: Storage;
-  /** Closes the storage and lets go of what lay behind it. */
-  close(): Promise<void>;
-}
-
-/** Where the tests' time begins; the adapters take every time from their caller. */
+/** The time at which a fake clock starts. */
 export const START = Date.UTC(2026, 10, 20, 9, 30);
-export const MINUTE = 60_000;
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+/** Later than any test moves a clock. */
+export const LATEST = Date.UTC(9999, 11, 31);
 
 let made = 0;
 /** A UUID that no other record of this run has; later ones sort after earlier ones. */
@@ -19,9 +17,9 @@ export function nextId(): string {
 }
 
 export async function addMerchant(storage: Storage, changes: Partial<Merchant> = {}): Promise<Merchant> {
-  const merchant = { id: nextId(), name: "Ada Stores", createdAt: START, clockOffset: 0, ...changes };
+  const merchant = { id: nextId(), name: "Ada Stores", createdAt: START, ...changes };
   await storage.insertMerchant(merchant, `whsec_${"A".repeat(43)}=`);
-  return merchant;
+  return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
 export function aKey(merchantId: string, changes: Partial<ApiKey> = {}): ApiKey {
@@ -31,8 +29,8 @@ export function aKey(merchantId: string, changes: Partial<ApiKey> = {}): ApiKey 
   return { id, merchantId, hash, hint: "wxyz", createdAt: START, ...changes };
 }
 
-/** A pending payout that settles as success after two seconds. */
-export function aDisbursement(merchantId: string, changes: Partial<Disbursement> = {}): Disbursement {
+/** A pending disbursement that settles as success after two seconds. */
+export function aDisbursement(merchantId: string, changes: Partial<Draft<Disbursement>> = {}): Draft<Disbursement> {
   const id = nextId();
   return {
     id,
@@ -45,15 +43,19 @@ export function aDisbursement(merchantId: string, changes: Partial<Disbursement>
     country: "CI",
     currency: "XOF",
     status: "pending",
-    createdAt: START,
-    updatedAt: START,
-    due: { at: START + 2_000, status: "success" },
+    due: { afterMs: 2 * SECOND, status: "success" },
     ...changes,
   };
 }
 
+/** A disbursement that is final from the start. */
+export function aFinalDisbursement(merchantId: string, changes: Partial<Draft<Disbursement>> = {}) {
+  const { due: _, ...draft } = aDisbursement(merchantId, { status: "success", ...changes });
+  return draft;
+}
+
 /** A pending checkout that expires after half an hour. */
-export function aCheckout(merchantId: string, changes: Partial<Checkout> = {}): Checkout {
+export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> = {}): Draft<Checkout> {
   const id = nextId();
   return {
     id,
@@ -66,21 +68,42 @@ export function aCheckout(merchantId: string, changes: Partial<Checkout> = {}): 
     currency: "XOF",
     locale: "en",
     status: "pending",
-    createdAt: START,
-    updatedAt: START,
-    due: { at: START + 30 * MINUTE, status: "cancelled" },
+    due: { afterMs: 30 * MINUTE, status: "cancelled" },
     ...changes,
   };
 }
 
-/** A payout that has succeeded from the start, with a webhook that is due at once. */
-export async function addDelivery(storage: Storage, merchantId: string, changes: Partial<Disbursement> = {}) {
-  const { due: _, ...record } = aDisbursement(merchantId, { status: "success", ...changes });
-  const webhookURL = record.webhookURL ?? "https://merchant.example/hook";
-  await storage.insertDisbursement({ ...record, webhookURL });
-  return { id: `msg_${record.id.replaceAll("-", "")}`, record: { ...record, webhookURL } };
+/** A draft as it reads once it was stored at this sandbox time. */
+export function storedAt<T extends Disbursement | Checkout>(draft: Draft<T>, at = START): T {
+  const { due, ...rest } = draft;
+  const record = { ...rest, createdAt: at, updatedAt: at };
+  return (due ? { ...record, due: { at: at + due.afterMs, status: due.status } } : record) as unknown as T;
 }
 
-/** So many promises of the same thing, begun at once. */
-export const atOnce = <T>(count: number, begin: (index: number) => Promise<T>): Promise<T[]> =>
+/** A disbursement that has succeeded from the start, with a webhook that is due immediately. */
+export async function addDelivery(storage: Storage, merchantId: string, changes: Partial<Draft<Disbursement>> = {}) {
+  const draft = aFinalDisbursement(merchantId, { webhookURL: "https://merchant.example/hook", ...changes });
+  await storage.insertDisbursement(draft);
+  return { id: `msg_${draft.id.replaceAll("-", "")}`, reference: draft.reference };
+}
+
+/** Starts `count` promises concurrently. */
+export const concurrently = <T>(count: number, begin: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => begin(index)));
+
+/** Claims what is ready, without limits. */
+export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE, count = 100 } = {} as ClaimOptions) {
+  const of = merchantId === undefined ? {} : { merchantId };
+  await storage.promoteDue(1_000, merchantId);
+  const lanes = await storage.readyLanes({ limit: 100, ...of });
+  return storage.claimDeliveries(
+    lanes.map((lane) => ({ ...lane, count })),
+    leaseMs,
+  );
+}
+
+interface ClaimOptions {
+  merchantId?: string;
+  leaseMs?: number;
+  count?: number;
+}

@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
-import type { Current } from "./suite.ts";
-import { addMerchant, aKey, MINUTE, START } from "./fixtures.ts";
+import type { Current } from "./current.ts";
+import { addMerchant, aKey, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
+
+const DAY = 24 * HOUR;
+const KEPT = 5;
 
 export function merchantTests(storage: Current): void {
-  test("merchants are listed in the order in which they were made", async () => {
+  const rotate = (merchantId: string, secret: string) => storage().rotateSecret(merchantId, secret, DAY, KEPT);
+
+  test("lists merchants oldest first", async () => {
     const third = await addMerchant(storage(), { createdAt: START + 2 });
     const first = await addMerchant(storage(), { createdAt: START, name: "Kofi & Söhne 🧵" });
     const second = await addMerchant(storage(), { createdAt: START + 1 });
@@ -12,7 +17,7 @@ export function merchantTests(storage: Current): void {
     expect(await storage().findMerchant("nobody")).toBeUndefined();
   });
 
-  test("a key leads to its merchant and to no other", async () => {
+  test("finds the owner of a key, and nobody else", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const [adas, kofis] = [aKey(ada.id), aKey(kofi.id)];
     await storage().insertKey(adas);
@@ -25,7 +30,7 @@ export function merchantTests(storage: Current): void {
     expect(await storage().findKey(new Uint8Array(32))).toBeUndefined();
   });
 
-  test("a revoked key leads nowhere, until the revocation is lifted", async () => {
+  test("finds no owner for a revoked key until the revocation is lifted", async () => {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
     await storage().insertKey(key);
@@ -39,11 +44,20 @@ export function merchantTests(storage: Current): void {
     expect(await storage().findKey(key.hash)).not.toHaveProperty("revokedAt");
   });
 
-  test("a key that does not exist cannot be revoked", async () => {
+  test("a key is found with its merchant's time as it is now", async () => {
+    const merchant = await addMerchant(storage());
+    const key = aKey(merchant.id);
+    await storage().insertKey(key);
+    await storage().findMerchantByKey(key.hash);
+    const moved = await storage().moveClock(merchant.id, { by: HOUR }, LATEST);
+    expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(moved);
+  });
+
+  test("reports that an unknown key cannot be revoked", async () => {
     expect(await storage().setRevoked("nothing", START)).toBe(false);
   });
 
-  test("keys are listed in the order in which they were made, revoked ones too", async () => {
+  test("lists keys oldest first, revoked ones included", async () => {
     const merchant = await addMerchant(storage());
     const later = aKey(merchant.id, { createdAt: START + 1, hint: "late" });
     const earlier = aKey(merchant.id, { revokedAt: START + 5, hint: "soon" });
@@ -53,7 +67,7 @@ export function merchantTests(storage: Current): void {
     expect(listed).toEqual([earlier, later]);
   });
 
-  test("the same key is not taken twice", async () => {
+  test("refuses a key that exists already", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const key = aKey(ada.id);
     await storage().insertKey(key);
@@ -61,29 +75,55 @@ export function merchantTests(storage: Current): void {
     expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(ada);
   });
 
-  test("of rotations at the same moment each takes the place of the one before", async () => {
-    const { id } = await addMerchant(storage());
-    const secrets = ["whsec_a", "whsec_b", "whsec_c"];
-    await Promise.all(secrets.map((secret) => storage().rotateSecret(id, secret, START)));
-    const { current, previous } = await storage().readSecrets(id);
-    expect(secrets).toContain(current);
-    expect(secrets.filter((secret) => secret !== current)).toContain(previous?.secret);
-  });
-
-  test("a reset ends a rotation: an expired secret does not come back with the clock", async () => {
-    const { id } = await addMerchant(storage());
-    const { current } = await storage().rotateSecret(id, "whsec_new", START + MINUTE);
-    await storage().reset(id);
-    expect(await storage().readSecrets(id)).toEqual({ current });
-  });
-
-  test("secrets are kept for each merchant, with the one before during a rotation", async () => {
+  test("keeps secrets for each merchant; a rotation keeps the one before until it expires", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const before = await storage().readSecrets(kofi.id);
     const { current: first } = await storage().readSecrets(ada.id);
-    const rotated = { current: "whsec_new", previous: { secret: first, expiresAt: START + MINUTE } };
-    expect(await storage().rotateSecret(ada.id, "whsec_new", START + MINUTE)).toEqual(rotated);
+    const rotated = { current: "whsec_new", previous: [{ secret: first, expiresAt: START + DAY }] };
+    expect(await rotate(ada.id, "whsec_new")).toEqual(rotated);
     expect(await storage().readSecrets(ada.id)).toEqual(rotated);
     expect(await storage().readSecrets(kofi.id)).toEqual(before);
+  });
+
+  test("a second rotation does not end the first secret: each keeps its own expiry (D12)", async () => {
+    const { id } = await addMerchant(storage());
+    const { current: first } = await storage().readSecrets(id);
+    await rotate(id, "whsec_b");
+    storage.clock().advance(HOUR);
+    await rotate(id, "whsec_c");
+    expect(await storage().readSecrets(id)).toEqual({
+      current: "whsec_c",
+      previous: [
+        { secret: "whsec_b", expiresAt: START + HOUR + DAY },
+        { secret: first, expiresAt: START + DAY },
+      ],
+    });
+    storage.clock().advance(DAY);
+    await rotate(id, "whsec_d");
+    expect((await storage().readSecrets(id)).previous.map(({ secret }) => secret)).toEqual(["whsec_c"]);
+  });
+
+  test("keeps at most so many previous secrets, the newest ones", async () => {
+    const { id } = await addMerchant(storage());
+    for (const letter of "bcdefghi") await rotate(id, `whsec_${letter}`);
+    const { current, previous } = await storage().readSecrets(id);
+    expect([current, ...previous.map(({ secret }) => secret)]).toEqual(
+      [..."ihgfed"].map((letter) => `whsec_${letter}`),
+    );
+  });
+
+  test("expiry follows the merchant's sandbox time", async () => {
+    const { id } = await addMerchant(storage());
+    await storage().moveClock(id, { by: HOUR }, LATEST);
+    expect((await rotate(id, "whsec_new")).previous[0]?.expiresAt).toBe(START + HOUR + DAY);
+  });
+
+  test("concurrent rotations lose no secret", async () => {
+    const { id } = await addMerchant(storage());
+    const { current: first } = await storage().readSecrets(id);
+    const secrets = ["whsec_a", "whsec_b", "whsec_c"];
+    await concurrently(3, (index) => rotate(id, secrets[index]!));
+    const { current, previous } = await storage().readSecrets(id);
+    expect([current, ...previous.map(({ secret }) => secret)].toSorted()).toEqual([first, ...secrets].toSorted());
   });
 }

@@ -1,54 +1,61 @@
 import { afterEach, beforeEach, describe } from "vitest";
-import type { Opened } from "./fixtures.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { createFakeClock, type FakeClock } from "../clock.ts";
 import { checkoutTests } from "./checkouts.ts";
-import { deliveryTests } from "./deliveries.ts";
+import { claimTests } from "./claims.ts";
+import { clockTests } from "./clock.ts";
+import type { Current } from "./current.ts";
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
-import { timelineTests } from "./timeline.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { queueTests } from "./queue.ts";
+import { resetTests } from "./reset.ts";
+import { settlementTests } from "./settlement.ts";
 
-/** Gives the storage of the test that is running. */
-export type Current = () => Storage;
+/** A storage under test. */
+export interface OpenedStorage {
+  storage: Storage;
+  /** Closes the storage and removes what it stored. */
+  close(): Promise<void>;
+}
+
+const PARTS: Record<string, (current: Current) => void> = {
+  "merchants and keys": merchantTests,
+  disbursements: disbursementTests,
+  checkouts: checkoutTests,
+  settlement: settlementTests,
+  "merchants' clocks": clockTests,
+  reset: resetTests,
+  "delivery queue": queueTests,
+  "claims and attempts": claimTests,
+  lists: listTests,
+};
 
 /**
- * What every storage adapter has to do, whatever lies behind it.
- * @param open gives a storage that holds nothing yet; called anew for each test
+ * What every storage adapter must do.
+ * @param open opens an empty storage on this clock; called for each test
  */
-export function storageSuite(name: string, open: () => Promise<Opened>): void {
+export function storageSuite(name: string, open: (clock: FakeClock) => Promise<OpenedStorage>): void {
   describe(`storage: ${name}`, () => {
-    let opened: Opened;
+    let opened: OpenedStorage;
+    let clock: FakeClock;
     beforeEach(async () => {
-      opened = await open();
+      clock = createFakeClock();
+      opened = await open(clock);
     });
     afterEach(() => opened.close());
 
-    const current: Current = () => opened.storage;
-    describe("merchants and keys", () => {
-      merchantTests(current);
-    });
-    describe("disbursements", () => {
-      disbursementTests(current);
-    });
-    describe("checkouts", () => {
-      checkoutTests(current);
-    });
-    describe("claims and attempts", () => {
-      deliveryTests(current);
-    });
-    describe("lists", () => {
-      listTests(current);
-    });
-    describe("time", () => {
-      timelineTests(current);
+    const current: Current = Object.assign(() => opened.storage, { clock: () => clock });
+    describe.each(Object.entries(PARTS))("%s", (_, tests) => {
+      tests(current);
     });
   });
 }
 
 /**
- * What an adapter that outlives its process has to do as well.
- * @param open opens what `place` names; the second time with what the first left there
+ * What an adapter that outlives its process must do as well.
+ * @param open opens the storage at `place`, with what an earlier call left there
  */
 export function durableStorageSuite<Place>(
   name: string,
@@ -56,15 +63,19 @@ export function durableStorageSuite<Place>(
     make,
     open,
     remove,
-  }: { make(): Promise<Place>; open(place: Place): Promise<Storage>; remove(place: Place): Promise<void> },
+  }: {
+    make(): Promise<Place>;
+    open(place: Place, clock: FakeClock): Promise<Storage>;
+    remove(place: Place): Promise<void>;
+  },
 ): void {
-  describe(`storage: ${name}, opened again`, () => {
+  describe(`storage: ${name}, reopened`, () => {
     let place: Place;
     beforeEach(async () => {
       place = await make();
     });
     afterEach(() => remove(place));
 
-    durabilityTests(() => open(place));
+    durabilityTests((clock) => open(place, clock));
   });
 }

@@ -1,0 +1,37 @@
+import type { components } from "../../generated/openapi.ts";
+import { checkoutView, disbursementView } from "./representation.ts";
+import type { Checkout, Disbursement, Event, EventType, FinalStatus } from "./types.ts";
+
+const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
+
+/**
+ * The event that reports a record's final status (D11). Its body is what verify returns at this moment; it is rendered
+ * here once, so that a later version of this code cannot change the bytes of a retry.
+ * @param merchantName as it appears in the record
+ */
+export function eventOf(record: Disbursement | Checkout, merchantName: string): Event {
+  const kind = isCheckout(record) ? "checkout" : "disbursement";
+  const type = `${kind}.${verbs[record.status as FinalStatus]}` as EventType;
+  const data = isCheckout(record) ? checkoutView(record, merchantName) : disbursementView(record, merchantName);
+  const body = { event: type, data } as components["schemas"]["WebhookEvent"];
+  return {
+    id: eventId(record.id),
+    merchantId: record.merchantId,
+    type,
+    reference: record.reference,
+    createdAt: record.updatedAt,
+    body: JSON.stringify(body),
+  };
+}
+
+/** A record becomes final once, so the event id is made of the record's id: no retry, crash or race makes a second. */
+export function eventId(recordId: string): string {
+  return `msg_${recordId.replaceAll("-", "")}`;
+}
+
+/** The receiver that an address belongs to: its host and port. Never empty, so that every address has a lane. */
+export function receiverOf(url: string): string {
+  return URL.parse(url)?.host || "invalid";
+}
+
+const isCheckout = (record: Disbursement | Checkout): record is Checkout => "locale" in record;

@@ -1,0 +1,47 @@
+import type { components } from "../../generated/openapi.ts";
+import type { Checkout, Customer, Disbursement } from "./types.ts";
+
+type Schemas = components["schemas"];
+
+/** Records as responses and webhooks show them. A field that was not given is left out (D7a). */
+
+export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString();
+
+/** §2.3 */
+export function disbursementView(record: Disbursement, merchantName: string): Schemas["Disbursement"] {
+  return { ...recordView(record, merchantName), customer: customerView(record.customer), status: record.status };
+}
+
+/** D8 */
+export function checkoutView(record: Checkout, merchantName: string): Schemas["Checkout"] {
+  const { customer, redirectURL, status } = record;
+  return {
+    ...recordView(record, merchantName),
+    ...(customer === undefined ? {} : { customer: customerView(customer) }),
+    ...(redirectURL === undefined ? {} : { redirectURL }),
+    status,
+  };
+}
+
+function recordView(record: Disbursement | Checkout, merchantName: string) {
+  const { id, merchantId: userId, country, currency, amount, fee, webhookURL, reference, merchantsReference } = record;
+  return {
+    id,
+    userId,
+    merchant: { name: merchantName },
+    country,
+    currency,
+    amount,
+    fee,
+    ...(webhookURL === undefined ? {} : { webhookURL }),
+    reference,
+    merchantsReference,
+    createdAt: timestamp(record.createdAt),
+    updatedAt: timestamp(record.updatedAt),
+  };
+}
+
+/** Nobody supplies a name, so the number's last four digits stand in for one (D19). */
+function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {
+  return { id, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber };
+}

@@ -1,0 +1,134 @@
+/**
+ * What the service keeps. Amounts are whole numbers of the lowest denomination (10000 is 100.00). Times are milliseconds
+ * since 1970. Times named `…At` are in the merchant's sandbox time (D18) unless their comment says "real time".
+ */
+
+export interface Merchant {
+  id: string;
+  name: string;
+  /** Real time. */
+  createdAt: number;
+  /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
+  clockOffset: number;
+  /**
+   * The sandbox time to which the clock was last moved; 0 if it never was. Whatever was due by then happens at the time
+   * it was due, because that time was skipped, not lived through (D29).
+   */
+  movedTo: number;
+}
+
+/** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */
+export interface PreviousSecret {
+  secret: string;
+  expiresAt: number;
+}
+
+export interface WebhookSecrets {
+  current: string;
+  /** Newest first. Secrets that have expired may still be listed. */
+  previous: PreviousSecret[];
+}
+
+/** A stored API key: its SHA-256, never its text. */
+export interface ApiKey {
+  id: string;
+  merchantId: string;
+  hash: Uint8Array;
+  /** The last four characters, so that people can tell keys apart. */
+  hint: string;
+  /** Real time. */
+  createdAt: number;
+  /** Real time. */
+  revokedAt?: number;
+}
+
+export type FinalStatus = "success" | "failed" | "cancelled";
+
+/** The final status that a pending record will get, and when. */
+export interface Due {
+  at: number;
+  status: FinalStatus;
+}
+
+/** As `Due`, relative to the moment at which the storage records it. */
+export interface DueAfter {
+  afterMs: number;
+  status: FinalStatus;
+}
+
+export interface Customer {
+  id: string;
+  phoneNumber: string;
+}
+
+interface PaymentRecord {
+  id: string;
+  merchantId: string;
+  /** The service's reference. */
+  reference: string;
+  merchantsReference: string;
+  amount: number;
+  fee: number;
+  country: string;
+  currency: string;
+  webhookURL?: string;
+  createdAt: number;
+  updatedAt: number;
+  /** Absent when the status is final, and for records that stay pending for ever. */
+  due?: Due;
+}
+
+export interface Disbursement extends PaymentRecord {
+  status: "pending" | "success" | "failed";
+  customer: Customer;
+}
+
+export interface Checkout extends PaymentRecord {
+  status: "pending" | "success" | "failed" | "cancelled";
+  redirectURL?: string;
+  locale: "en" | "fr";
+  /** The payer; absent until a phone number was submitted. */
+  customer?: Customer;
+}
+
+/** A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment. */
+export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due"> & { due?: DueAfter };
+
+export type EventType =
+  "disbursement.completed" | "disbursement.failed" | "checkout.completed" | "checkout.failed" | "checkout.cancelled";
+
+/** A status change, written in the same transaction as the change itself (D30). */
+export interface Event {
+  /** `msg_…`; sent as `webhook-id`. */
+  id: string;
+  merchantId: string;
+  type: EventType;
+  /** The service's reference of the record that changed. */
+  reference: string;
+  createdAt: number;
+  /** The JSON that every attempt sends, byte for byte (D11). */
+  body: string;
+}
+
+export type DeliveryStatus = "pending" | "delivered" | "ended" | "exhausted";
+
+export interface Attempt {
+  number: number;
+  at: number;
+  /** Real time. */
+  sentAt: number;
+  latencyMs: number;
+  httpStatus?: number;
+  responseBody?: string;
+  error?: string;
+}
+
+/** An event with an address, and what became of sending it there. */
+export interface Delivery extends Event {
+  url: string;
+  status: DeliveryStatus;
+  /** Steps of the retry schedule that are used up. A replay starts again at 0. */
+  step: number;
+  nextAttemptAt?: number;
+  attempts: Attempt[];
+}

@@ -1,0 +1,71 @@
+import type { Clock } from "./clock.ts";
+import { ServiceError } from "./errors.ts";
+import type { Random } from "./ids.ts";
+import { newSecret } from "./secrets.ts";
+import type { EventLog, MerchantStore, Page, PageQuery } from "./storage.ts";
+import { sandboxTime } from "./time.ts";
+import type { Delivery, DeliveryStatus, Event, Merchant, WebhookSecrets } from "./types.ts";
+
+/** How long a secret still signs after a rotation, in milliseconds of sandbox time (D12). */
+const ROTATION_MS = 24 * 3_600_000;
+/** How many previous secrets sign at most (D12). */
+const PREVIOUS_SECRETS = 5;
+const DEFAULT_LIMIT = 20;
+
+export interface WebhookContext {
+  storage: EventLog & Pick<MerchantStore, "readSecrets" | "rotateSecret">;
+  clock: Clock;
+  random: Random;
+  /** Makes one attempt of a delivery and resolves when it is recorded (D31). */
+  attempt(merchantId: string, id: string): Promise<"attempted" | "claimed" | "unknown">;
+}
+
+/** A page of a list, as the caller asks for it. */
+export type ListFilter = Partial<Pick<PageQuery, "reference" | "limit" | "cursor">>;
+
+/** What a merchant can see and do about its webhooks. */
+export interface Webhooks {
+  listEvents(merchant: Merchant, filter: ListFilter): Promise<Page<Event>>;
+  listDeliveries(merchant: Merchant, filter: ListFilter & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
+  /**
+   * Makes one attempt before it resolves (D31).
+   * @throws ServiceError `not-found`, or `conflict` while another attempt is in progress
+   */
+  replay(merchant: Merchant, id: string): Promise<Delivery>;
+  /** The secrets that sign now; those that have expired are left out. */
+  readSecrets(merchant: Merchant): Promise<WebhookSecrets>;
+  /** Puts a new secret in force. The one before it signs for another day of sandbox time (D12). */
+  rotateSecret(merchant: Merchant): Promise<WebhookSecrets>;
+}
+
+export function createWebhooks({ storage, clock, random, attempt }: WebhookContext): Webhooks {
+  const inForce = ({ current, previous }: WebhookSecrets, merchant: Merchant): WebhookSecrets => {
+    const now = sandboxTime(merchant, clock.now());
+    return { current, previous: previous.filter(({ expiresAt }) => expiresAt > now) };
+  };
+
+  return {
+    listEvents: (merchant, filter) => storage.listEvents({ limit: DEFAULT_LIMIT, ...filter, merchantId: merchant.id }),
+    listDeliveries: (merchant, filter) =>
+      storage.listDeliveries({ limit: DEFAULT_LIMIT, ...filter, merchantId: merchant.id }),
+    async replay(merchant, id) {
+      if ((await attempt(merchant.id, id)) === "claimed") {
+        throw new ServiceError(
+          "conflict",
+          "An attempt of this delivery is in progress. Replay it when that has ended.",
+        );
+      }
+      // A reset may have deleted it meanwhile.
+      const delivery = await storage.findDelivery(merchant.id, id);
+      if (!delivery) throw new ServiceError("not-found", "You have no delivery with this id.");
+      return delivery;
+    },
+    async readSecrets(merchant) {
+      return inForce(await storage.readSecrets(merchant.id), merchant);
+    },
+    async rotateSecret(merchant) {
+      const rotated = await storage.rotateSecret(merchant.id, newSecret(random), ROTATION_MS, PREVIOUS_SECRETS);
+      return inForce(rotated, merchant);
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import type { DatabaseSync } from "node:sqlite";
+import { happensAt, sandboxTime } from "../../domain/time.ts";
+import type { ClockMove, ClockStore } from "../../domain/storage.ts";
+import type { Merchant } from "../../domain/types.ts";
+import type { Context, Row } from "./context.ts";
+import { toCheckout, toDisbursement } from "./record-rows.ts";
+
+const RECORDS = [
+  { table: "disbursements", toRecord: toDisbursement },
+  { table: "checkouts", toRecord: toCheckout },
+] as const;
+
+/** Rows whose due_real is recomputed in one transaction. */
+const REBASE_STEP = 1_000;
+/** Tables with pending rows: the column in sandbox time from which due_real is computed, and which rows have one. */
+const PENDING = [
+  { table: "disbursements", dueAt: "due_at", which: "due_at IS NOT NULL" },
+  { table: "checkouts", dueAt: "due_at", which: "due_at IS NOT NULL" },
+  // The due_real of a claimed delivery is its lease, and that of a ready one is NULL: both stay.
+  { table: "events", dueAt: "next_attempt_at", which: "due_real IS NOT NULL AND claimed = 0" },
+] as const;
+
+export function clockStore(context: Context): ClockStore {
+  const { db, write, now, merchantOf, keys } = context;
+  const { anyDue, settle, settleOf } = settlement(context);
+  const hasDue = PENDING.map(({ table, dueAt }) =>
+    db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
+  );
+  const setClock = db.prepare("UPDATE merchants SET clock_offset = ?, moved_to = ?, rebasing = 1 WHERE id = ?");
+  const endRebase = db.prepare("UPDATE merchants SET rebasing = 0 WHERE id = ?");
+  const startEpoch = db.prepare(
+    "UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing = 0 WHERE id = ? RETURNING epoch",
+  );
+  const discard = db.prepare("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES (?, ?)");
+  const forgetSecrets = db.prepare("DELETE FROM previous_webhook_secrets WHERE merchant_id = ?");
+
+  /** Where a move leads, in sandbox time. Never back. */
+  function target(merchant: Merchant, move: ClockMove): number {
+    const current = sandboxTime(merchant, now());
+    return "by" in move ? current + move.by : Math.max(current, move.to);
+  }
+
+  return {
+    async settleDue(limit, merchantId) {
+      // Most looks find nothing. Those take no transaction.
+      if (!anyDue()) return 0;
+      return write(() => (merchantId === undefined ? settle(limit) : settleOf(merchantId, limit)));
+    },
+    async moveClock(merchantId, move, latest) {
+      const moved = await write(() => {
+        const merchant = merchantOf(merchantId)!;
+        const to = target(merchant, move);
+        if (to > latest) return undefined;
+        keys.clear();
+        setClock.run(to - now(), Math.max(to, merchant.movedTo), merchantId);
+        const { epoch: _, ...after } = merchantOf(merchantId)!;
+        return after;
+      });
+      if (moved) await rebase(context, merchantId);
+      if (moved) await write(() => endRebase.run(merchantId));
+      return moved;
+    },
+    async hasDue(merchantId, until) {
+      const { epoch } = merchantOf(merchantId)!;
+      return hasDue.some((statement) => statement.get(merchantId, epoch, until) !== undefined);
+    },
+    async reset(merchantId) {
+      await write(() => {
+        keys.clear();
+        const { epoch } = startEpoch.get(merchantId)!;
+        discard.run(merchantId, (epoch as number) - 1);
+        forgetSecrets.run(merchantId);
+      });
+    },
+  };
+}
+
+function settlement({ db, now, merchantOf, events }: Context) {
+  const statements = RECORDS.map(({ table, toRecord }) => ({
+    toRecord,
+    any: db.prepare(`SELECT 1 FROM ${table} WHERE due_real <= ? LIMIT 1`),
+    select: db.prepare(
+      `SELECT rowid, merchant_id, epoch, due_at, due_real FROM ${table} WHERE due_real <= ? ORDER BY due_real LIMIT ?`,
+    ),
+    selectOf: db.prepare(
+      `SELECT rowid, merchant_id, epoch, due_at, due_real FROM ${table}
+       WHERE merchant_id = ? AND epoch = ? AND due_at <= ? ORDER BY due_at LIMIT ?`,
+    ),
+    settle: db.prepare(
+      `UPDATE ${table} SET status = due_status, updated_at = max(updated_at, ?), due_at = NULL, due_real = NULL,
+         due_status = NULL WHERE rowid = ? RETURNING *`,
+    ),
+    forget: db.prepare(`UPDATE ${table} SET due_at = NULL, due_real = NULL, due_status = NULL WHERE rowid = ?`),
+  }));
+  type Statements = (typeof statements)[number];
+
+  function settleRow({ settle, forget, toRecord }: Statements, row: Row): void {
+    const merchant = merchantOf(row.merchant_id as string);
+    // A reset has left this row behind.
+    if (merchant?.epoch !== row.epoch) return void forget.run(row.rowid!);
+    const at = happensAt(merchant!, row.due_at as number, now());
+    events.insert(toRecord(settle.get(at, row.rowid!)!), merchant!);
+  }
+
+  /** Settles the rows of all tables, those that fell due first coming first. */
+  function settleRows(find: (statements: Statements) => Row[], order: "due_at" | "due_real", limit: number): number {
+    const found = statements
+      .flatMap((each) => find(each).map((row) => ({ each, row })))
+      .toSorted((a, b) => (a.row[order] as number) - (b.row[order] as number))
+      .slice(0, limit);
+    for (const { each, row } of found) settleRow(each, row);
+    return found.length;
+  }
+
+  return {
+    anyDue: () => statements.some(({ any }) => any.get(now()) !== undefined),
+    settle: (limit: number) => settleRows(({ select }) => select.all(now(), limit), "due_real", limit),
+    settleOf(merchantId: string, limit: number): number {
+      const merchant = merchantOf(merchantId)!;
+      const until = sandboxTime(merchant, now());
+      const find = ({ selectOf }: Statements) => selectOf.all(merchantId, merchant.epoch, until, limit);
+      return settleRows(find, "due_at", limit);
+    },
+  };
+}
+
+/**
+ * Recomputes when a merchant's pending rows fall due in real time, in steps that let other work run in between. A row
+ * that is written meanwhile has the new offset already.
+ */
+async function rebase({ db, write, merchantOf }: Context, merchantId: string): Promise<void> {
+  for (const { table, dueAt, which } of PENDING) {
+    const select = db.prepare(
+      `SELECT rowid AS id, ${dueAt} AS due_at FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} IS NOT NULL
+         AND (${dueAt}, rowid) > (?, ?) ORDER BY ${dueAt}, rowid LIMIT ${REBASE_STEP}`,
+    );
+    const update = db.prepare(`UPDATE ${table} SET due_real = ${dueAt} - ? WHERE rowid = ? AND ${which}`);
+    for (let place: [number, number] | undefined = [0, 0]; place;) {
+      const after: [number, number] = place;
+      place = await write(() => {
+        const { epoch, clockOffset } = merchantOf(merchantId)!;
+        const rows = select.all(merchantId, epoch, ...after);
+        for (const { id } of rows) update.run(clockOffset, id!);
+        const last = rows.at(-1);
+        return rows.length === REBASE_STEP ? ([last!.due_at, last!.id] as [number, number]) : undefined;
+      });
+    }
+  }
+}
+
+/** Finishes the moves of the clock that a crash interrupted; called before the storage is used. */
+export function finishRebases(db: DatabaseSync): void {
+  for (const { id } of db.prepare("SELECT id FROM merchants WHERE rebasing = 1").all()) {
+    db.exec("BEGIN IMMEDIATE");
+    for (const { table, dueAt, which } of PENDING) {
+      db.prepare(
+        `UPDATE ${table} SET due_real = ${dueAt} - m.clock_offset FROM merchants m
+         WHERE m.id = ? AND ${table}.merchant_id = m.id AND ${table}.epoch = m.epoch AND ${which}`,
+      ).run(id!);
+    }
+    db.prepare("UPDATE merchants SET rebasing = 0 WHERE id = ?").run(id!);
+    db.exec("COMMIT");
+  }
+}

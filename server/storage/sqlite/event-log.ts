@@ -1,0 +1,82 @@
+import type { SQLInputValue } from "node:sqlite";
+import { InvalidCursorError } from "../../domain/errors.ts";
+import type { EventLog, Page, PageQuery } from "../../domain/storage.ts";
+import type { Delivery } from "../../domain/types.ts";
+import { optional, type Context, type Row } from "./context.ts";
+import { toAttempt, toEvent } from "./event-rows.ts";
+
+/** Each filter that a list offers has an index that ends in `seq`, so that a page costs the same wherever it is. */
+const FILTERS = { reference: "reference = :reference", status: "status = :status" };
+
+type Query = PageQuery & { status?: string };
+
+export function eventLog({ db, merchantOf }: Context): EventLog {
+  const selectEvent = db.prepare("SELECT * FROM events WHERE id = ? AND url IS NOT NULL");
+  const selectAttempts = db.prepare("SELECT * FROM attempts WHERE event_id = ? ORDER BY number");
+  const prepared = new Map<string, ReturnType<typeof db.prepare>>();
+
+  /** One statement for each combination of filter and direction, so that each can use its index. */
+  function statement(where: string[], direction: "older" | "newer") {
+    const [before, order] = direction === "older" ? ["<", "DESC"] : [">", "ASC"];
+    const sql = `SELECT * FROM events WHERE merchant_id = :merchant AND epoch = :epoch AND ${where.join(" AND ")}
+      AND seq ${before} :seq ORDER BY seq ${order} LIMIT :limit`;
+    const known = prepared.get(sql) ?? db.prepare(sql);
+    prepared.set(sql, known);
+    return known;
+  }
+
+  function page<T>(query: Query, base: string, map: (row: Row) => T): Page<T> {
+    const { merchantId, limit, cursor, direction = "older" } = query;
+    const filters = Object.entries(FILTERS).filter(([name]) => query[name as keyof Query] !== undefined);
+    const values: Record<string, SQLInputValue> = {
+      merchant: merchantId,
+      epoch: merchantOf(merchantId)?.epoch ?? -1,
+      seq: cursor === undefined ? (direction === "older" ? Number.MAX_SAFE_INTEGER : 0) : positionOf(cursor),
+      // One more than the page holds shows whether another page follows.
+      limit: limit + 1,
+    };
+    for (const [name] of filters) values[name] = query[name as keyof Query] as string;
+    const found = statement([base, ...filters.map(([, sql]) => sql)], direction).all(values);
+    const rows = found.slice(0, limit);
+    const last = rows.at(-1);
+    const next = direction === "newer" ? (last ? cursorAt(last) : cursor) : found.length > limit && cursorAt(last!);
+    return { items: rows.map(map), ...(next ? { cursor: next } : {}) };
+  }
+
+  function toDelivery(row: Row): Delivery {
+    const nextAttemptAt = optional<number>(row.next_attempt_at!);
+    return {
+      ...toEvent(row),
+      url: row.url as string,
+      status: row.status as Delivery["status"],
+      step: row.step as number,
+      ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
+      attempts: selectAttempts.all(row.id as string).map(toAttempt),
+    };
+  }
+
+  return {
+    async findDelivery(merchantId, id) {
+      const row = selectEvent.get(id);
+      const isCurrent = row?.merchant_id === merchantId && merchantOf(merchantId)?.epoch === row.epoch;
+      return isCurrent ? toDelivery(row!) : undefined;
+    },
+    async listEvents(query) {
+      return page(query, "TRUE", toEvent);
+    },
+    async listDeliveries(query) {
+      return page(query, "url IS NOT NULL", toDelivery);
+    },
+  };
+}
+
+/** A position in the log. SQLite commits one transaction at a time, so `seq` is the order of commits. */
+const cursorAt = (row: Row): string => `e${(row.seq as number).toString(36)}`;
+
+function positionOf(cursor: string): number {
+  const position = /^e[0-9a-z]{1,11}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : 0;
+  if (position < 1 || position > Number.MAX_SAFE_INTEGER || `e${position.toString(36)}` !== cursor) {
+    throw new InvalidCursorError();
+  }
+  return position;
+}

@@ -1,0 +1,87 @@
+import { sandboxTime } from "../../domain/time.ts";
+import type { Checkout, Disbursement, Draft, DueAfter, FinalStatus } from "../../domain/types.ts";
+import { optional, type Row, type Values } from "./context.ts";
+import type { StoredMerchant } from "./merchant-rows.ts";
+
+const SHARED =
+  "id merchant_id epoch reference merchants_reference customer_id phone_number amount fee country currency webhook_url " +
+  "status created_at updated_at due_at due_real due_status";
+export const DISBURSEMENT_COLUMNS = SHARED.split(" ");
+export const CHECKOUT_COLUMNS = `${SHARED} locale redirect_url`.split(" ");
+
+/** A draft as it becomes a record now, on the merchant's clock. */
+export function recorded<T extends Disbursement | Checkout>(draft: Draft<T>, merchant: StoredMerchant, now: number): T {
+  const at = sandboxTime(merchant, now);
+  const { due, ...rest } = draft as Draft<Disbursement | Checkout>;
+  const record = { ...rest, createdAt: at, updatedAt: at };
+  return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
+}
+
+export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }: StoredMerchant): Values {
+  return {
+    id: record.id,
+    merchant_id: record.merchantId,
+    epoch,
+    reference: record.reference,
+    merchants_reference: record.merchantsReference,
+    customer_id: record.customer?.id ?? null,
+    phone_number: record.customer?.phoneNumber ?? null,
+    amount: record.amount,
+    fee: record.fee,
+    country: record.country,
+    currency: record.currency,
+    webhook_url: record.webhookURL ?? null,
+    status: record.status,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+    due_at: record.due?.at ?? null,
+    due_real: record.due === undefined ? null : record.due.at - clockOffset,
+    due_status: record.due?.status ?? null,
+    ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null } : {}),
+  };
+}
+
+/** The columns of what is due, computed on the merchant's clock. */
+export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, now: number): Values {
+  if (due === undefined) return { due_at: null, due_real: null, due_status: null };
+  return { due_at: sandboxTime(merchant, now) + due.afterMs, due_real: now + due.afterMs, due_status: due.status };
+}
+
+function toRecord(row: Row) {
+  const webhookURL = optional<string>(row.webhook_url!);
+  const dueAt = optional<number>(row.due_at!);
+  return {
+    id: row.id as string,
+    merchantId: row.merchant_id as string,
+    reference: row.reference as string,
+    merchantsReference: row.merchants_reference as string,
+    amount: row.amount as number,
+    fee: row.fee as number,
+    country: row.country as string,
+    currency: row.currency as string,
+    ...(webhookURL === undefined ? {} : { webhookURL }),
+    createdAt: row.created_at as number,
+    updatedAt: row.updated_at as number,
+    ...(dueAt === undefined ? {} : { due: { at: dueAt, status: row.due_status as FinalStatus } }),
+  };
+}
+
+export function toDisbursement(row: Row): Disbursement {
+  return {
+    ...toRecord(row),
+    status: row.status as Disbursement["status"],
+    customer: { id: row.customer_id as string, phoneNumber: row.phone_number as string },
+  };
+}
+
+export function toCheckout(row: Row): Checkout {
+  const redirectURL = optional<string>(row.redirect_url!);
+  const customerId = optional<string>(row.customer_id!);
+  return {
+    ...toRecord(row),
+    status: row.status as Checkout["status"],
+    locale: row.locale as Checkout["locale"],
+    ...(redirectURL === undefined ? {} : { redirectURL }),
+    ...(customerId === undefined ? {} : { customer: { id: customerId, phoneNumber: row.phone_number as string } }),
+  };
+}

@@ -1,0 +1,124 @@
+import { expect, test } from "vitest";
+import type { Current } from "./current.ts";
+import {
+  addDelivery,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  claimAll,
+  concurrently,
+  HOUR,
+  LATEST,
+  MINUTE,
+  SECOND,
+  START,
+} from "./fixtures.ts";
+
+export function clockTests(storage: Current): void {
+  const timeOf = async (id: string) => storage.clock().now() + (await storage().findMerchant(id))!.clockOffset;
+
+  test("moves by a duration and returns the merchant with its new time", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const moved = await storage().moveClock(ada.id, { by: HOUR }, LATEST);
+    expect(moved).toEqual({ ...ada, clockOffset: HOUR, movedTo: START + HOUR });
+    expect(await storage().findMerchant(ada.id)).toEqual(moved);
+    expect(await storage().findMerchant(kofi.id)).toEqual(kofi);
+  });
+
+  test("concurrent moves add up", async () => {
+    const { id } = await addMerchant(storage());
+    await concurrently(5, () => storage().moveClock(id, { by: HOUR }, LATEST));
+    expect(await timeOf(id)).toBe(START + 5 * HOUR);
+  });
+
+  test("moves to a time once, however often it is asked to", async () => {
+    const { id } = await addMerchant(storage());
+    await concurrently(3, () => storage().moveClock(id, { to: START + HOUR }, LATEST));
+    expect(await timeOf(id)).toBe(START + HOUR);
+    storage.clock().advance(SECOND);
+    await storage().moveClock(id, { to: START + HOUR }, LATEST);
+    expect(await timeOf(id)).toBe(START + HOUR + SECOND);
+  });
+
+  test("does not move beyond the latest time", async () => {
+    const { id } = await addMerchant(storage());
+    expect(await storage().moveClock(id, { by: 2 * HOUR }, START + HOUR)).toBeUndefined();
+    expect(await timeOf(id)).toBe(START);
+  });
+
+  test("a disbursement created while the clock moves is dated and due on one side of the move", async () => {
+    const { id } = await addMerchant(storage());
+    const [, ...inserted] = await Promise.all([
+      storage().moveClock(id, { by: HOUR }, LATEST),
+      ...Array.from({ length: 20 }, () => storage().insertDisbursement(aDisbursement(id))),
+    ]);
+    for (const { record } of inserted) {
+      expect([START, START + HOUR]).toContain(record.createdAt);
+      expect(record.due!.at - record.createdAt).toBe(2 * SECOND);
+    }
+    storage.clock().advance(2 * SECOND);
+    expect(await storage().settleDue(100)).toBe(20);
+  });
+
+  test("what the move made due is due for every worker, and happens at its own time (D29)", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const { record } = await storage().insertDisbursement(aDisbursement(ada.id));
+    await storage().insertDisbursement(aDisbursement(kofi.id));
+    await storage().moveClock(ada.id, { by: HOUR }, LATEST);
+    expect(await storage().settleDue(10)).toBe(1);
+    const settled = await storage().findDisbursement(ada.id, record.reference);
+    expect(settled).toMatchObject({ status: "success", updatedAt: START + 2 * SECOND });
+  });
+
+  test("what the move did not make due falls due that much earlier in real time", async () => {
+    const merchant = await addMerchant(storage());
+    const { record } = await storage().insertCheckout(aCheckout(merchant.id));
+    await storage().moveClock(merchant.id, { by: 29 * MINUTE }, LATEST);
+    expect(await storage().settleDue(10)).toBe(0);
+    storage.clock().advance(MINUTE);
+    expect(await storage().settleDue(10)).toBe(1);
+    const ended = await storage().findCheckout(merchant.id, record.reference);
+    expect(ended).toMatchObject({ status: "cancelled", updatedAt: START + 30 * MINUTE });
+  });
+
+  test("every one of many pending records follows the move", async () => {
+    const merchant = await addMerchant(storage());
+    await concurrently(2_500, () => storage().insertDisbursement(aDisbursement(merchant.id)));
+    await storage().moveClock(merchant.id, { by: SECOND }, LATEST);
+    storage.clock().advance(SECOND);
+    expect(await storage().settleDue(10_000)).toBe(2_500);
+  });
+
+  test("retries follow the move; a lease does not", async () => {
+    const merchant = await addMerchant(storage());
+    const [retried, claimed] = [await addDelivery(storage(), merchant.id), await addDelivery(storage(), merchant.id)];
+    const first = (await claimAll(storage())).find(({ event }) => event.id === retried.id);
+    const attempt = { at: START, sentAt: START, latencyMs: 1 };
+    await storage().recordAttempt(first!, attempt, { status: "pending", step: 1, nextAttemptAt: START + HOUR });
+    await storage().moveClock(merchant.id, { by: HOUR }, LATEST);
+    const again = await claimAll(storage());
+    expect(again).toMatchObject([{ event: { id: retried.id }, dueAt: START + HOUR, merchant: { clockOffset: HOUR } }]);
+    expect(await storage().claimDelivery(merchant.id, claimed.id, MINUTE)).toBe("claimed");
+  });
+
+  test("tells whether anything is due by a time: records, retries and claimed deliveries", async () => {
+    const [merchant, other] = [await addMerchant(storage()), await addMerchant(storage())];
+    const hasDue = (until: number) => storage().hasDue(merchant.id, until);
+    expect(await hasDue(LATEST)).toBe(false);
+    await storage().insertDisbursement(aDisbursement(merchant.id));
+    expect([await hasDue(START + 1_999), await hasDue(START + 2_000)]).toEqual([false, true]);
+    expect(await storage().hasDue(other.id, LATEST)).toBe(false);
+    storage.clock().advance(2_000);
+    await storage().settleDue(10);
+    expect(await hasDue(LATEST)).toBe(false);
+
+    const { id } = await addDelivery(storage(), merchant.id);
+    expect(await hasDue(START + 2_000)).toBe(true);
+    const [claimed] = await claimAll(storage());
+    expect(claimed!.event.id).toBe(id);
+    expect(await hasDue(START + 2_000)).toBe(true);
+    const attempt = { at: START, sentAt: START, latencyMs: 1 };
+    await storage().recordAttempt(claimed!, attempt, { status: "delivered", step: 1 });
+    expect(await hasDue(LATEST)).toBe(false);
+  });
+}

@@ -1,0 +1,21 @@
+import type { ClockStore } from "../domain/storage.ts";
+
+const BATCH = 500;
+
+export interface Settlement {
+  /** Gives everything that is due its final status; returns how much. */
+  settle(merchantId?: string): Promise<number>;
+}
+
+export function createSettlement(storage: Pick<ClockStore, "settleDue">, stopping: AbortSignal): Settlement {
+  return {
+    async settle(merchantId) {
+      let settled = 0;
+      for (;;) {
+        const count = await storage.settleDue(BATCH, merchantId);
+        settled += count;
+        if (count < BATCH || stopping.aborted) return settled;
+      }
+    },
+  };
+}
