@@ -12,18 +12,18 @@ const PAYOUTS = Number(process.env.PAYOUTS ?? 300);
 const CALLERS = 32;
 
 /** Creates payouts over many connections until the server is killed. */
-async function load(server: ServerProcess): Promise<{ sent: string[]; answered: Map<string, string> }> {
+async function load(server: ServerProcess): Promise<{ sent: string[]; confirmed: Map<string, string> }> {
   const { request } = server.client(SANDBOX_API_KEY);
   const sent: string[] = [];
-  const answered = new Map<string, string>();
+  const confirmed = new Map<string, string>();
   async function caller() {
     for (;;) {
       const body = aPayout();
       sent.push(body.reference);
-      const answer = await request("POST", "/v1/disbursements", { body });
-      expect(answer.status).toBe(200);
-      answered.set(body.reference, answer.body.data.reference);
-      if (answered.size === PAYOUTS) server.kill("SIGKILL");
+      const response = await request("POST", "/v1/disbursements", { body });
+      expect(response.status).toBe(200);
+      confirmed.set(body.reference, response.body.data.reference);
+      if (confirmed.size === PAYOUTS) server.kill("SIGKILL");
     }
   }
   const ends = await Promise.allSettled(Array.from({ length: CALLERS }, caller));
@@ -31,7 +31,7 @@ async function load(server: ServerProcess): Promise<{ sent: string[]; answered: 
     const code = end.status === "rejected" ? end.reason.code : undefined;
     expect(["ECONNRESET", "ECONNREFUSED", "EPIPE"]).toContain(code);
   }
-  return { sent, answered };
+  return { sent, confirmed };
 }
 
 test("a server killed under load keeps every confirmed payout, without duplicates", { timeout: 600_000 }, async () => {
@@ -40,20 +40,20 @@ test("a server killed under load keeps every confirmed payout, without duplicate
   const env = { DATABASE_URL: `sqlite:${path}`, SANDBOX_API_KEY };
 
   const first = await startProcess(env);
-  const { sent, answered } = await load(first);
+  const { sent, confirmed } = await load(first);
   await first.ended;
-  expect(answered.size).toBeGreaterThanOrEqual(PAYOUTS);
+  expect(confirmed.size).toBeGreaterThanOrEqual(PAYOUTS);
 
   const second = await startProcess(env);
   const { request } = second.client(SANDBOX_API_KEY);
   for (const reference of sent) {
     const again = await request("POST", "/v1/disbursements", { body: aPayout({ reference }) });
-    const known = answered.get(reference);
+    const known = confirmed.get(reference);
     // Without a response a payout may or may not be recorded; a retry reveals which.
     if (known === undefined) expect([200, 409]).toContain(again.status);
     else expect([again.status, again.headers.location]).toEqual([409, `/v1/disbursements/${known}`]);
   }
-  for (const [merchantsReference, reference] of answered) {
+  for (const [merchantsReference, reference] of confirmed) {
     const { body } = await request("GET", `/v1/disbursements/${reference}`);
     expect(body.data).toMatchObject({ reference, merchantsReference });
   }

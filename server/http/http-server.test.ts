@@ -46,13 +46,13 @@ describe("malformed HTTP gets an error in the shape of §7, with a request id", 
     ["no Host", 400, () => `${GET}${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ])("%s: %i", async (_, status, bytes) => {
-    const answers = await exchange(server.port, bytes());
-    expect(answers.map((answer) => answer.status)).toEqual([status]);
+    const responses = await exchange(server.port, bytes());
+    expect(responses.map((response) => response.status)).toEqual([status]);
   });
 
   test("the request id appears in the log", async () => {
-    const [answer] = await exchange(server.port, "hello\r\n\r\n");
-    const requestId = answer!.headers["x-request-id"];
+    const [response] = await exchange(server.port, "hello\r\n\r\n");
+    const requestId = response!.headers["x-request-id"];
     expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status: 400 });
   });
 });
@@ -72,8 +72,8 @@ describe("unusual but valid HTTP is handled", () => {
     ["no body where one is required", 400, () => `${POST}${head}${end}`],
     ["a body where none is expected", 404, () => `${GET}${head}Content-Length: 2\r\n${end}{}`],
   ])("%s: %i", async (_, status, bytes) => {
-    const answers = await exchange(server.port, bytes());
-    expect(answers.map((answer) => answer.status)).toEqual([status]);
+    const responses = await exchange(server.port, bytes());
+    expect(responses.map((response) => response.status)).toEqual([status]);
   });
 
   test.each([
@@ -84,8 +84,8 @@ describe("unusual but valid HTTP is handled", () => {
     const bytes = `${POST}${fields}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
     const socket = connect(server.port, "127.0.0.1");
     socket.write(bytes);
-    const [answer] = await once(socket, "data");
-    expect(String(answer)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    const [response] = await once(socket, "data");
+    expect(String(response)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     socket.destroy();
   });
 
@@ -115,22 +115,22 @@ describe("unusual but valid HTTP is handled", () => {
       const body = JSON.stringify(aPayout({ reference }));
       return `${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}`;
     };
-    const answers = await exchange(
+    const responses = await exchange(
       server.port,
       `${create("first")}${GET}${head}\r\n${create("first")}${GET}${head}${end}`,
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 404, 409, 404]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 404, 409, 404]);
   });
 });
 
 test("returns no response for garbage after a payout, which would be taken for the payout's", async () => {
   const payout = aPayout();
   const body = JSON.stringify(payout);
-  const answers = await exchange(
+  const responses = await exchange(
     server.port,
     `${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}garbage\r\n\r\n`,
   );
-  expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+  expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });
 

@@ -2,7 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 
 /** Real time under the control of a test. */
 export interface FakeClock extends Clock {
-  /** Moves the time forward; sleepers whose time has come wake up. */
+  /** Moves time forward and wakes every sleeper that is due. */
   advance(milliseconds: number): void;
 }
 
@@ -11,7 +11,7 @@ interface Sleeper {
   wake(): void;
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that is stopped until it is advanced. */
 export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeClock {
   let now = start;
   const sleepers = new Set<Sleeper>();

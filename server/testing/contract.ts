@@ -53,7 +53,7 @@ function matches(ref: string, value: unknown): string[] {
  * have the shape of §7, and it has a request id (D20).
  * @throws Error that lists every problem
  */
-export function checkAnswer(response: CheckedResponse): void {
+export function checkResponse(response: CheckedResponse): void {
   const problems = [...headerProblems(response), ...bodyProblems(response)];
   if (problems.length === 0) return;
   const { method, path, status, text } = response;

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { Agent, request as httpRequest } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { checkAnswer } from "./contract.ts";
+import { checkResponse } from "./contract.ts";
 
-export interface Answer {
+export interface HttpResponse {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
@@ -26,7 +26,7 @@ export interface RequestOptions {
 /** Sends requests unchanged: paths are not normalised and redirects not followed. */
 export interface HttpClient {
   /** Rejects if the connection ends without a response, or the response violates the contract. */
-  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  request(method: string, path: string, options?: RequestOptions): Promise<HttpResponse>;
   /** Resolves when all requests in progress have ended. */
   close(): Promise<void>;
 }
@@ -38,13 +38,13 @@ interface Options {
   sandbox: boolean;
 }
 
-/** A client for a server on this machine. Every response is checked against the contract (`checkAnswer`). */
+/** A client for a server on this machine. Every response is checked against the contract (`checkResponse`). */
 export function createHttpClient({ port, key: defaultKey, sandbox }: Options): HttpClient {
   const agent = new Agent({ keepAlive: true });
 
-  const underWay = new Set<Promise<unknown>>();
+  const inProgress = new Set<Promise<unknown>>();
 
-  async function send(method: string, path: string, options: RequestOptions): Promise<Answer> {
+  async function send(method: string, path: string, options: RequestOptions): Promise<HttpResponse> {
     const { key = defaultKey, body, chunked = false } = options;
     const bytes = body === undefined ? undefined : toBytes(body);
     const headers: OutgoingHttpHeaders = { "content-type": bytes && "application/json", ...options.headers };
@@ -55,22 +55,22 @@ export function createHttpClient({ port, key: defaultKey, sandbox }: Options): H
     const sent = httpRequest({ host: "127.0.0.1", port, method, path, headers, agent });
     if (bytes && chunked) for (let at = 0; at < bytes.length; at += 1_000) sent.write(bytes.subarray(at, at + 1_000));
     sent.end(chunked ? undefined : bytes);
-    const [response] = (await once(sent, "response")) as [IncomingMessage];
-    const text = (await buffer(response)).toString();
-    const answer = { status: response.statusCode!, headers: response.headers, text, body: parsed(text) };
-    checkAnswer({ method, path, ...answer, sandbox });
-    return answer;
+    const [incoming] = (await once(sent, "response")) as [IncomingMessage];
+    const text = (await buffer(incoming)).toString();
+    const response = { status: incoming.statusCode!, headers: incoming.headers, text, body: parsed(text) };
+    checkResponse({ method, path, ...response, sandbox });
+    return response;
   }
 
   return {
     request(method, path, options = {}) {
-      const answered = send(method, path, options);
-      underWay.add(answered);
-      void answered.catch(() => undefined).then(() => underWay.delete(answered));
-      return answered;
+      const response = send(method, path, options);
+      inProgress.add(response);
+      void response.catch(() => undefined).then(() => inProgress.delete(response));
+      return response;
     },
     async close() {
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(inProgress);
       agent.destroy();
     },
   };

@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { checkAnswer } from "./contract.ts";
-import type { Answer } from "./http.ts";
+import { checkResponse } from "./contract.ts";
+import type { HttpResponse } from "./http.ts";
 
 /**
  * Sends bytes to a server on this machine, half-closes the connection, and reads until the server closes it.
  * Rejects if an error response violates the contract.
  * @returns all responses in order; each must have a content-length
  */
-export async function exchange(port: number, bytes: string | Uint8Array): Promise<Answer[]> {
+export async function exchange(port: number, bytes: string | Uint8Array): Promise<HttpResponse[]> {
   const socket = connect(port, "127.0.0.1");
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
@@ -19,8 +19,8 @@ export async function exchange(port: number, bytes: string | Uint8Array): Promis
   return parseResponses(Buffer.concat(chunks));
 }
 
-function parseResponses(bytes: Buffer): Answer[] {
-  const answers: Answer[] = [];
+function parseResponses(bytes: Buffer): HttpResponse[] {
+  const responses: HttpResponse[] = [];
   for (let rest = bytes; rest.length > 0;) {
     const end = rest.indexOf("\r\n\r\n");
     if (end < 0) throw new Error(`Not HTTP: ${rest.toString()}`);
@@ -34,8 +34,8 @@ function parseResponses(bytes: Buffer): Answer[] {
     const text = rest.subarray(begin, begin + length).toString();
     rest = rest.subarray(begin + length);
     if (status === 100) continue;
-    if (status >= 400) checkAnswer({ method: "", path: "", status, headers, text });
-    answers.push({ status, headers, text, body: text === "" ? undefined : JSON.parse(text) });
+    if (status >= 400) checkResponse({ method: "", path: "", status, headers, text });
+    responses.push({ status, headers, text, body: text === "" ? undefined : JSON.parse(text) });
   }
-  return answers;
+  return responses;
 }

@@ -19,7 +19,7 @@ export interface Receiver {
   /** Resolves once `count` webhooks in total were received. */
   until(count: number): Promise<void>;
   /** Sets the status of all further responses. */
-  answer(status: number): void;
+  respondWith(status: number): void;
   close(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export async function startReceiver(status = 204): Promise<Receiver> {
     async until(count) {
       while (received.length < count) await once(arrivals, "webhook");
     },
-    answer: (next) => {
+    respondWith: (next) => {
       current = next;
     },
     async close() {

@@ -10,7 +10,7 @@ import type { Storage } from "../domain/storage.ts";
 import type { Merchant } from "../domain/types.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
-import { createHttpClient, type Answer, type HttpClient, type RequestOptions } from "./http.ts";
+import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
 import { seededRandom } from "./random.ts";
 
 type Schemas = components["schemas"];
@@ -19,25 +19,25 @@ export interface TestServer {
   url: string;
   port: number;
   config: Config;
-  /** Real time; it stands still unless a test moves it. `pass` also waits for what falls due. */
+  /** Real time, stopped until a test advances it. `pass` also processes what falls due. */
   clock: FakeClock;
   service: Service;
   storage: Storage;
-  /** For functions that work on merchants and keys. */
+  /** The arguments that the functions in `domain/merchants.ts` need. */
   merchants: MerchantContext;
-  /** The first merchant; requests carry its key unless they say otherwise. */
+  /** The first merchant. Requests use its key by default. */
   merchant: Merchant;
   key: string;
   addMerchant(name: string): Promise<{ merchant: Merchant; key: string }>;
-  /** Sends a request; rejects when the answer breaks the contract. */
+  /** Sends a request; rejects if the response violates the contract. */
   request: HttpClient["request"];
   /** Creates a payout of `aPayout(changes)`. */
-  createPayout(changes?: Partial<Schemas["DisbursementRequest"]>, options?: RequestOptions): Promise<Answer>;
+  createPayout(changes?: Partial<Schemas["DisbursementRequest"]>, options?: RequestOptions): Promise<HttpResponse>;
   /** Creates a checkout of `aCheckout(changes)`. */
-  createCheckout(changes?: Partial<Schemas["CheckoutRequest"]>, options?: RequestOptions): Promise<Answer>;
-  /** Lets so many milliseconds of real time pass, in one step, and what falls due by then happen. */
+  createCheckout(changes?: Partial<Schemas["CheckoutRequest"]>, options?: RequestOptions): Promise<HttpResponse>;
+  /** Advances real time in one step. Resolves when everything that fell due has been processed. */
   pass(milliseconds: number): Promise<void>;
-  /** All that was logged so far: one object for each line. */
+  /** Everything logged so far, one object per line. */
   logged(): Record<string, any>[];
   close(): Promise<void>;
 }
@@ -48,11 +48,11 @@ export interface TestServerOptions {
   /** Opens the storage; by default an empty one in memory. */
   openStorage?: (options: { clock: FakeClock; server: boolean }) => Storage;
   clock?: FakeClock;
-  /** Resolves the names of webhooks' receivers; by default there are none, so use addresses. */
+  /** Resolves the host names of webhook receivers. By default no name resolves, so use IP addresses. */
   lookup?: Lookup;
 }
 
-/** Starts the whole service in this process: a free port, a database in memory, a clock that stands still, seeded ids. */
+/** Starts the whole service in this process: a free port, an in-memory database, a stopped clock and seeded ids. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const random = seededRandom(1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
@@ -116,14 +116,14 @@ async function untilIdle({ settlement, deliveries }: Service): Promise<void> {
 
 let made = 0;
 
-/** A request for a payout that the contract allows; its reference is another each time. */
+/** A valid payout request. Each call uses a new reference. */
 export function aPayout(changes: Partial<Schemas["DisbursementRequest"]> = {}): Schemas["DisbursementRequest"] {
   made += 1;
   const reference = `payout-${made}`;
   return { reference, amount: 10_000, phoneNumber: "2257038102473", country: "CI", currency: "XOF", ...changes };
 }
 
-/** A request for a checkout that the contract allows. */
+/** A valid checkout request. */
 export function aCheckout(changes: Partial<Schemas["CheckoutRequest"]> = {}): Partial<Schemas["CheckoutRequest"]> {
   return { amount: 2_500_000, currency: "XOF", country: "CI", ...changes };
 }

@@ -38,9 +38,9 @@ export async function openShop(env: Record<string, string> = {}) {
   const { key } = await server.addMerchant(MERCHANT);
 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
-    const answer = await server.request(method, path, { key, body });
-    if (answer.status !== 200) throw new Error(`${method} ${path} returned ${answer.status}: ${answer.text}`);
-    return answer.body.data;
+    const response = await server.request(method, path, { key, body });
+    if (response.status !== 200) throw new Error(`${method} ${path} returned ${response.status}: ${response.text}`);
+    return response.body.data;
   }
 
   return {

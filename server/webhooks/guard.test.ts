@@ -296,10 +296,13 @@ describe("rebinding", () => {
     await agent.destroy();
   });
 
-  test.each([[["127.0.0.1", "::1"]], [["::1", "127.0.0.1"]]])("refuses the mixed DNS response %j", async (answer) => {
-    const { agent, visit } = visitorWith([answer]);
-    await expect(visit()).rejects.toThrow("Refused: ");
-    expect(await visitsSoFar()).toEqual([]);
-    await agent.destroy();
-  });
+  test.each([[["127.0.0.1", "::1"]], [["::1", "127.0.0.1"]]])(
+    "refuses the mixed DNS response %j",
+    async (addresses) => {
+      const { agent, visit } = visitorWith([addresses]);
+      await expect(visit()).rejects.toThrow("Refused: ");
+      expect(await visitsSoFar()).toEqual([]);
+      await agent.destroy();
+    },
+  );
 });

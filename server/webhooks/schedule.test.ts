@@ -5,8 +5,8 @@ const now = Date.parse("2026-11-20T09:30:00Z");
 const middle = () => 0.5;
 const minutes = (count: number) => count * 60_000;
 
-function delayAfter(attempts: number, answer: { httpStatus?: number; retryAfter?: string } = {}, random = middle) {
-  return nextAttemptDelayMs({ attempts, random, now, ...answer });
+function delayAfter(attempts: number, response: { httpStatus?: number; retryAfter?: string } = {}, random = middle) {
+  return nextAttemptDelayMs({ attempts, random, now, ...response });
 }
 
 describe("the schedule", () => {

@@ -48,7 +48,7 @@ const rawReceiver = (handler: (socket: Socket) => void) =>
     }),
   );
 
-const answer = (content: string | Uint8Array, headers: Record<string, string> = {}) =>
+const respondWith = (content: string | Uint8Array, headers: Record<string, string> = {}) =>
   receiver((_, response: ServerResponse) => void response.writeHead(500, headers).end(content));
 
 const drip = (socket: Socket, part: string) => {
@@ -147,12 +147,12 @@ describe("response body", () => {
     { has: "NUL", sent: "a\0b", kept: "a\uFFFDb" },
     { has: "markup", sent: "<script>alert(1)</script>", kept: "<script>alert(1)</script>" },
   ])("with $has is kept as text", async ({ sent, kept }) => {
-    const { url } = await answer(sent);
+    const { url } = await respondWith(sent);
     expect((await sender().send(messageTo(url))).responseBody).toBe(kept);
   });
 
   test("is not decompressed", async () => {
-    const { url } = await answer(gzipSync("bomb".repeat(100_000)), { "content-encoding": "gzip" });
+    const { url } = await respondWith(gzipSync("bomb".repeat(100_000)), { "content-encoding": "gzip" });
     const { responseBody } = await sender().send(messageTo(url));
     expect(responseBody?.startsWith("\u001F\uFFFD\u0008")).toBe(true);
   });

@@ -41,23 +41,23 @@ async function call(url: string, path: string, body?: object): Promise<any> {
   return response.json();
 }
 
-/** Makes payouts and kills the server in the midst of delivering; the references of those that were answered. */
+/** Makes payouts and kills the server in the midst of delivering; the references of those that were confirmed. */
 async function crash(database: string, receiver: Receiver, round: number): Promise<string[]> {
   const { url, child } = await start(database);
-  const answered: string[] = [];
+  const confirmed: string[] = [];
   const before = receiver.received.length;
   const payouts = Array.from({ length: PAYOUTS }, async (_, index) => {
     const payout = { reference: `crash-${round}-${index}`, amount: 10_000, phoneNumber: phoneNumber(index) };
     const rest = { country: "CI", currency: "XOF", webhookURL: receiver.url };
     const { data } = await call(url, "/v1/disbursements", { ...payout, ...rest });
-    answered.push(data.reference);
+    confirmed.push(data.reference);
   });
   // Those that the crash cuts off get no answer.
   const settled = Promise.allSettled(payouts);
   await expect.poll(() => receiver.received.length - before, { interval: 1 }).toBeGreaterThan(PAYOUTS / 4);
   child.kill("SIGKILL");
   await Promise.all([once(child, "exit"), settled]);
-  return answered;
+  return confirmed;
 }
 
 test(
@@ -66,14 +66,14 @@ test(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "crash-"));
     const receiver = await startReceiver();
-    const answered: string[] = [];
+    const confirmed: string[] = [];
     for (let round = 0; round < CRASHES; round++) {
-      answered.push(...(await crash(join(folder, "server.db"), receiver, round)));
+      confirmed.push(...(await crash(join(folder, "server.db"), receiver, round)));
     }
 
     const { url, child } = await start(join(folder, "server.db"));
     const seen = () => new Set(receiver.received.map(({ body }) => body.data.reference));
-    await expect.poll(() => answered.filter((reference) => !seen().has(reference)), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => confirmed.filter((reference) => !seen().has(reference)), { timeout: 15_000 }).toEqual([]);
 
     const ids = new Map<string, string>();
     for (const { headers, body } of receiver.received) {

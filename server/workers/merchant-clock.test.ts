@@ -63,7 +63,7 @@ describe("a receiver that answers 500", () => {
   const WAITS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
   test("gets ten attempts at the times of D13 with one id, then none; a replay delivers", async () => {
-    receiver.answer(500);
+    receiver.respondWith(500);
     await payout();
     await advance(6 * DAY_S);
 
@@ -86,7 +86,7 @@ describe("a receiver that answers 500", () => {
 
     await advance(30 * DAY_S);
     expect(receiver.received).toHaveLength(10);
-    receiver.answer(200);
+    receiver.respondWith(200);
     const replayed = await server.request("POST", `/sandbox/deliveries/${delivery!.id}/replay`);
     expect(replayed.body.data).toMatchObject({ id: delivery!.id, status: "delivered" });
     expect(replayed.body.data.attempts).toHaveLength(11);
@@ -94,10 +94,10 @@ describe("a receiver that answers 500", () => {
   });
 
   test("recovers: the attempt that is answered with 2xx is the last", async () => {
-    receiver.answer(503);
+    receiver.respondWith(503);
     await payout();
     await advance(2);
-    receiver.answer(202);
+    receiver.respondWith(202);
     await advance(DAY_S);
     expect(await deliveries()).toMatchObject([
       { status: "delivered", attempts: [{ httpStatus: 503 }, { httpStatus: 202 }] },
@@ -105,13 +105,13 @@ describe("a receiver that answers 500", () => {
   });
 
   test("wants no more: 410 ends it, until a replay", async () => {
-    receiver.answer(410);
+    receiver.respondWith(410);
     await payout();
     await advance(10 * DAY_S);
     const [delivery] = await deliveries();
     expect(delivery).toMatchObject({ status: "ended", attempts: [{ httpStatus: 410 }] });
 
-    receiver.answer(500);
+    receiver.respondWith(500);
     const path = `/sandbox/deliveries/${delivery!.id}/replay`;
     // D31: after a replay that failed the schedule begins anew.
     expect((await server.request("POST", path)).body.data).toMatchObject({ status: "pending" });
@@ -122,7 +122,7 @@ describe("a receiver that answers 500", () => {
 });
 
 test("real time does the same as time that is moved", async () => {
-  receiver.answer(500);
+  receiver.respondWith(500);
   await payout();
   await server.pass(2_000);
   expect(receiver.received).toHaveLength(1);
@@ -134,7 +134,7 @@ test("real time does the same as time that is moved", async () => {
 
 describe("a server that stops", () => {
   test("does not go on moving time; what was delivered is recorded", async () => {
-    receiver.answer(500);
+    receiver.respondWith(500);
     await payout();
     const moved = advance(6 * DAY_S);
     while (receiver.received.length < 2) await new Promise(setImmediate);
