@@ -19,13 +19,13 @@ describe("health", () => {
   test.each([
     ["true", "sandbox"],
     ["false", "live"],
-  ])("/healthz says where one is: SANDBOX=%s is %s", async (SANDBOX, environment) => {
+  ])("/healthz reports the environment: SANDBOX=%s is %s", async (SANDBOX, environment) => {
     const server = await start({ env: { SANDBOX } });
     const { status, body } = await server.request("GET", "/healthz", { key: null });
     expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version }]);
   });
 
-  test("/readyz fails while the storage does, and says no more than that", async () => {
+  test("/readyz returns 503 while the storage fails, without details", async () => {
     const server = await start();
     const { storage } = server;
     const ping = storage.ping;
@@ -46,7 +46,7 @@ describe("health", () => {
 
 describe("without the sandbox", () => {
   const paths = Object.entries(openapi.paths).filter(([path]) => path.startsWith("/sandbox/"));
-  test.each(paths)("%s does not exist, key or no key", async (template, item) => {
+  test.each(paths)("%s returns 404, with or without a key", async (template, item) => {
     const server = await start({ env: { SANDBOX: "false" } });
     const path = template.replaceAll(/\{\w+\}/g, "nothing");
     for (const method of [...Object.keys(item), "delete", "options"]) {
@@ -57,7 +57,7 @@ describe("without the sandbox", () => {
   });
 });
 
-/** Sends until it is refused. */
+/** Sends requests until one is refused. */
 async function untilRefused(server: TestServer, options: { key?: string } = {}) {
   for (let sent = 1; ; sent += 1) {
     const { status, headers, body } = await server.request("GET", "/v1/disbursements/nothing", options);
@@ -68,11 +68,13 @@ async function untilRefused(server: TestServer, options: { key?: string } = {}) 
 describe("the rate limit (D15)", () => {
   test("is off by default", async () => {
     const server = await start();
-    const answers = await Promise.all(Array.from({ length: 100 }, () => server.request("GET", "/v1/disbursements/x")));
-    expect(answers.filter(({ status }) => status !== 404)).toEqual([]);
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, () => server.request("GET", "/v1/disbursements/x")),
+    );
+    expect(responses.filter(({ status }) => status !== 404)).toEqual([]);
   });
 
-  test("refuses with 429 and Retry-After, each merchant for itself", async () => {
+  test("returns 429 with Retry-After, counted per merchant", async () => {
     const server = await start({ env: { RATE_LIMIT: "3" } });
     const { key } = await server.addMerchant("Kofi & Sons");
     const refused = { status: 429, retryAfter: "1", message: expect.stringContaining("Retry-After") };
@@ -85,44 +87,44 @@ describe("the rate limit (D15)", () => {
     expect((await server.request("GET", "/v1/disbursements/nothing", { key: null })).status).toBe(401);
   });
 
-  test("comes before the body is read, and uses nothing up", async () => {
+  test("applies before the body is read", async () => {
     const server = await start({ env: { RATE_LIMIT: "1" } });
     await untilRefused(server);
-    let answer = await server.createPayout({ reference: "later" }, { body: "{".repeat(20_000) });
-    while (answer.status === 413) answer = await server.createPayout({}, { body: "{".repeat(20_000) });
-    expect(answer.status).toBe(429);
+    let response = await server.createPayout({ reference: "later" }, { body: "{".repeat(20_000) });
+    while (response.status === 413) response = await server.createPayout({}, { body: "{".repeat(20_000) });
+    expect(response.status).toBe(429);
   });
 });
 
-describe("what nobody foresaw", () => {
+describe("unexpected errors", () => {
   let storage: Storage;
   const SECRET = "whsec_c2VjcmV0IG9mIHRoZSBzdG9yYWdl /var/lib/place.db";
 
   test.each<[string, string, string, (fault: () => Promise<never>) => void]>([
-    ["a look for a key", "GET", "/v1/disbursements/x", (fault) => (storage.findMerchantByKey = fault)],
-    ["a read", "GET", "/v1/disbursements/x", (fault) => (storage.findDisbursement = fault)],
-    ["a write", "POST", "/v1/disbursements", (fault) => (storage.insertDisbursement = fault)],
-    ["a write of a checkout", "POST", "/v1/checkouts", (fault) => (storage.insertCheckout = fault)],
-    ["a move of the clock", "POST", "/sandbox/clock/advance", (fault) => (storage.moveClock = fault)],
-    ["a reset", "POST", "/sandbox/reset", (fault) => (storage.reset = fault)],
-    ["a list", "GET", "/sandbox/events", (fault) => (storage.listEvents = fault)],
+    ["finding a key", "GET", "/v1/disbursements/x", (fault) => (storage.findMerchantByKey = fault)],
+    ["reading a disbursement", "GET", "/v1/disbursements/x", (fault) => (storage.findDisbursement = fault)],
+    ["writing a disbursement", "POST", "/v1/disbursements", (fault) => (storage.insertDisbursement = fault)],
+    ["writing a checkout", "POST", "/v1/checkouts", (fault) => (storage.insertCheckout = fault)],
+    ["advancing the clock", "POST", "/sandbox/clock/advance", (fault) => (storage.moveClock = fault)],
+    ["resetting", "POST", "/sandbox/reset", (fault) => (storage.reset = fault)],
+    ["listing events", "GET", "/sandbox/events", (fault) => (storage.listEvents = fault)],
   ])(
-    "%s that fails is a 500 without detail, and the log has it by its request id",
+    "a failure while %s returns 500 without details and is logged with the request id",
     async (_, method, path, breakIt) => {
       const server = await start();
       storage = server.storage;
       breakIt(() => Promise.reject(new Error(SECRET)));
       const bodies: Record<string, unknown> = { "/sandbox/clock/advance": { seconds: 1 } };
       const options = { body: bodies[path] };
-      let answer;
-      if (path === "/v1/disbursements" && method === "POST") answer = await server.createPayout();
-      else if (path === "/v1/checkouts") answer = await server.createCheckout();
-      else answer = await server.request(method, path, options);
+      let response;
+      if (path === "/v1/disbursements" && method === "POST") response = await server.createPayout();
+      else if (path === "/v1/checkouts") response = await server.createCheckout();
+      else response = await server.request(method, path, options);
 
-      expect(answer.status).toBe(500);
-      expect(answer.body.message).toBe("Something went wrong. Quote the x-request-id when you ask for help.");
-      for (const line of Object.values(answer.headers)) expect(String(line)).not.toContain("whsec");
-      const logged = server.logged().filter(({ requestId }) => requestId === answer.headers["x-request-id"]);
+      expect(response.status).toBe(500);
+      expect(response.body.message).toBe("Something went wrong. Quote the x-request-id when you ask for help.");
+      for (const line of Object.values(response.headers)) expect(String(line)).not.toContain("whsec");
+      const logged = server.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);
       expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);
       expect(logged.at(-1)).toMatchObject({ method, path, status: 500 });
     },
@@ -130,7 +132,7 @@ describe("what nobody foresaw", () => {
 });
 
 describe("the log", () => {
-  test("has one line for each request, and neither keys nor secrets nor bodies nor queries", async () => {
+  test("has one line per request, without keys, secrets, bodies or queries", async () => {
     const receiver = await startReceiver();
     const server = await start();
     const rotated = (await server.request("POST", "/sandbox/webhook-secret/rotate")).body.data;
@@ -165,7 +167,7 @@ describe("the log", () => {
     await receiver.close();
   });
 
-  test("every answer has a request id of its own, which the log has too; one that comes in is not used (D20)", async () => {
+  test("every response has a new, logged request id; the caller's is ignored (D20)", async () => {
     const server = await start();
     const headers = { "x-request-id": "req_0123456789abcdef" };
     const ids = [];
@@ -177,14 +179,14 @@ describe("the log", () => {
     expect(server.logged().map(({ requestId }) => requestId)).toEqual(ids);
   });
 
-  test("an answer that was never sent is logged without a status", async () => {
+  test("a response that was never sent is logged without a status", async () => {
     const server = await start();
     await expect(server.createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
     expect(server.logged().find(({ path }) => path === "/v1/disbursements")).not.toHaveProperty("status");
   });
 });
 
-test("answers tell nothing about what the server is made of", async () => {
+test("response headers do not reveal the server's software", async () => {
   const server = await start();
   const { headers } = await server.request("GET", "/v1/disbursements/nothing");
   expect(Object.keys(headers).toSorted()).toEqual(
@@ -192,7 +194,7 @@ test("answers tell nothing about what the server is made of", async () => {
   );
 });
 
-test("the log names neither a checkout's whole reference nor a key that stands in a path", async () => {
+test("the log contains neither a checkout's full reference nor a key in a path", async () => {
   const server = await startServer();
   const { reference } = (await server.createCheckout()).body.data;
   const key = "sk_abcdefghijklmnopqrstuvwxyz012345";

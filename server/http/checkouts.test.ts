@@ -9,7 +9,7 @@ afterAll(() => server.close());
 
 const verify = async (reference: string) => (await server.request("GET", `/v1/checkouts/${reference}`)).body.data;
 
-test("a checkout has a link and a reference, and a record like a payout's (D6, D8)", async () => {
+test("a created checkout has a link, a reference and a record (D6, D8)", async () => {
   const request = aCheckout({
     webhookURL: "https://merchant.example/hook",
     redirectURL: "https://merchant.example/done?step=1",
@@ -45,12 +45,12 @@ test("a checkout has a link and a reference, and a record like a payout's (D6, D
   });
 });
 
-test("the link opens", async () => {
+test("the link returns 200", async () => {
   const { url } = (await server.createCheckout()).body.data;
   expect((await server.request("GET", new URL(url).pathname, { key: null })).status).toBe(200);
 });
 
-test("without a reference of the merchant's, the service's stands for it, and nothing is ever a repeat", async () => {
+test("without a merchant's reference, the service's is used and no request is a duplicate", async () => {
   const first = (await server.createCheckout()).body.data;
   const second = (await server.createCheckout()).body.data;
   expect(first.merchantsReference).toBe(first.reference);
@@ -59,21 +59,21 @@ test("without a reference of the merchant's, the service's stands for it, and no
   for (const absent of ["webhookURL", "redirectURL", "customer"]) expect(record).not.toHaveProperty(absent);
 });
 
-test("a reference is used once among checkouts, and is 409 with Location after that (D7)", async () => {
+test("returns 409 with Location for a duplicate checkout reference (D7)", async () => {
   const request = aCheckout({ reference: "order-1" });
   await server.createPayout({ reference: "order-1" });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => server.createCheckout(request)));
-  const [made, ...more] = answers.filter(({ status }) => status === 200);
+  const responses = await Promise.all(Array.from({ length: 20 }, () => server.createCheckout(request)));
+  const [made, ...more] = responses.filter(({ status }) => status === 200);
   expect(more).toEqual([]);
   const { reference } = made!.body.data;
-  const locations = answers.filter(({ status }) => status === 409).map(({ headers }) => headers.location);
+  const locations = responses.filter(({ status }) => status === 409).map(({ headers }) => headers.location);
   expect(locations).toEqual(Array.from({ length: 19 }, () => `/v1/checkouts/${reference}`));
   expect((await server.request("GET", locations[0]!)).body.data).toMatchObject({ reference });
   const { key } = await server.addMerchant("Kofi & Sons");
   expect((await server.createCheckout(request, { key })).status).toBe(200);
 });
 
-test("an own reference that is the service's of another checkout is no way to that", async () => {
+test("a merchant's reference equal to another checkout's service reference gives no access to it", async () => {
   const { reference } = (await server.createCheckout()).body.data;
   expect((await server.createCheckout({ reference })).status).toBe(409);
   const { key } = await server.addMerchant("Kofi & Sons");
@@ -88,14 +88,14 @@ test.each([
   [11, 1],
   [9_900, 475],
   [Number.MAX_SAFE_INTEGER, 432_345_564_227_568],
-])("the fee for %d is %d (D14)", async (amount, fee) => {
+])("the fee for an amount of %d is %d (D14)", async (amount, fee) => {
   const { data } = (await server.createCheckout({ amount })).body;
   expect(data).toMatchObject({ amount, fee });
   expect(await verify(data.reference)).toMatchObject({ amount, fee });
 });
 
-describe("a checkout that nobody pays", () => {
-  test("is cancelled after 30 minutes, and stays so (D9)", async () => {
+describe("an unpaid checkout", () => {
+  test("is cancelled after 30 minutes and stays cancelled (D9)", async () => {
     const { reference } = (await server.createCheckout()).body.data;
     await server.pass(30 * 60_000 - 1);
     expect((await verify(reference)).status).toBe("pending");
@@ -107,7 +107,7 @@ describe("a checkout that nobody pays", () => {
   });
 });
 
-test("the link is made of PUBLIC_URL, whatever Host a request names", async () => {
+test("the link uses PUBLIC_URL, not the request's Host header", async () => {
   const own = await startServer();
   own.config.publicUrl = "https://pay.example/base";
   const { url, reference } = (await own.createCheckout({}, { headers: { host: "evil.example" } })).body.data;

@@ -14,7 +14,7 @@ const refs = (part: unknown): string[] => {
 describe.each(paths)("%s", (path) => {
   const slice = slicePaths(document, [path]);
 
-  test("stands by itself: every reference leads to something", () => {
+  test("is self-contained: every reference resolves", () => {
     for (const ref of refs(slice)) {
       const [, ...keys] = ref.split("/");
       const found = keys.reduce<any>((part, key) => part?.[key], slice);
@@ -22,7 +22,7 @@ describe.each(paths)("%s", (path) => {
     }
   });
 
-  test("has this path and no other, and HEAD where there is GET (D26)", () => {
+  test("has only this path, and HEAD wherever it has GET (D26)", () => {
     expect(Object.keys(slice.paths)).toEqual([path]);
     const item = slice.paths[path];
     expect(item.head).toEqual(item.get);
@@ -35,7 +35,7 @@ test("a slice has only the components it needs", () => {
   expect(names(slicePaths(document, paths)).length).toBeGreaterThan(20);
 });
 
-test("the document it was cut from is not touched, whatever becomes of the slice", () => {
+test("changing a slice does not change the original document", () => {
   const before = structuredClone(document);
   const slice = slicePaths(document, paths);
   delete slice.paths["/v1/checkouts"].post.requestBody;

@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Every operation of the spec: its method, and its path with something in it for each parameter. */
+/** The method and path of every operation, with a value for each path parameter. */
 const operations = Object.entries(openapi.paths).flatMap(([template, item]) =>
   Object.keys(item).map((method) => [method.toUpperCase(), template.replaceAll(/\{\w+\}/g, "nothing")] as const),
 );
 
-describe("the key", () => {
-  test.each(operations)("%s %s is refused without one, and with one that is not valid", async (method, path) => {
+describe("the API key", () => {
+  test.each(operations)("%s %s returns 401 for a missing or invalid key", async (method, path) => {
     for (const key of [
       null,
       "",
@@ -32,7 +32,7 @@ describe("the key", () => {
     }
   });
 
-  test("is looked for in its header alone, whatever the case of the header's name", async () => {
+  test("is read only from its header, whose name is case-insensitive", async () => {
     const elsewhere = { authorization: `Bearer ${server.key}`, cookie: `x-api-key=${server.key}` };
     const path = `/v1/disbursements/nothing?x-api-key=${server.key}`;
     expect((await server.request("GET", path, { key: null, headers: elsewhere })).status).toBe(401);
@@ -40,12 +40,12 @@ describe("the key", () => {
     expect((await server.request("GET", path, { key: null, headers: named })).status).toBe(404);
   });
 
-  test("two keys at once are none", async () => {
+  test("two keys in one request return 401", async () => {
     const headers = { "x-api-key": [server.key, server.key] as unknown as string };
     expect((await server.request("GET", "/v1/disbursements/nothing", { key: null, headers })).status).toBe(401);
   });
 
-  test("is refused as soon as it is revoked; the merchant's other keys are not", async () => {
+  test("returns 401 immediately after it is revoked; the merchant's other keys still work", async () => {
     const key = await createKey(server.merchants, server.merchant.id);
     const read = () => server.request("GET", "/sandbox/clock", { key });
     expect((await read()).status).toBe(200);
@@ -55,7 +55,7 @@ describe("the key", () => {
     expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
   });
 
-  test("opens its own merchant's records, and no other's", async () => {
+  test("gives access only to its merchant's records", async () => {
     const { key } = await server.addMerchant("Kofi & Sons");
     const webhookURL = "http://127.0.0.1:1/";
     const payout = (await server.createPayout({ phoneNumber: "2257038102001", webhookURL })).body.data.reference;
@@ -76,13 +76,13 @@ describe("the key", () => {
       const { body } = await server.request("GET", `/sandbox/${list}?reference=${payout}`, { key });
       expect.soft(body.data[list]).toEqual([]);
     }
-    // Nothing of the kind: each finds its own.
+    // The owner still finds both, unchanged.
     expect((await server.request("GET", `/v1/disbursements/${payout}`)).status).toBe(200);
     expect((await server.request("GET", `/v1/checkouts/${checkout}`)).body.data.status).toBe("pending");
   });
 });
 
-describe("the order of refusal (D1)", () => {
+describe("the order of validation (D1)", () => {
   const used = "used before";
   beforeAll(() => server.createPayout({ reference: used }));
 
@@ -100,11 +100,11 @@ describe("the order of refusal (D1)", () => {
     [400, "the form", "POST", "/v1/disbursements", { body: misspelt }],
     [422, "the values", "POST", "/v1/disbursements", { body: wrongValue }],
     [409, "the reference", "POST", "/v1/disbursements", { body: { ...wrongValue, country: "CI" } }],
-  ])("%i: %s is judged before what follows", async (status, _, method, path, options) => {
+  ])("returns %i: %s is checked before everything below", async (status, _, method, path, options) => {
     expect((await server.request(method, path, options)).status).toBe(status);
   });
 
-  test("a refused request uses nothing up (D4)", async () => {
+  test("a refused request does not use up its reference (D4)", async () => {
     const payout = aPayout();
     for (const wrong of [{ amount: 0 }, { amount: "1" }, { country: undefined }, { phoneNumber: "1" }]) {
       expect((await server.request("POST", "/v1/disbursements", { body: { ...payout, ...wrong } })).status).not.toBe(
@@ -119,7 +119,7 @@ describe("methods (D26)", () => {
   const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY", "PURGE"];
   const paths = [...new Set(operations.map(([, path]) => path)), "/healthz", "/readyz"];
 
-  test.each(paths)("%s: all but the documented ones get 405 with Allow, key or no key", async (path) => {
+  test.each(paths)("%s: undocumented methods return 405 with Allow, with or without a key", async (path) => {
     const own = operations.filter(([, other]) => other === path).map(([method]) => method);
     const documented = own.length > 0 ? own : ["GET"];
     const allowed = documented.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
@@ -131,14 +131,14 @@ describe("methods (D26)", () => {
     }
   });
 
-  test("a browser's preflight does not succeed", async () => {
+  test("a CORS preflight returns 405 without CORS headers", async () => {
     const headers = { origin: "https://shop.example", "access-control-request-method": "POST" };
-    const answer = await server.request("OPTIONS", "/v1/disbursements", { key: null, headers });
-    expect(answer.status).toBe(405);
-    expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    const response = await server.request("OPTIONS", "/v1/disbursements", { key: null, headers });
+    expect(response.status).toBe(405);
+    expect(Object.keys(response.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
 
-  test("HEAD is answered as GET is, without the body", async () => {
+  test("HEAD returns what GET returns, without the body", async () => {
     const { reference } = (await server.createPayout()).body.data;
     for (const path of [`/v1/disbursements/${reference}`, "/v1/disbursements/nothing", "/sandbox/clock", "/healthz"]) {
       const [get, head] = [await server.request("GET", path), await server.request("HEAD", path)];
@@ -156,46 +156,46 @@ describe("paths", () => {
   });
 
   test.each([
-    ["a slash at the end", () => `/v1/disbursements/${reference}/`],
-    ["nothing for a parameter", () => "/v1/disbursements/"],
-    ["two slashes", () => `//v1/disbursements/${reference}`],
-    ["two slashes within", () => `/v1//disbursements/${reference}`],
+    ["a trailing slash", () => `/v1/disbursements/${reference}/`],
+    ["an empty parameter", () => "/v1/disbursements/"],
+    ["a double slash", () => `//v1/disbursements/${reference}`],
+    ["a double slash inside", () => `/v1//disbursements/${reference}`],
     ["capitals", () => `/V1/disbursements/${reference}`],
     ["capitals in a name", () => `/v1/Disbursements/${reference}`],
-    ["another case of a reference", () => `/v1/disbursements/${reference.toLowerCase()}`],
-    ["a space behind", () => `/v1/disbursements/${reference}%20`],
-    ["an escape that is none", () => "/v1/disbursements/%zz"],
-    ["an escape cut short", () => "/v1/disbursements/%"],
+    ["a reference in lower case", () => `/v1/disbursements/${reference.toLowerCase()}`],
+    ["a trailing space", () => `/v1/disbursements/${reference}%20`],
+    ["an invalid escape", () => "/v1/disbursements/%zz"],
+    ["an incomplete escape", () => "/v1/disbursements/%"],
     ["bytes that are not UTF-8", () => "/v1/disbursements/%ff"],
     ["a lone surrogate", () => "/v1/disbursements/%ED%A0%80"],
     ["NUL", () => `/v1/disbursements/${reference}%00`],
     ["a line break", () => `/v1/disbursements/${reference}%0d%0aset-cookie:%20a=b`],
     ["an escaped slash", () => `/v1/disbursements%2F${reference}`],
     ["an escaped slash in a parameter", () => `/v1/disbursements/a%2F${reference}`],
-    ["a way up", () => `/v1/checkouts/../disbursements/${reference}`],
-    ["an escaped way up", () => `/v1/checkouts/%2e%2e/disbursements/${reference}`],
-    ["two dots for a parameter", () => "/v1/disbursements/.."],
+    ["a parent segment", () => `/v1/checkouts/../disbursements/${reference}`],
+    ["an escaped parent segment", () => `/v1/checkouts/%2e%2e/disbursements/${reference}`],
+    ["two dots as a parameter", () => "/v1/disbursements/.."],
     ["the template itself", () => "/v1/disbursements/{reference}"],
-    ["a pattern", () => "/v1/disbursements/*"],
-    ["a parameter as Express names it", () => "/v1/disbursements/:reference"],
-    ["a path parameter", () => `/v1/disbursements/${reference};a=b`],
-    ["a very long one", () => `/v1/disbursements/${"x".repeat(12_000)}`],
-    ["a part of SQL", () => "/v1/disbursements/'%20OR%201=1--"],
-    ["the name of something every object has", () => "/v1/disbursements/__proto__"],
-    ["nothing of ours", () => "/v2/disbursements"],
+    ["a wildcard", () => "/v1/disbursements/*"],
+    ["an Express path parameter", () => "/v1/disbursements/:reference"],
+    ["a matrix parameter", () => `/v1/disbursements/${reference};a=b`],
+    ["a very long path", () => `/v1/disbursements/${"x".repeat(12_000)}`],
+    ["an SQL injection", () => "/v1/disbursements/'%20OR%201=1--"],
+    ["a property of Object.prototype", () => "/v1/disbursements/__proto__"],
+    ["an unknown version", () => "/v2/disbursements"],
     ["the root", () => "/"],
     ["a fragment", () => "/#/v1/disbursements"],
-    ["all of it", () => "*"],
-  ])("%s: 404 in the shape of §7", async (_, path) => {
+    ["an asterisk", () => "*"],
+  ])("%s returns 404 in the shape of §7", async (_, path) => {
     expect((await server.request("GET", path())).status).toBe(404);
   });
 
   test.each([
-    ["escapes that need not be", () => `/%761/disbursements/${reference.replace("D", "%44")}`, 404],
-    ["an escaped letter of the reference", () => `/v1/disbursements/${reference.replace("D", "%44")}`, 200],
-    ["an unknown query", () => `/v1/disbursements/${reference}?a[b]=c&__proto__=d&%zz`, 200],
-    ["an empty query", () => `/v1/disbursements/${reference}?`, 200],
-  ])("%s", async (_, path, status) => {
+    ["unnecessary escapes in a fixed segment", 404, () => `/%761/disbursements/${reference.replace("D", "%44")}`],
+    ["an unnecessary escape in the reference", 200, () => `/v1/disbursements/${reference.replace("D", "%44")}`],
+    ["an unknown query", 200, () => `/v1/disbursements/${reference}?a[b]=c&__proto__=d&%zz`],
+    ["an empty query", 200, () => `/v1/disbursements/${reference}?`],
+  ])("%s returns %i", async (_, status, path) => {
     expect((await server.request("GET", path())).status).toBe(status);
   });
 });
@@ -208,15 +208,15 @@ async function sendWith(own: TestServer, parameter: string): Promise<void> {
   await own.request("POST", "/sandbox/webhook-secret/rotate", { headers, body: "{}" });
 }
 
-describe("a Content-Type that is another each time", () => {
-  test("leaves nothing behind in the validator", async () => {
+describe("a different Content-Type in each request", () => {
+  test("does not grow the validator's cache", async () => {
     const path: string = "express-openapi-validator/dist/middlewares/openapi.request.validator.js";
     const { RequestValidator } = await import(path);
     const compile = vi.spyOn(RequestValidator.prototype, "buildMiddleware");
     const own = await startServer();
     await sendWith(own, "first");
     const compiled = compile.mock.calls.length;
-    // The payout and the events: the other two have nothing that the contract could refuse.
+    // Only the payout and the event list have a validator; the other two operations have no constraints.
     expect(compiled).toBe(2);
     for (let index = 0; index < 5; index += 1) await sendWith(own, String(index));
     expect(compile).toHaveBeenCalledTimes(compiled);

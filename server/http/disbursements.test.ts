@@ -10,7 +10,7 @@ afterAll(() => server.close());
 const verify = async (reference: string) => (await server.request("GET", `/v1/disbursements/${reference}`)).body.data;
 
 describe("create and verify", () => {
-  test("a record has every field of §2.3, and agrees with the answer to its create", async () => {
+  test("a record has every field of §2.3 and matches the create response", async () => {
     const webhookURL = "https://merchant.example/hook?a=%20b";
     const payout = aPayout({ webhookURL, phoneNumber: "2257038104321" });
     const created = (await server.createPayout(payout)).body;
@@ -38,7 +38,7 @@ describe("create and verify", () => {
     });
   });
 
-  test("what was not given is left out, never null (D7a)", async () => {
+  test("an absent optional field is omitted, never null (D7a)", async () => {
     const { reference } = (await server.createPayout()).body.data;
     expect(await verify(reference)).not.toHaveProperty("webhookURL");
   });
@@ -54,7 +54,7 @@ describe("create and verify", () => {
     "${jndi:ldap://x}",
     "<b>'\"&\\",
     "\u2028\u2029\ufeff",
-  ])("the reference %j is echoed exactly (D15)", async (reference) => {
+  ])("the reference %j is returned exactly (D15)", async (reference) => {
     const { data } = (await server.createPayout({ reference })).body;
     expect(data.merchantsReference).toBe(reference);
     expect((await verify(data.reference)).merchantsReference).toBe(reference);
@@ -62,7 +62,7 @@ describe("create and verify", () => {
     expect(again.body.message).toContain(reference);
   });
 
-  test("one number is one customer, however often it is paid (D19)", async () => {
+  test("one phone number is one customer per merchant (D19)", async () => {
     const customers = [];
     for (const phoneNumber of ["22570381055", "22570381055", "22570381056"]) {
       customers.push((await verify((await server.createPayout({ phoneNumber })).body.data.reference)).customer);
@@ -77,8 +77,8 @@ describe("create and verify", () => {
   });
 });
 
-describe("a reference that was used (D4, D5)", () => {
-  test("is 409, with the way to the payout there is", async () => {
+describe("a duplicate reference (D4, D5)", () => {
+  test("returns 409 with the Location of the existing payout", async () => {
     const payout = aPayout();
     const { reference } = (await server.createPayout(payout)).body.data;
     const again = await server.createPayout({ ...payout, amount: 99 });
@@ -88,7 +88,7 @@ describe("a reference that was used (D4, D5)", () => {
   });
 
   test.each(["", "001", "002", "089", "129", "500", "503", "504", "408"])(
-    "is 409 before anything that a number ending %s forces (D17)",
+    "returns 409 before applying the outcome forced by a number ending in %s (D17)",
     async (ending) => {
       const { reference } = (await server.createPayout({ reference: `used ${ending}` })).body.data;
       const again = await server.createPayout({ reference: `used ${ending}`, phoneNumber: `2257038102${ending}` });
@@ -96,7 +96,7 @@ describe("a reference that was used (D4, D5)", () => {
     },
   );
 
-  test("stays used when its payout has failed, and is free for another merchant", async () => {
+  test("is refused after the payout failed, but accepted from another merchant", async () => {
     const payout = aPayout({ phoneNumber: "2257038102002" });
     expect((await server.createPayout(payout)).body.data.status).toBe("failed");
     expect((await server.createPayout(payout)).status).toBe(409);
@@ -104,15 +104,15 @@ describe("a reference that was used (D4, D5)", () => {
     expect((await server.createPayout(payout, { key })).status).toBe(200);
   });
 
-  test("200 at once with one reference: one payout, and 199 who are told which", async () => {
+  test("200 concurrent requests create one payout; the other 199 get its Location", async () => {
     const payout = aPayout();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 200 }, (_, index) => server.createPayout({ ...payout, amount: index + 1 })),
     );
-    const [made, ...more] = answers.filter(({ status }) => status === 200);
+    const [made, ...more] = responses.filter(({ status }) => status === 200);
     expect(more).toEqual([]);
     const { reference, amount } = made!.body.data;
-    const others = answers.filter(({ status }) => status === 409);
+    const others = responses.filter(({ status }) => status === 409);
     expect(others).toHaveLength(199);
     expect(new Set(others.map(({ headers }) => headers.location))).toEqual(new Set([`/v1/disbursements/${reference}`]));
     expect(await verify(reference)).toMatchObject({ amount, merchantsReference: payout.reference });
@@ -128,13 +128,13 @@ describe("the fee (D14)", () => {
     [150, 2],
     [10_000, 100],
     [Number.MAX_SAFE_INTEGER, 90_071_992_547_410],
-  ])("for %d it is %d, on top", async (amount, fee) => {
+  ])("for an amount of %d is %d, on top of the amount", async (amount, fee) => {
     const { data } = (await server.createPayout({ amount })).body;
     expect(data).toMatchObject({ amount, fee });
     expect(await verify(data.reference)).toMatchObject({ amount, fee });
   });
 
-  test("the highest that can be set is still exact for the largest amount", async () => {
+  test("the highest configurable fee is exact for the largest amount", async () => {
     const env = { DISBURSEMENT_FEE_BPS: "9999", DISBURSEMENT_FEE_FIXED: "1000000000" };
     const dear = await startServer({ env });
     const amount = Number.MAX_SAFE_INTEGER;

@@ -11,10 +11,10 @@ afterAll(() => server.close());
 const LIMIT = 16_384;
 const post = (body: unknown, headers = {}, chunked = false) =>
   server.request("POST", "/v1/disbursements", { body, headers, chunked });
-/** A valid body as text, with the literal of one field replaced; the reference is another each time. */
+/** A valid JSON text with one field's value replaced by a literal. Each call uses a new reference. */
 const bodyWith = (field: string, literal: string) =>
   JSON.stringify({ ...aPayout(), [field]: "@" }).replace('"@"', literal);
-/** A valid body with so many bytes. */
+/** A valid body of exactly this many bytes. */
 function bodyOf(bytes: number): string {
   const body = JSON.stringify({ ...aPayout(), padding: "" });
   return body.replace(
@@ -23,45 +23,45 @@ function bodyOf(bytes: number): string {
   );
 }
 
-describe("what is no JSON object is 400", () => {
+describe("returns 400 for a body that is not a JSON object", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
-    ["nothing", "", /^The request body is missing/],
+    ["an empty body", "", /^The request body is missing/],
     ["white space", " \n", /not valid JSON/],
     ["a brace", "{", /not valid JSON/],
-    ["text behind", "{} {}", /not valid JSON/],
-    ["a comma too many", '{"a":1,}', /not valid JSON/],
+    ["text after the object", "{} {}", /not valid JSON/],
+    ["a trailing comma", '{"a":1,}', /not valid JSON/],
     ["a comment", '{"a":1/*!*/}', /not valid JSON/],
     ["single quotes", "{'a':1}", /not valid JSON/],
     ["a name without quotes", "{a:1}", /not valid JSON/],
     ["a control character in a string", '{"a":"\n"}', /not valid JSON/],
-    ["an escape that is none", '{"a":"\\x41"}', /not valid JSON/],
+    ["an invalid escape", '{"a":"\\x41"}', /not valid JSON/],
     ["NaN", bodyWith("amount", "NaN"), /not valid JSON/],
     ["Infinity", bodyWith("amount", "Infinity"), /not valid JSON/],
     ["a hexadecimal number", bodyWith("amount", "0x10"), /not valid JSON/],
-    ["a number with a zero in front", bodyWith("amount", "0100"), /not valid JSON/],
-    ["a number with a plus", bodyWith("amount", "+100"), /not valid JSON/],
+    ["a number with a leading zero", bodyWith("amount", "0100"), /not valid JSON/],
+    ["a number with a plus sign", bodyWith("amount", "+100"), /not valid JSON/],
     ["a form", "amount=100&country=CI", /not valid JSON/],
     ["a byte order mark", `\ufeff${JSON.stringify(aPayout())}`, /not valid JSON/],
     ["bytes that are not UTF-8", Buffer.from('{"a":"\xff"}', "latin1"), /in UTF-8/],
     ["an overlong encoding", Buffer.from([0x22, 0xc0, 0x80, 0x22]), /in UTF-8/],
     ["a surrogate in UTF-8", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /in UTF-8/],
     ["UTF-16", Buffer.from(JSON.stringify(aPayout()), "utf16le"), /not valid JSON/],
-    ["brackets, deep", "[".repeat(LIMIT), /./],
+    ["deeply nested brackets", "[".repeat(LIMIT), /./],
     ["null", "null", /must be a JSON object/],
     ["a list", "[{}]", /must be a JSON object/],
     ["a string", '"{}"', /must be a JSON object/],
     ["a number", "1", /must be a JSON object/],
     ["true", "true", /must be a JSON object/],
-    ["a key twice", '{"amount":1,"country":"CI","amount":2}', /the key amount twice/],
-    ["a key twice, once escaped", '{"amount":1,"\\u0061mount":2}', /the key amount twice/],
-    ["a key twice, far within", '{"a":[{"b":{"c":1,"c":2}}]}', /the key c twice/],
-    ["a long key twice", `{"${"k".repeat(5_000)}":1,"${"k".repeat(5_000)}":2}`, /the key k{64}… twice/],
+    ["a duplicate key", '{"amount":1,"country":"CI","amount":2}', /the key amount twice/],
+    ["a duplicate key, once escaped", '{"amount":1,"\\u0061mount":2}', /the key amount twice/],
+    ["a duplicate key, deeply nested", '{"a":[{"b":{"c":1,"c":2}}]}', /the key c twice/],
+    ["a long duplicate key", `{"${"k".repeat(5_000)}":1,"${"k".repeat(5_000)}":2}`, /the key k{64}… twice/],
     ["fields only in the prototype", `{"__proto__":${JSON.stringify(aPayout())}}`, /reference is required/],
   ])("%s", async (_, body, message) => {
-    const answer = await post(body);
-    expect(answer.status).toBe(400);
-    expect(answer.body.message).toMatch(message);
-    expect(answer.body.message.length).toBeLessThan(400);
+    const response = await post(body);
+    expect(response.status).toBe(400);
+    expect(response.body.message).toMatch(message);
+    expect(response.body.message.length).toBeLessThan(400);
   });
 });
 
@@ -85,9 +85,9 @@ describe("numbers", () => {
     ["9007199254740993", 422, "amount must be <= 9007199254740991."],
     ["1e400", 422, "amount must be <= 9007199254740991."],
     [`1${"0".repeat(1_000)}`, 422, "amount must be <= 9007199254740991."],
-  ])("an amount of %s is %i", async (literal, status, message) => {
-    const answer = await post(bodyWith("amount", literal));
-    expect([answer.status, answer.body.message]).toEqual([status, message]);
+  ])("an amount of %s returns %i", async (literal, status, message) => {
+    const response = await post(bodyWith("amount", literal));
+    expect([response.status, response.body.message]).toEqual([status, message]);
   });
 
   test.each([
@@ -99,7 +99,7 @@ describe("numbers", () => {
     ["9007199254740991.000", Number.MAX_SAFE_INTEGER],
     ["9.007199254740991e15", Number.MAX_SAFE_INTEGER],
     ["9007199254740989", 9_007_199_254_740_989],
-  ])("an amount of %s is whole, and echoed exactly", async (literal, amount) => {
+  ])("an amount of %s is a whole number and returned exactly", async (literal, amount) => {
     const { status, body, text } = await post(bodyWith("amount", literal));
     expect([status, body.data.amount]).toEqual([200, amount]);
     expect(text).toContain(`"amount":${amount},`);
@@ -107,17 +107,17 @@ describe("numbers", () => {
     expect(verified.body.data.amount).toBe(amount);
   });
 
-  test.each(["1.0000000000000000001", "1e-400"])("%s is refused in a field that nobody reads, too", async (literal) => {
+  test.each(["1.0000000000000000001", "1e-400"])("%s returns 400 even in an unknown field", async (literal) => {
     expect((await post(bodyWith("unknown", literal))).status).toBe(400);
   });
 });
 
-describe("what is JSON all the same", () => {
+describe("accepts unusual but valid JSON", () => {
   test.each([
-    ["white space around", () => `\r\n\t ${JSON.stringify(aPayout())} \n`],
-    ["fields that nobody knows (D21)", () => bodyWith("webhookUrl", '"ftp://nothing"')],
-    ["depth in a field that nobody knows", () => bodyWith("deep", `${"[".repeat(500)}${"]".repeat(500)}`)],
-    ["a key twice with the same value", () => bodyWith("amount", '100,"amount":100')],
+    ["surrounding white space", () => `\r\n\t ${JSON.stringify(aPayout())} \n`],
+    ["unknown fields (D21)", () => bodyWith("webhookUrl", '"ftp://nothing"')],
+    ["deep nesting in an unknown field", () => bodyWith("deep", `${"[".repeat(500)}${"]".repeat(500)}`)],
+    ["a duplicate key with the same value", () => bodyWith("amount", '100,"amount":100')],
     ["a field named __proto__", () => JSON.stringify(aPayout()).replace("{", '{"__proto__":{"amount":"x"},')],
     ["escapes", () => JSON.stringify(aPayout()).replaceAll("a", "\\u0061")],
   ])("%s", async (_, make) => {
@@ -134,7 +134,7 @@ describe("Content-Type", () => {
     "Application/JSON ; charset=utf8",
     "application/json; profile=x; charset=utf-8",
     "application/json;",
-  ])("%s is JSON", async (type) => {
+  ])("accepts %s", async (type) => {
     expect((await post(aPayout(), { "content-type": type })).status).toBe(200);
   });
 
@@ -153,7 +153,7 @@ describe("Content-Type", () => {
     "*/*",
     "json",
     ";",
-  ])("%s is not: 415", async (type) => {
+  ])("returns 415 for %s", async (type) => {
     expect((await post(aPayout(), { "content-type": type })).status).toBe(415);
   });
 });
@@ -165,18 +165,18 @@ describe("Content-Encoding", () => {
     ["br", brotliCompressSync],
     ["identity", (text) => Buffer.from(text)],
     ["GZIP", gzipSync],
-  ])("%s is understood", async (encoding, encode) => {
+  ])("decodes %s", async (encoding, encode) => {
     const body = encode(JSON.stringify(aPayout()));
     expect((await post(body, { "content-encoding": encoding })).status).toBe(200);
   });
 
-  test("what a body is unpacked to counts as its size", async () => {
+  test("the size limit applies to the decompressed body", async () => {
     const bomb = gzipSync(" ".repeat(10_000_000));
     expect(bomb.length).toBeLessThan(LIMIT);
     expect((await post(bomb, { "content-encoding": "gzip" })).status).toBe(413);
   });
 
-  test("an unknown one is 415, a body that is not of its own encoding 400", async () => {
+  test("returns 415 for an unknown encoding and 400 for a body that does not match its encoding", async () => {
     expect((await post(zstdCompressSync("{}"), { "content-encoding": "wat" })).status).toBe(415);
     expect((await post(aPayout(), { "content-encoding": "gzip, gzip" })).status).toBe(415);
     const broken = await post(aPayout(), { "content-encoding": "gzip" });
@@ -188,7 +188,7 @@ describe("Content-Encoding", () => {
 });
 
 describe("size (D15)", () => {
-  test.each([true, false])("16 KiB pass, one byte more is 413 (in pieces: %s)", async (chunked) => {
+  test.each([true, false])("accepts 16 KiB and returns 413 for one byte more (chunked: %s)", async (chunked) => {
     const [fits, exceeds] = [bodyOf(LIMIT), bodyOf(LIMIT + 1)];
     expect([Buffer.byteLength(fits), Buffer.byteLength(exceeds)]).toEqual([LIMIT, LIMIT + 1]);
     expect((await post(fits, {}, chunked)).status).toBe(200);
@@ -196,17 +196,17 @@ describe("size (D15)", () => {
     expect([status, body.message]).toEqual([413, "The request body must not exceed 16384 bytes."]);
   });
 
-  test("far more is refused too, and the connection can still be used", async () => {
+  test("returns 413 for a much larger body and keeps accepting requests", async () => {
     expect((await post("x".repeat(5_000_000))).status).toBe(413);
     expect((await post(aPayout())).status).toBe(200);
   });
 
-  test("a body in pieces is read whole", async () => {
+  test("reads a chunked body completely", async () => {
     const { status, body } = await post(bodyOf(5_001), {}, true);
     expect([status, body.data.status]).toEqual([200, "pending"]);
   });
 
-  test("the limit holds on every path that takes a body", async () => {
+  test("the limit applies to every path with a body", async () => {
     for (const path of ["/v1/checkouts", "/sandbox/clock/advance", "/sandbox/checkouts/x/finish"]) {
       expect.soft((await server.request("POST", path, { body: bodyOf(LIMIT + 1) })).status, path).toBe(413);
     }

@@ -19,11 +19,11 @@ describe("in the sandbox (D17)", () => {
   });
   const statusOf = async (reference: string) =>
     (await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
-  /** What the receiver was told of a payout. */
-  const toldOf = (reference: string) =>
+  /** The events that the receiver got for a payout. */
+  const eventsOf = (reference: string) =>
     receiver.received.filter(({ body }) => body.data.reference === reference).map(({ body }) => body.event);
 
-  test("every ending is in the table below", () => {
+  test("every forced outcome is tested below", () => {
     expect(Object.keys(FORCED_OUTCOMES).toSorted()).toEqual(
       ["001", "002", "089", "129", "408", "500", "503", "504"].toSorted(),
     );
@@ -35,32 +35,32 @@ describe("in the sandbox (D17)", () => {
     ["089", "pending", "failed", "disbursement.failed"],
     ["473", "pending", "success", "disbursement.completed"],
     ["000", "pending", "success", "disbursement.completed"],
-  ])("%s: %s at first, %s after the settle delay, and told once", async (ending, first, last, event) => {
+  ])("%s: %s first, %s after the settle delay, with one webhook", async (ending, first, last, event) => {
     const phoneNumber = number(ending);
     const { status, reference } = (await server.createPayout({ phoneNumber, webhookURL: receiver.url })).body.data;
     expect([status, await statusOf(reference)]).toEqual([first, first]);
     await server.pass(1_999);
-    expect([await statusOf(reference), toldOf(reference)]).toEqual([first, first === "pending" ? [] : [event]]);
+    expect([await statusOf(reference), eventsOf(reference)]).toEqual([first, first === "pending" ? [] : [event]]);
     await server.pass(1);
-    expect([await statusOf(reference), toldOf(reference)]).toEqual([last, [event]]);
+    expect([await statusOf(reference), eventsOf(reference)]).toEqual([last, [event]]);
     await server.pass(DAY);
-    expect([await statusOf(reference), toldOf(reference)]).toEqual([last, [event]]);
+    expect([await statusOf(reference), eventsOf(reference)]).toEqual([last, [event]]);
   });
 
-  test("129: pending for ever", async () => {
+  test("129: stays pending", async () => {
     const { reference } = (await server.createPayout({ phoneNumber: number("129"), webhookURL: receiver.url })).body
       .data;
     await server.pass(365 * DAY);
-    expect([await statusOf(reference), toldOf(reference)]).toEqual(["pending", []]);
+    expect([await statusOf(reference), eventsOf(reference)]).toEqual(["pending", []]);
   });
 
-  test("500: an error each time, and nothing recorded", async () => {
+  test("500: fails every time and records nothing", async () => {
     const payout = aPayout({ phoneNumber: number("500") });
-    for (let tries = 0; tries < 4; tries += 1) expect((await server.createPayout(payout)).status).toBe(500);
+    for (let attempt = 0; attempt < 4; attempt += 1) expect((await server.createPayout(payout)).status).toBe(500);
     expect((await server.createPayout({ ...payout, phoneNumber: number("473") })).status).toBe(200);
   });
 
-  test("503: two tries of a reference are refused, then it goes as usual", async () => {
+  test("503: refuses the first two attempts with a reference, then accepts it", async () => {
     const payout = aPayout({ phoneNumber: number("503") });
     for (const other of [payout, payout, aPayout({ phoneNumber: number("503") })]) {
       const { status, headers } = await server.createPayout(other);
@@ -73,13 +73,13 @@ describe("in the sandbox (D17)", () => {
     expect((await server.createPayout(payout)).status).toBe(409);
   });
 
-  test("503: what is refused for another reason is no try", async () => {
+  test("503: a request refused for another reason does not count as an attempt", async () => {
     const payout = aPayout({ phoneNumber: number("503") });
     for (const country of ["ci", "1", ""]) expect((await server.createPayout({ ...payout, country })).status).toBe(422);
     expect((await server.createPayout(payout)).status).toBe(503);
   });
 
-  test("504: recorded, and the connection ends without an answer", async () => {
+  test("504: records the payout and closes the connection without a response", async () => {
     const payout = aPayout({ phoneNumber: number("504") });
     await expect(server.createPayout(payout)).rejects.toThrow("socket hang up");
     const again = await server.createPayout(payout);
@@ -88,10 +88,10 @@ describe("in the sandbox (D17)", () => {
     expect((await server.request("GET", again.headers.location!)).body.data.status).toBe("success");
   });
 
-  test("408: recorded at once, answered after 30 s of real time", async () => {
+  test("408: records the payout immediately and responds after 30 s of real time", async () => {
     const payout = aPayout({ phoneNumber: number("408") });
-    let answered = false;
-    const answer = server.createPayout(payout).finally(() => (answered = true));
+    let responded = false;
+    const response = server.createPayout(payout).finally(() => (responded = true));
     let again = await server.createPayout({ ...payout, amount: 0 });
     while (again.status !== 409)
       again = await server.createPayout({ ...payout, country: "ZZ", phoneNumber: number("500") });
@@ -99,13 +99,13 @@ describe("in the sandbox (D17)", () => {
     await server.request("POST", "/sandbox/clock/advance", { body: { seconds: 3_600 } });
     server.clock.advance(29_999);
     expect(await statusOf(again.headers.location!.split("/").at(-1)!)).toBe("success");
-    expect(answered).toBe(false);
+    expect(responded).toBe(false);
     server.clock.advance(1);
-    expect((await answer).body.data).toMatchObject({ merchantsReference: payout.reference, status: "pending" });
+    expect((await response).body.data).toMatchObject({ merchantsReference: payout.reference, status: "pending" });
   });
 });
 
-test("the settle delay can be set, to none as well", async () => {
+test("a settle delay of zero is valid", async () => {
   const server = await startServer({ env: { SETTLE_DELAY_MS: "0" } });
   const { status, reference } = (await server.createPayout()).body.data;
   expect(status).toBe("pending");
@@ -114,7 +114,7 @@ test("the settle delay can be set, to none as well", async () => {
   await server.close();
 });
 
-test("outside the sandbox no ending forces anything: every payout settles as success", async () => {
+test("outside the sandbox no outcome is forced: every payout succeeds", async () => {
   const server = await startServer({ env: { SANDBOX: "false" } });
   for (const ending of Object.keys(FORCED_OUTCOMES)) {
     const { status, body } = await server.createPayout({ phoneNumber: number(ending) });

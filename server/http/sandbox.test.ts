@@ -21,8 +21,8 @@ const advance = (seconds: number, key = server.key) => post("/sandbox/clock/adva
 const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}, key = server.key) =>
   (await server.createPayout({ webhookURL: receiver.url, ...changes }, { key })).body.data.reference as string;
 
-/** What the npm package makes of a webhook that came in, at the time at which it came. */
-function opened({ text, headers }: Received, secret: string): unknown {
+/** Verifies a webhook with the npm package, at the server's current time. */
+function verified({ text, headers }: Received, secret: string): unknown {
   vi.useFakeTimers({ toFake: ["Date"], now: server.clock.now() });
   try {
     return new Webhook(secret).verify(text, headers as Record<string, string>);
@@ -32,7 +32,7 @@ function opened({ text, headers }: Received, secret: string): unknown {
 }
 
 describe("the clock", () => {
-  test("stands at real time until it is moved, and goes on from there", async () => {
+  test("equals real time until it is advanced, and continues from there", async () => {
     expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
     expect(await advance(90)).toEqual({ now: "2026-11-20T09:31:30.000Z" });
     server.clock.advance(500);
@@ -41,7 +41,7 @@ describe("the clock", () => {
     expect(await advance(31_536_000)).toEqual({ now: "2027-11-20T09:31:30.500Z" });
   });
 
-  test("moves for one merchant alone", async () => {
+  test("moves only for the merchant that advances it", async () => {
     const { key } = await server.addMerchant("Kofi & Sons");
     const [mine, other] = [await payout(), await payout({}, key)];
     await advance(3_600);
@@ -51,7 +51,7 @@ describe("the clock", () => {
     expect(receiver.received.map(({ body }) => body.data.reference)).toEqual([mine]);
   });
 
-  test("stamps records, but not signatures: those carry real time (D12)", async () => {
+  test("dates records, while signatures carry real time (D12)", async () => {
     await advance(86_400);
     const reference = await payout({ phoneNumber: "2257038102001" });
     await advance(0);
@@ -61,37 +61,37 @@ describe("the clock", () => {
     expect(delivery.attempts).toMatchObject([{ at: "2026-11-21T09:30:00.000Z", sentAt: "2026-11-20T09:30:00.000Z" }]);
   });
 
-  test("moved several times at once, it moves by all of them, and things happen once", async () => {
+  test("adds up concurrent advances and processes each record once", async () => {
     const references = await Promise.all(Array.from({ length: 10 }, () => payout()));
     await Promise.all(Array.from({ length: 5 }, () => advance(60)));
     expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:35:00.000Z" });
     expect(receiver.received.map(({ body }) => body.data.reference).toSorted()).toEqual(references.toSorted());
   });
 
-  test("takes no move back, and none of more than a year", async () => {
+  test("cannot be moved backwards, or by more than a year", async () => {
     for (const seconds of [-1, 31_536_001]) {
-      const answer = await server.request("POST", "/sandbox/clock/advance", { body: { seconds } });
-      expect(answer.status).toBe(422);
+      const response = await server.request("POST", "/sandbox/clock/advance", { body: { seconds } });
+      expect(response.status).toBe(422);
     }
     expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
   });
 });
 
 describe("webhooks", () => {
-  test("the body is what verify answers, and the npm package accepts the signature", async () => {
+  test("carry the record as verify returns it, with a signature that the npm package accepts", async () => {
     const reference = await payout({ reference: "Été №1 🧵" });
     await advance(2);
     const { secret } = await get("/sandbox/webhook-secret");
     const [webhook] = receiver.received;
     const data = await get(`/v1/disbursements/${reference}`);
-    expect(opened(webhook!, secret)).toEqual({ event: "disbursement.completed", data });
+    expect(verified(webhook!, secret)).toEqual({ event: "disbursement.completed", data });
     const { events } = await get("/sandbox/events");
     expect(events).toEqual([
       { id: webhook!.headers["webhook-id"], createdAt: data.updatedAt, reference, body: webhook!.body },
     ]);
   });
 
-  test("what ends at once is told at once: nobody waits for the worker's next turn", async () => {
+  test("are sent immediately for a record that is final immediately", async () => {
     const payoutReference = await payout({ phoneNumber: "2257038102001" });
     await receiver.until(1);
     const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
@@ -100,7 +100,7 @@ describe("webhooks", () => {
     expect(receiver.received.map(({ body }) => body.data.reference)).toEqual([payoutReference, checkout]);
   });
 
-  test("during a rotation both secrets sign; a day of sandbox time later only the new one", async () => {
+  test("are signed with both secrets for a day of sandbox time after a rotation", async () => {
     const before = await get("/sandbox/webhook-secret");
     expect(before).toEqual({ secret: expect.stringMatching(/^whsec_/), previousSecrets: [] });
     const rotated = await post("/sandbox/webhook-secret/rotate");
@@ -114,19 +114,19 @@ describe("webhooks", () => {
     await payout({ phoneNumber: "2257038102001" });
     await advance(86_399);
     const [during] = receiver.received;
-    expect(opened(during!, before.secret)).toEqual(during!.body);
-    expect(opened(during!, rotated.secret)).toEqual(during!.body);
+    expect(verified(during!, before.secret)).toEqual(during!.body);
+    expect(verified(during!, rotated.secret)).toEqual(during!.body);
 
     await advance(1);
     expect(await get("/sandbox/webhook-secret")).toEqual({ secret: rotated.secret, previousSecrets: [] });
     await payout({ phoneNumber: "2257038102001" });
     await advance(1);
     const after = receiver.received.at(-1)!;
-    expect(opened(after, rotated.secret)).toEqual(after.body);
-    expect(() => opened(after, before.secret)).toThrow("No matching signature found");
+    expect(verified(after, rotated.secret)).toEqual(after.body);
+    expect(() => verified(after, before.secret)).toThrow("No matching signature found");
   });
 
-  test("each merchant has a secret of its own", async () => {
+  test("are signed with a separate secret for each merchant", async () => {
     const { key } = await server.addMerchant("Kofi & Sons");
     const [own, other] = [await get("/sandbox/webhook-secret"), await get("/sandbox/webhook-secret", key)];
     expect(own.secret).not.toBe(other.secret);
@@ -140,7 +140,7 @@ describe("a checkout can be finished without a browser", () => {
     ["success", "checkout.completed"],
     ["failed", "checkout.failed"],
     ["cancelled", "checkout.cancelled"],
-  ])("as %s, with its webhook, and then no more", async (outcome, event) => {
+  ])("as %s, once, with its webhook", async (outcome, event) => {
     const { reference } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
     const path = `/sandbox/checkouts/${reference}/finish`;
     server.clock.advance(60_000);
@@ -158,7 +158,7 @@ describe("a checkout can be finished without a browser", () => {
 });
 
 describe("a reset", () => {
-  test("forgets records and time, keeps key and secret, and touches no other merchant", async () => {
+  test("deletes the merchant's records and restores real time; key, secret and other merchants are unchanged", async () => {
     const { key } = await server.addMerchant("Kofi & Sons");
     const secret = await get("/sandbox/webhook-secret");
     const [mine, other] = [await payout({ reference: "same" }), await payout({ reference: "same" }, key)];
@@ -182,8 +182,8 @@ describe("a reset", () => {
   });
 });
 
-test("a reset waits for the move under way, so that the clock is where it says", async () => {
-  receiver.answer(500);
+test("a reset during an advance leaves the clock at the time it returned", async () => {
+  receiver.respondWith(500);
   await payout({ phoneNumber: "2257038102001" });
   const [, reset] = await Promise.all([advance(6 * 86_400), post("/sandbox/reset")]);
   const real = "2026-11-20T09:30:00.000Z";
@@ -191,7 +191,7 @@ test("a reset waits for the move under way, so that the clock is where it says",
 });
 
 describe("lists", () => {
-  test("are of twenty unless asked otherwise, newest first, and page on without a gap", async () => {
+  test("return the newest first in pages of 20 by default, without gaps", async () => {
     const references = [];
     for (let index = 0; index < 25; index += 1) references.unshift(await payout({ phoneNumber: "2257038102001" }));
     await advance(0);
@@ -211,16 +211,16 @@ describe("lists", () => {
     }
   });
 
-  test("deliveries can be of one status; an event without an address has none", async () => {
+  test("filter deliveries by status; an event without a webhookURL has no delivery", async () => {
     const [delivered, plain] = [
       await payout({ phoneNumber: "2257038102001" }),
       (await server.createPayout({ phoneNumber: "2257038102002" })).body.data.reference,
     ];
     await advance(0);
-    receiver.answer(410);
+    receiver.respondWith(410);
     const ended = await payout({ phoneNumber: "2257038102001" });
     await advance(0);
-    receiver.answer(500);
+    receiver.respondWith(500);
     const pending = await payout({ phoneNumber: "2257038102001" });
     await advance(0);
     const ofStatus = async (status: string) =>

@@ -29,7 +29,7 @@ async function stand({ reference, url }: { reference: string; url: string }) {
 }
 
 describe("every answer", () => {
-  const answers: [string, (url: string) => Promise<Response>, number][] = [
+  const responses: [string, (url: string) => Promise<Response>, number][] = [
     ["the form", get, 200],
     ["the form with a fault", (url) => pay(url, "nothing"), 422],
     ["the result", async (url) => (await cancel(url), get(url)), 200],
@@ -47,7 +47,7 @@ describe("every answer", () => {
     ["a failure", (url) => pay(url, "2250000000500"), 500],
     ["a refusal", (url) => pay(url, "2250000000503"), 503],
   ];
-  test.each(answers)("%s is HTML, may not be framed, kept or scripted", async (_, ask, status) => {
+  test.each(responses)("%s is HTML, may not be framed, kept or scripted", async (_, ask, status) => {
     const { url } = await shop.checkout();
     const response = await ask(url);
     expect(response.status).toBe(status);
@@ -211,16 +211,16 @@ describe("outcomes (D17)", () => {
 
   test("408 is recorded, and the answer held back for 30 s", async () => {
     const { url, reference } = await shop.checkout();
-    const answers = [pay(url, "2250000000408"), pay(url, "2250000000408")];
+    const responses = [pay(url, "2250000000408"), pay(url, "2250000000408")];
     // Of two that pay at once, the one that was too late is not held: the payment is under way.
-    expect((await Promise.race(answers)).status).toBe(200);
+    expect((await Promise.race(responses)).status).toBe(200);
     const recorded = { status: "pending", customer: { phoneNumber: "2250000000408" } };
     expect(await shop.record(reference)).toMatchObject(recorded);
-    let answered = false;
-    const all = Promise.all(answers).finally(() => (answered = true));
+    let responded = false;
+    const all = Promise.all(responses).finally(() => (responded = true));
     await shop.pass(29_999);
     expect(await shop.record(reference)).toMatchObject({ status: "success" });
-    expect(answered).toBe(false);
+    expect(responded).toBe(false);
     await shop.pass(1);
     // By now the payment has settled, and the customer is taken back.
     const refreshes = (await all).map(({ headers }) => headers.get("refresh"));
@@ -255,8 +255,8 @@ describe("one outcome", () => {
   test("of twenty that pay at once, one does", async () => {
     const checkout = await shop.checkout();
     const numbers = Array.from({ length: 20 }, (_, i) => `22507000000${10 + i}`);
-    const answers = await Promise.all(numbers.map((number) => pay(checkout.url, number)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const responses = await Promise.all(numbers.map((number) => pay(checkout.url, number)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     const { customer } = await shop.record(checkout.reference);
     expect(numbers).toContain(customer!.phoneNumber);
     await shop.settle();
