@@ -18,12 +18,12 @@ beforeEach(async () => {
 });
 afterEach(() => page.close());
 
-/** The narrowest there is; also what 1280 pixels are when enlarged four times (WCAG 1.4.10). */
+/** The narrowest common screen, and the width of 1280 pixels at 400 % zoom (WCAG 1.4.10). */
 const PHONE = { viewport: { width: 320, height: 640 } };
 const AMOUNT = 2 ** 53 - 1;
 const LONG = "Bon-de-commande-".repeat(4);
 
-/** Opens a checkout whose amount and reference are as long as can be. */
+/** Opens a checkout with the longest possible amount and reference. */
 async function opened(locale: Locale) {
   const { url, reference } = await shop.checkout({
     locale,
@@ -41,18 +41,18 @@ async function finished(locale: Locale, outcome: "success" | "failed" | "cancell
 }
 
 type Reach = (locale: Locale) => Promise<unknown>;
-/** Every state in which a customer can find the page. */
+/** Every state of the page that a customer can see. */
 const states: [string, Reach][] = [
   ["the form", opened],
-  ["a fault", async (locale) => (await opened(locale), payWith(page, "07 00"))],
+  ["an invalid number", async (locale) => (await opened(locale), payWith(page, "07 00"))],
   ["a refusal", async (locale) => (await opened(locale), payWith(page, "2250700000503"))],
   [
-    "the wait",
+    "waiting",
     async (locale) => {
       await opened(locale);
       await payWith(page, "2250700000129");
       await waits(page, locale);
-      // After a while the page loads itself again seldom enough to be looked at in peace.
+      // After a minute the page reloads rarely enough that a reload cannot disturb the checks.
       await shop.pass(60_000);
       await page.reload();
     },
@@ -70,7 +70,7 @@ const states: [string, Reach][] = [
     ),
   ],
   [
-    "on the way to the shop",
+    "redirecting to the shop",
     async (locale) => {
       await page.route("**/return", (route) => route.abort("aborted"));
       await opened(locale);
@@ -83,8 +83,8 @@ const everywhere = states.flatMap(([name, reach]) =>
   (["en", "fr"] as const).map((locale) => ({ name, locale, reach })),
 );
 
-/** What axe objects to, as it would say it; its script does not have to pass the page's policy. */
-async function objections(rules?: string[]): Promise<string[]> {
+/** The violations that axe finds. Its script is injected, so the page's policy does not apply to it. */
+async function violationsOf(rules?: string[]): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(
     (runOnly) => (globalThis as unknown as { axe: typeof axe }).axe.run(runOnly ? { runOnly } : {}),
@@ -94,12 +94,12 @@ async function objections(rules?: string[]): Promise<string[]> {
 }
 
 describe.each(everywhere)("$name, in $locale", ({ locale, reach }) => {
-  test("axe finds nothing, in dark colours either; a phone shows all of it, with room for thumbs", async () => {
+  test("passes axe in light and dark colours, fits a phone's width, and has large touch targets", async () => {
     await reach(locale);
     expect(await page.locator("html").getAttribute("lang")).toBe(locale);
-    expect(await objections()).toEqual([]);
+    expect(await violationsOf()).toEqual([]);
     await page.emulateMedia({ colorScheme: "dark" });
-    expect(await objections(["color-contrast"])).toEqual([]);
+    expect(await violationsOf(["color-contrast"])).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.viewport.width);
     for (const target of await page.locator("a, button, input").all()) {
       expect((await target.boundingBox())!.height).toBeGreaterThanOrEqual(44);
@@ -107,15 +107,15 @@ describe.each(everywhere)("$name, in $locale", ({ locale, reach }) => {
   });
 });
 
-/** What has the focus, and whether that can be seen. */
+/** The focused element, and whether its focus is visible. */
 const focused = () =>
   page.locator(":focus").evaluate((element) => ({
     name: element.textContent.trim() || element.id,
     outlined: getComputedStyle(element).outlineStyle === "solid",
   }));
 
-describe("with the keyboard alone", () => {
-  test("Tab leads through the form in order, and Enter in the field pays", async () => {
+describe("with only the keyboard", () => {
+  test("Tab visits the form's controls in order, and Enter in the field pays", async () => {
     await page.goto((await shop.checkout()).url);
     const seen = [];
     for (let i = 0; i < 3; i++) {
@@ -135,7 +135,7 @@ describe("with the keyboard alone", () => {
     expect(new URL(page.url()).searchParams.get("status")).toBe("success");
   });
 
-  test("a fault takes the focus to the field, which is described by it", async () => {
+  test("an invalid number moves the focus to the field, which the message describes", async () => {
     await page.goto((await shop.checkout({ locale: "fr" })).url);
     await page.keyboard.press("Tab");
     await page.keyboard.type("07 03 81 02 47");

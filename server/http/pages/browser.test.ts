@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const context of contexts.splice(0)) await context.close();
 });
 
-/** A customer's browser; `blocked` fills with whatever a page's policy stopped. */
+/** A customer's browser. `blocked` collects what a page's security policy blocked. */
 async function customer(options: BrowserContextOptions = {}) {
   const context = await browser.newContext(options);
   contexts.push(context);
@@ -32,7 +32,7 @@ async function customer(options: BrowserContextOptions = {}) {
 
 const atShop = (page: Page) => page.waitForURL(`${shop.site.url}/thanks**`);
 
-/** How the checkout ended, once what the customer brings to the shop, the record and the webhook all say the same. */
+/** The checkout's status, after checking that the redirect to the shop, the record and the webhook agree on it. */
 async function agreed({ reference, merchantsReference }: Checkout, page?: Page): Promise<string> {
   const record = await shop.record(reference);
   const { status } = record;
@@ -42,8 +42,8 @@ async function agreed({ reference, merchantsReference }: Checkout, page?: Page):
     expect(hash).toBe("#order");
   }
   const event = { success: "completed", failed: "failed", cancelled: "cancelled", pending: "?" }[status];
-  const told = () => shop.site.webhooks.filter(({ data }) => data.reference === reference);
-  await expect.poll(told).toEqual([{ event: `checkout.${event}`, data: record }]);
+  const webhooks = () => shop.site.webhooks.filter(({ data }) => data.reference === reference);
+  await expect.poll(webhooks).toEqual([{ event: `checkout.${event}`, data: record }]);
   expect(await shop.events(reference)).toHaveLength(1);
   return status;
 }
@@ -60,7 +60,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
   test.each([
     ["+225 07 00 00 00 01", "success"],
     ["+225 07 00 00 00 02", "failed"],
-  ])("%s is back at the shop at once: %s", async (typed, status) => {
+  ])("a payment with %s returns to the shop immediately: %s", async (typed, status) => {
     const { page, blocked } = await customer(options);
     const checkout = await shop.checkout({ locale });
     await page.goto(checkout.url);
@@ -70,7 +70,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     expect(blocked).toEqual([]);
   });
 
-  test("a payment that takes its time waits, and the wait ends by itself at the shop", async () => {
+  test("a pending payment shows the waiting page, which returns to the shop once it settles", async () => {
     const { page, blocked } = await customer(options);
     const checkout = await shop.checkout({ locale });
     await page.goto(checkout.url);
@@ -82,7 +82,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     expect(blocked).toEqual([]);
   });
 
-  test("a payment that settles while the answer to the form is on its way leads to the shop as well", async () => {
+  test("a payment that settles while the response to the form is in transit returns to the shop", async () => {
     const { page, blocked } = await customer(options);
     const checkout = await shop.checkout({ locale });
     await page.goto(checkout.url);
@@ -98,7 +98,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     expect(blocked).toEqual([]);
   });
 
-  test("a cancelled payment leads back to the shop, with a number typed or not", async () => {
+  test("a cancelled payment returns to the shop, whether or not a number was typed", async () => {
     for (const typed of ["", "0"]) {
       const { page, blocked } = await customer(options);
       const checkout = await shop.checkout({ locale });
@@ -111,7 +111,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     }
   });
 
-  test("who pays too late is told so, and goes back by a link", async () => {
+  test("a customer who pays too late sees that it expired and returns by a link", async () => {
     const { page } = await customer(options);
     const checkout = await shop.checkout({ locale });
     await page.goto(checkout.url);
@@ -125,7 +125,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
   });
 });
 
-describe("a customer who does something else", () => {
+describe("a customer who does something unusual", () => {
   test("a double click pays once", async () => {
     const { page } = await customer();
     const checkout = await shop.checkout();
@@ -136,7 +136,7 @@ describe("a customer who does something else", () => {
     expect(await agreed(checkout, page)).toBe("success");
   });
 
-  test("who presses Pay again while nothing seems to happen pays once, and is taken back all the same", async () => {
+  test("a customer who presses Pay again while waiting for the response pays once and returns to the shop", async () => {
     const { page } = await customer();
     const checkout = await shop.checkout();
     await page.goto(checkout.url);
@@ -145,7 +145,7 @@ describe("a customer who does something else", () => {
     await page.route(checkout.url, async (route) => {
       posts.push(route.request().method());
       if (posts.length > 1) return route.continue();
-      // The server has the first, whose answer does not come.
+      // The server processes the first request, but its response never arrives.
       await route.fetch({ maxRedirects: 0 });
     });
     const { x, y } = (await payButton(page).boundingBox())!;
@@ -157,24 +157,27 @@ describe("a customer who does something else", () => {
     expect(await agreed(checkout, page)).toBe("success");
   });
 
-  test.each(["2250700000001", "2257038102473"])("Back, after paying with %s, shows what came of it", async (typed) => {
-    const { page } = await customer();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
-    await payWith(page, typed);
-    if (typed.endsWith("473")) await waits(page);
-    await shop.settle();
-    await atShop(page);
-    await page.goBack();
-    expect(page.url()).toBe(checkout.url);
-    await shows(page, "Payment complete");
-    expect(await payButton(page).count()).toBe(0);
-    await page.getByRole("link", { name: "Back to" }).click();
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe("success");
-  });
+  test.each(["2250700000001", "2257038102473"])(
+    "the Back button after paying with %s shows the result",
+    async (typed) => {
+      const { page } = await customer();
+      const checkout = await shop.checkout();
+      await page.goto(checkout.url);
+      await payWith(page, typed);
+      if (typed.endsWith("473")) await waits(page);
+      await shop.settle();
+      await atShop(page);
+      await page.goBack();
+      expect(page.url()).toBe(checkout.url);
+      await shows(page, "Payment complete");
+      expect(await payButton(page).count()).toBe(0);
+      await page.getByRole("link", { name: "Back to" }).click();
+      await atShop(page);
+      expect(await agreed(checkout, page)).toBe("success");
+    },
+  );
 
-  test("with two tabs, the second to pay finds the payment made", async () => {
+  test("with two tabs, paying in the second shows the result of the first", async () => {
     const { page, context } = await customer();
     const second = await context.newPage();
     const checkout = await shop.checkout();
@@ -187,7 +190,7 @@ describe("a customer who does something else", () => {
     expect(await agreed(checkout, second)).toBe("failed");
   });
 
-  test("with two tabs, what was paid in one cannot be cancelled in the other, nor the other way round", async () => {
+  test("with two tabs, a payment in one cannot be cancelled in the other, nor a cancelled one paid", async () => {
     const { page, context } = await customer();
     const second = await context.newPage();
     const paid = await shop.checkout();
@@ -209,7 +212,7 @@ describe("a customer who does something else", () => {
     expect(await agreed(cancelled, page)).toBe("cancelled");
   });
 
-  test("two tabs that wait both end at the shop", async () => {
+  test("two waiting tabs both return to the shop", async () => {
     const { page, context } = await customer();
     const second = await context.newPage();
     const checkout = await shop.checkout();
@@ -222,7 +225,7 @@ describe("a customer who does something else", () => {
     expect(await agreed(checkout, second)).toBe("success");
   });
 
-  test("reloading while waiting pays nothing more, and asks nothing", async () => {
+  test("reloading the waiting page neither pays again nor opens a dialog", async () => {
     const { page } = await customer();
     const dialogs: string[] = [];
     page.on("dialog", (dialog) => void dialogs.push(dialog.message()));
@@ -241,7 +244,7 @@ describe("a customer who does something else", () => {
     expect(dialogs).toEqual([]);
   });
 
-  test("who is refused at first keeps the number and gets through at the third press", async () => {
+  test("a payment refused twice keeps the number and succeeds at the third attempt", async () => {
     const { page } = await customer();
     const checkout = await shop.checkout();
     await page.goto(checkout.url);
@@ -259,7 +262,7 @@ describe("a customer who does something else", () => {
     expect(await agreed(checkout, page)).toBe("success");
   });
 
-  test("where nothing can be paid, the error leads back to the form", async () => {
+  test("the error page links back to the form", async () => {
     const { page } = await customer();
     const checkout = await shop.checkout();
     await page.goto(checkout.url);
@@ -271,7 +274,7 @@ describe("a customer who does something else", () => {
     expect(await agreed(checkout, page)).toBe("success");
   });
 
-  test("a shop without an address to go back to: the result stays", async () => {
+  test("without a redirectURL the result stays on the page", async () => {
     const { page } = await customer();
     const checkout = await shop.checkout({ redirectURL: undefined });
     await page.goto(checkout.url);

@@ -11,7 +11,7 @@ afterAll(() => shop.close());
 
 type Fields = Record<string, string> | [string, string][];
 
-/** Sends the form as a browser does, and follows nothing. */
+/** Submits the form as a browser does, without following redirects. */
 const post = (url: string, fields: Fields) =>
   fetch(url, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
 const pay = (url: string, phoneNumber: string) => post(url, { action: "pay", phoneNumber });
@@ -20,34 +20,34 @@ const get = (url: string, headers: Record<string, string> = {}) => fetch(url, { 
 const back = (url: string) => get(`${url}/return`);
 const location = (response: Response) => new URL(response.headers.get("location")!, response.url);
 
-/** Everything by which somebody could learn how a checkout stands. */
-async function stand({ reference, url }: { reference: string; url: string }) {
+/** The checkout's state as seen through the record, the events and the redirect. */
+async function stateOf({ reference, url }: { reference: string; url: string }) {
   const { status, customer } = await shop.record(reference);
   const events = await shop.events(reference);
   const returned = location(await back(url)).searchParams.get("status");
   return { status, paid: customer !== undefined, events: events.map(({ event }) => event), returned };
 }
 
-describe("every answer", () => {
+describe("every response", () => {
   const responses: [string, (url: string) => Promise<Response>, number][] = [
     ["the form", get, 200],
-    ["the form with a fault", (url) => pay(url, "nothing"), 422],
+    ["the form with an error", (url) => pay(url, "nothing"), 422],
     ["the result", async (url) => (await cancel(url), get(url)), 200],
-    ["the wait after the form", (url) => pay(url, "2250000000129"), 200],
-    ["the wait", async (url) => (await pay(url, "2250000000129"), back(url)), 200],
-    ["the way back", async (url) => (await cancel(url), back(url)), 303],
+    ["the response to the form", (url) => pay(url, "2250000000129"), 200],
+    ["the waiting page", async (url) => (await pay(url, "2250000000129"), back(url)), 200],
+    ["the redirect to the shop", async (url) => (await cancel(url), back(url)), 303],
     ["an unknown reference", (url) => get(`${url}X`), 404],
     ["a path below", (url) => get(`${url}/other`), 404],
-    ["an escape that is none", (url) => get(`${url}%zz`), 404],
+    ["an invalid escape", (url) => get(`${url}%zz`), 404],
     ["a NUL", (url) => get(`${url}%00`), 404],
     ["no reference", () => get(`${shop.origin}/checkouts`), 404],
-    ["another method", (url) => fetch(url, { method: "PUT" }), 405],
-    ["another method on the way back", (url) => post(`${url}/return`, {}), 405],
+    ["an unsupported method", (url) => fetch(url, { method: "PUT" }), 405],
+    ["an unsupported method on the return path", (url) => post(`${url}/return`, {}), 405],
     ["a preflight", (url) => fetch(url, { method: "OPTIONS" }), 405],
     ["a failure", (url) => pay(url, "2250000000500"), 500],
     ["a refusal", (url) => pay(url, "2250000000503"), 503],
   ];
-  test.each(responses)("%s is HTML, may not be framed, kept or scripted", async (_, ask, status) => {
+  test.each(responses)("%s is HTML that forbids framing, caching and scripts", async (_, ask, status) => {
     const { url } = await shop.checkout();
     const response = await ask(url);
     expect(response.status).toBe(status);
@@ -66,7 +66,7 @@ describe("every answer", () => {
     expect(await response.text()).not.toMatch(/<script|javascript:|https?:\/\/(?!127)|\son\w+=|\sstyle=/);
   });
 
-  test("an unknown page speaks the browser's language, others that of the checkout", async () => {
+  test("an unknown page uses the browser's language, other pages the checkout's", async () => {
     const french = { "accept-language": "fr-CI,fr;q=0.9" };
     expect(await (await get(`${shop.origin}/checkouts/CHKNONE`, french)).text()).toContain('<html lang="fr">');
     expect(await (await get(`${shop.origin}/checkouts/CHKNONE`)).text()).toContain('<html lang="en">');
@@ -76,7 +76,7 @@ describe("every answer", () => {
     expect(await (await fetch(url, { method: "PUT" })).text()).toContain('<html lang="fr">');
   });
 
-  test("another method is told which there are", async () => {
+  test("an unsupported method gets Allow", async () => {
     const { url } = await shop.checkout();
     expect((await fetch(url, { method: "DELETE" })).headers.get("allow")).toBe("GET, HEAD, POST");
     expect((await post(`${url}/return`, {})).headers.get("allow")).toBe("GET, HEAD");
@@ -84,7 +84,7 @@ describe("every answer", () => {
 });
 
 describe("the form", () => {
-  test("what merchants wrote is shown as text", async () => {
+  test("a merchant's texts are escaped", async () => {
     const reference = "</dd><script>\"&'";
     const { url } = await shop.checkout({ reference });
     const html = await (await get(url)).text();
@@ -97,30 +97,33 @@ describe("the form", () => {
     ["a word", '"><b>', "digits only"],
     ["a number without its country", "0703810247", "Start with the country code"],
     ["too few digits", "225 07 03", "10 to 15 digits"],
-  ])("a number that is %s is said to be wrong, kept, and uses nothing up", async (_, typed, words) => {
-    const checkout = await shop.checkout();
-    const response = await pay(checkout.url, typed);
-    expect(response.status).toBe(422);
-    const html = await response.text();
-    expect(html).toContain(words);
-    expect(html).toContain(
-      `value="${typed.replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;").replace(">", "&gt;")}"`,
-    );
-    expect(html).toMatch(/aria-invalid="true" aria-describedby="fault hint"/);
-    expect(await shop.record(checkout.reference)).not.toHaveProperty("customer");
-    expect((await pay(checkout.url, "2250000000001")).status).toBe(200);
-  });
+  ])(
+    "a number that is %s is refused with a hint and kept in the field; a later payment succeeds",
+    async (_, typed, words) => {
+      const checkout = await shop.checkout();
+      const response = await pay(checkout.url, typed);
+      expect(response.status).toBe(422);
+      const html = await response.text();
+      expect(html).toContain(words);
+      expect(html).toContain(
+        `value="${typed.replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;").replace(">", "&gt;")}"`,
+      );
+      expect(html).toMatch(/aria-invalid="true" aria-describedby="fault hint"/);
+      expect(await shop.record(checkout.reference)).not.toHaveProperty("customer");
+      expect((await pay(checkout.url, "2250000000001")).status).toBe(200);
+    },
+  );
 
   const bodies: [string, number, RequestInit][] = [
     ["JSON", 415, { headers: { "content-type": "application/json" }, body: '{"action":"pay"}' }],
     ["nothing", 415, {}],
-    ["no button", 400, { body: new URLSearchParams({ phoneNumber: "2250000000001" }) }],
-    ["a third button", 400, { body: new URLSearchParams({ action: "refund" }) }],
+    ["no action", 400, { body: new URLSearchParams({ phoneNumber: "2250000000001" }) }],
+    ["an unknown action", 400, { body: new URLSearchParams({ action: "refund" }) }],
     ["two numbers", 400, { body: new URLSearchParams("action=pay&phoneNumber=1&phoneNumber=2250000000001") }],
-    ["too much", 413, { body: new URLSearchParams({ action: "pay", phoneNumber: "2".repeat(5_000) }) }],
+    ["too many bytes", 413, { body: new URLSearchParams({ action: "pay", phoneNumber: "2".repeat(5_000) }) }],
     ["too many fields", 413, { body: new URLSearchParams(`action=pay${"&a=".repeat(20)}`) }],
   ];
-  test.each(bodies)("a body with %s is refused with %i, and uses nothing up", async (_, status, init) => {
+  test.each(bodies)("a body with %s returns %i and records nothing", async (_, status, init) => {
     const checkout = await shop.checkout();
     const response = await fetch(checkout.url, { method: "POST", ...init });
     expect(response.status).toBe(status);
@@ -128,7 +131,7 @@ describe("the form", () => {
     expect(await shop.record(checkout.reference)).not.toHaveProperty("customer");
   });
 
-  test("a number is recorded in the form of the interface", async () => {
+  test("a number is recorded in the contract's format", async () => {
     const { url, reference } = await shop.checkout();
     await pay(url, "+225 07-03.81 02 47");
     expect((await shop.record(reference)).customer).toMatchObject({ phoneNumber: "2250703810247" });
@@ -139,11 +142,11 @@ describe("outcomes (D17)", () => {
   test.each([
     ["2250000000001", "success", "checkout.completed"],
     ["2250000000002", "failed", "checkout.failed"],
-  ])("%s is %s at once", async (number, status, event) => {
+  ])("%s is %s immediately", async (number, status, event) => {
     const checkout = await shop.checkout();
     const response = await pay(checkout.url, number);
     expect(response.headers.get("refresh")).toBe(`0; url=${checkout.reference}/return`);
-    expect(await stand(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
+    expect(await stateOf(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
   });
 
   test.each([
@@ -151,7 +154,7 @@ describe("outcomes (D17)", () => {
     ["2257038102473", "success", "checkout.completed"],
   ])("%s is pending, then %s", async (number, status, event) => {
     const checkout = await shop.checkout();
-    // No redirect: the merchant's address may be next by the time it is followed (D36).
+    // Not a redirect: by the time the browser follows it, it could lead to the merchant's site (D36).
     const response = await pay(checkout.url, number);
     expect(response.status).toBe(200);
     expect(response.headers.get("refresh")).toBe(`0; url=${checkout.reference}/return`);
@@ -159,10 +162,10 @@ describe("outcomes (D17)", () => {
     expect((await back(checkout.url)).headers.get("refresh")).toBe("2");
     expect(await shop.record(checkout.reference)).toMatchObject({ status: "pending" });
     await shop.settle();
-    expect(await stand(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
+    expect(await stateOf(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
   });
 
-  test("129 is pending for ever: it was paid, so it does not expire either (D9), nor can it be cancelled", async () => {
+  test("129 stays pending: once paid it neither expires (D9) nor can be cancelled", async () => {
     const { url, reference } = await shop.checkout();
     await pay(url, "2250000000129");
     await cancel(url);
@@ -184,7 +187,7 @@ describe("outcomes (D17)", () => {
     expect(await shop.record(reference)).not.toHaveProperty("customer");
   });
 
-  test("503 is refused twice with Retry-After and the number kept, then goes as usual", async () => {
+  test("503 is refused twice with Retry-After, keeping the number, then succeeds", async () => {
     const { url, reference } = await shop.checkout();
     for (let i = 0; i < 2; i++) {
       const response = await pay(url, "+225 0000000503");
@@ -198,7 +201,7 @@ describe("outcomes (D17)", () => {
     expect(await shop.record(reference)).toMatchObject({ status: "success" });
   });
 
-  test("504 is recorded, and the connection ends without an answer", async () => {
+  test("504 records the payment and closes the connection without a response", async () => {
     const { url, reference } = await shop.checkout();
     await expect(pay(url, "2250000000504")).rejects.toThrow("fetch failed");
     expect(await shop.record(reference)).toMatchObject({
@@ -209,10 +212,10 @@ describe("outcomes (D17)", () => {
     expect(await shop.record(reference)).toMatchObject({ status: "success" });
   });
 
-  test("408 is recorded, and the answer held back for 30 s", async () => {
+  test("408 records the payment and delays the response by 30 s", async () => {
     const { url, reference } = await shop.checkout();
     const responses = [pay(url, "2250000000408"), pay(url, "2250000000408")];
-    // Of two that pay at once, the one that was too late is not held: the payment is under way.
+    // Of two concurrent payments only the winner's response is delayed. The other finds the payment in progress.
     expect((await Promise.race(responses)).status).toBe(200);
     const recorded = { status: "pending", customer: { phoneNumber: "2250000000408" } };
     expect(await shop.record(reference)).toMatchObject(recorded);
@@ -222,12 +225,12 @@ describe("outcomes (D17)", () => {
     expect(await shop.record(reference)).toMatchObject({ status: "success" });
     expect(responded).toBe(false);
     await shop.pass(1);
-    // By now the payment has settled, and the customer is taken back.
+    // The payment has settled meanwhile, so the page returns to the shop immediately.
     const refreshes = (await all).map(({ headers }) => headers.get("refresh"));
     expect(refreshes).toContain(`0; url=${reference}/return`);
   });
 
-  test("outside the sandbox every number succeeds, and nothing speaks of tests", async () => {
+  test("outside the sandbox every number succeeds, and the page does not mention test mode", async () => {
     const live = await openShop({ SANDBOX: "false", SETTLE_DELAY_MS: "0" });
     try {
       for (const ending of Object.keys(FORCED_OUTCOMES)) {
@@ -243,7 +246,7 @@ describe("outcomes (D17)", () => {
 });
 
 describe("one outcome", () => {
-  test("who saw the form while another paid changes nothing, and gets no forced outcome", async () => {
+  test("a second payment changes nothing and gets no forced outcome", async () => {
     const { reference } = await shop.checkout();
     const opened = (await shop.checkouts.open(reference))!;
     await shop.checkouts.pay(opened, "2257038102473");
@@ -252,7 +255,7 @@ describe("one outcome", () => {
     expect(await shop.record(reference)).toEqual(before);
   });
 
-  test("of twenty that pay at once, one does", async () => {
+  test("one of twenty concurrent payments succeeds", async () => {
     const checkout = await shop.checkout();
     const numbers = Array.from({ length: 20 }, (_, i) => `22507000000${10 + i}`);
     const responses = await Promise.all(numbers.map((number) => pay(checkout.url, number)));
@@ -260,14 +263,14 @@ describe("one outcome", () => {
     const { customer } = await shop.record(checkout.reference);
     expect(numbers).toContain(customer!.phoneNumber);
     await shop.settle();
-    expect(await stand(checkout)).toMatchObject({ status: "success", events: ["checkout.completed"] });
+    expect(await stateOf(checkout)).toMatchObject({ status: "success", events: ["checkout.completed"] });
   });
 
-  test("of a payment and a cancellation at once, one happens", async () => {
+  test("of a concurrent payment and cancellation one takes effect", async () => {
     for (let i = 0; i < 10; i++) {
       const checkout = await shop.checkout();
       await Promise.all([pay(checkout.url, "2250000000001"), cancel(checkout.url)]);
-      const { status, paid, events, returned } = await stand(checkout);
+      const { status, paid, events, returned } = await stateOf(checkout);
       expect([status, paid, ...events]).toEqual(
         paid ? ["success", true, "checkout.completed"] : ["cancelled", false, "checkout.cancelled"],
       );
@@ -276,44 +279,44 @@ describe("one outcome", () => {
   });
 
   test.each(["success", "failed", "cancelled"] as const)(
-    "what is %s cannot be paid or cancelled again",
+    "a checkout that is %s cannot be paid or cancelled",
     async (status) => {
       const checkout = await shop.checkout();
       await shop.finish(checkout.reference, status);
       const before = await shop.record(checkout.reference);
-      // Numbers that would be refused are not looked at any more either.
+      // The number is no longer validated either.
       for (const number of ["2250000000001", "2250000000500", "wrong"]) {
         expect((await pay(checkout.url, number)).status).toBe(303);
       }
       await cancel(checkout.url);
       expect(await shop.record(checkout.reference)).toEqual(before);
-      expect((await stand(checkout)).events).toHaveLength(1);
+      expect((await stateOf(checkout)).events).toHaveLength(1);
       expect(await (await get(checkout.url)).text()).not.toContain("<form");
     },
   );
 
-  test("after 30 minutes there is nothing to pay any more, even before anybody noticed", async () => {
+  test("after 30 minutes a payment is refused, even before a worker has expired the checkout", async () => {
     const checkout = await shop.checkout();
     shop.passUnnoticed(CHECKOUT_LIFETIME_MS);
     const response = await pay(checkout.url, "2250000000001");
     expect(location(response).pathname).toBe(`/checkouts/${checkout.reference}`);
     expect(await (await get(checkout.url)).text()).toContain("The time to pay has run out");
-    expect(await stand(checkout)).toMatchObject({ status: "cancelled", paid: false, events: ["checkout.cancelled"] });
+    expect(await stateOf(checkout)).toMatchObject({ status: "cancelled", paid: false, events: ["checkout.cancelled"] });
   });
 });
 
-describe("the way back (D10)", () => {
-  test("leads to the form while nothing was done, and to the result where no address was given", async () => {
+describe("the return path (D10)", () => {
+  test("redirects to the form before payment, and to the result without a redirectURL", async () => {
     const checkout = await shop.checkout();
     expect(location(await back(checkout.url)).href).toBe(checkout.url);
 
-    const homeless = await shop.checkout({ redirectURL: undefined });
-    expect(location(await cancel(homeless.url)).href).toBe(homeless.url);
-    expect(location(await back(homeless.url)).href).toBe(homeless.url);
-    expect(await (await get(homeless.url)).text()).toContain("You can close this page.");
+    const withoutRedirect = await shop.checkout({ redirectURL: undefined });
+    expect(location(await cancel(withoutRedirect.url)).href).toBe(withoutRedirect.url);
+    expect(location(await back(withoutRedirect.url)).href).toBe(withoutRedirect.url);
+    expect(await (await get(withoutRedirect.url)).text()).toContain("You can close this page.");
   });
 
-  test("is the merchant's address with what came of it, by 303", async () => {
+  test("redirects with 303 to the redirectURL with the result appended", async () => {
     const checkout = await shop.checkout({ reference: "order é&1" });
     await pay(checkout.url, "2250000000002");
     const response = await back(checkout.url);

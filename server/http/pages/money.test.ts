@@ -7,13 +7,13 @@ test.each([
   [100, "NGN", "en", "NGN 1.00"],
   [1_500_000, "XOF", "en", "XOF 15,000.00"],
   [1_500_000, "XOF", "fr", "15 000,00 XOF"],
-  // ISO 4217 gives these three and four digits; §1 knows two for all.
+  // ISO 4217 defines three and four decimals for these; §1 uses two for every currency.
   [123_456, "TND", "fr", "1 234,56 TND"],
   [123_456, "CLF", "en", "CLF 1,234.56"],
-  // Divided as floating point, these end in .90 and .84.
+  // Floating-point division would give .90 and .84.
   [2 ** 53 - 1, "USD", "en", "USD 90,071,992,547,409.91"],
   [2 ** 53 - 7, "USD", "fr", "90 071 992 547 409,85 USD"],
-  // No currency that anybody knows, but one that the contract allows.
+  // Not an ISO 4217 code, but valid in the contract.
   [12_345, "QQQ", "en", "QQQ 123.45"],
 ])("%i %s is shown in %s as %s", (amount, currency, locale, shown) => {
   expect(formatAmount(amount, currency, locale).replace(/[\u00a0\u202f]/g, " ")).toBe(shown);

@@ -7,11 +7,11 @@ test.each([
   ["00225 07.03.81.02.47", "2250703810247"],
   ["  +225-0703-810247\t", "2250703810247"],
   ["+225\u00a007\u202f03\u200981\u201102–47", "2250703810247"],
-  // Copied from an address book, with marks that nobody sees.
+  // Copied from an address book, with invisible direction marks.
   ["\u202a+2250703810247\u202c", "2250703810247"],
   ["1234567890", "1234567890"],
   ["123456789012345", "123456789012345"],
-])("%j is taken as %s", (typed, digits) => {
+])("accepts %j as %s", (typed, digits) => {
   expect(parsePhoneNumber(typed)).toEqual({ digits });
 });
 
@@ -22,7 +22,7 @@ test.each([
   ["+", "characters"],
   ["225+0703810247", "characters"],
   ["++2250703810247", "characters"],
-  // Whether that zero belongs to the number is anybody's guess.
+  // The zero in parentheses is ambiguous.
   ["+44 (0)20 7946 0958", "characters"],
   ["٢٢٥٠٧٠٣٨١٠٢٤٧", "characters"],
   ["0703810247", "country-code"],
@@ -30,6 +30,6 @@ test.each([
   ["123456789", "length"],
   ["+225 07 03", "length"],
   ["1234567890123456", "length"],
-])("%j is refused: %s", (typed, fault) => {
+])("refuses %j: %s", (typed, fault) => {
   expect(parsePhoneNumber(typed)).toEqual({ fault });
 });

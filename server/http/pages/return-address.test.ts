@@ -23,28 +23,32 @@ test.each([
   ["no path", "https://shop.example", `https://shop.example/?${own}`],
   ["an empty query", "https://shop.example/?", `https://shop.example/?${own}`],
   [
-    "a query, kept as it is written",
+    "a query, which is kept byte for byte",
     "http://shop.example/?a=b%20c+d&flag&a=~",
     `http://shop.example/?a=b%20c+d&flag&a=~&${own}`,
   ],
-  ["parameters of ours", "https://shop.example/?status=x&a=1&reference=y&status", `https://shop.example/?a=1&${own}`],
   [
-    "parameters of ours, encoded",
+    "our own parameters, which are replaced",
+    "https://shop.example/?status=x&a=1&reference=y&status",
+    `https://shop.example/?a=1&${own}`,
+  ],
+  [
+    "our own parameters, percent-encoded",
     "https://shop.example/?%73tatus=x&merchants%52eference=",
     `https://shop.example/?${own}`,
   ],
   [
-    "names that only look like ours",
+    "parameters with similar names",
     "https://shop.example/?Status=x&statuses=y",
     `https://shop.example/?Status=x&statuses=y&${own}`,
   ],
   [
-    "names of every object",
+    "names from Object.prototype",
     "https://shop.example/?toString=1&__proto__=2",
     `https://shop.example/?toString=1&__proto__=2&${own}`,
   ],
   ["a fragment", "https://shop.example/app?a=1#/order/7?b=2", `https://shop.example/app?a=1&${own}#/order/7?b=2`],
   ["a port and an escape", "http://127.0.0.1:8080/caf%C3%A9", `http://127.0.0.1:8080/caf%C3%A9?${own}`],
-])("an address with %s", (_, redirectURL, expected) => {
+])("a redirectURL with %s", (_, redirectURL, expected) => {
   expect(returnAddress(redirectURL, checkout)).toBe(expected);
 });
