@@ -130,7 +130,7 @@ const FIELDS = [
   ["/v1/checkouts", "redirectURL", WebURL, URLS],
 ] as const;
 
-/** Without `u` a pattern sees UTF-16 code units, with it code points. */
+/** Without the `u` flag a pattern matches UTF-16 code units; with it, code points. */
 const FLAGS = ["", "u"];
 
 type Request = { reference?: string; phoneNumber?: string };
@@ -150,7 +150,7 @@ describe.each(FIELDS)("%s, %s", (path, field, { pattern }, { accepted, refused }
   const statuses = (values: readonly string[]) =>
     Promise.all(values.map(async (value) => [value, await statusOf(value)]));
 
-  test.each(FLAGS)("the pattern tells valid values from invalid ones with the flags %j", (flags) => {
+  test.each(FLAGS)("the pattern accepts exactly the valid values with the flags %j", (flags) => {
     const regExp = new RegExp(pattern, flags);
     expect(accepted.filter((value) => !regExp.test(value))).toEqual([]);
     expect(refused.filter((value) => regExp.test(value))).toEqual([]);
@@ -167,7 +167,7 @@ test("a URL of 2048 characters is accepted, a longer one returns 422", async () 
   expect((await server.createPayout({ webhookURL: longUrl(2_049) })).status).toBe(422);
 });
 
-/** Last digits that force an error, or a webhook to the generated URL. */
+/** Final digits that force an error, or an immediate webhook to the generated URL. */
 const FORCED_OUTCOME = /(001|002|408|500|503|504)$/;
 
 describe.each(FLAGS)("values generated from the patterns with the flags %j", (flags) => {

@@ -12,11 +12,11 @@ const emoji = (count: number) => "🧵".repeat(count);
 const urlOf = (length: number) => `https://merchant.example/${"x".repeat(length - 25)}`;
 
 const WRONG_TYPES = [null, true, 1.5, ["x"], { x: 1 }];
-const NO_STRING = [...WRONG_TYPES, 1];
-const NO_NUMBER = [...WRONG_TYPES, "100", ""];
+const NOT_STRINGS = [...WRONG_TYPES, 1];
+const NOT_NUMBERS = [...WRONG_TYPES, "100", ""];
 
 const REFERENCES_REFUSED = ["", emoji(65), "x".repeat(65), "a\0b", "a\nb", "\u007f", "\u0085", "\ud800", "\udc00x"];
-const ADDRESSES_REFUSED = [
+const URLS_REFUSED = [
   "",
   "merchant.example/hook",
   "//merchant.example/hook",
@@ -49,7 +49,7 @@ const ADDRESSES_REFUSED = [
   "http://%/",
   urlOf(2_049),
 ];
-const ADDRESSES_TAKEN = [
+const URLS_ACCEPTED = [
   "https://merchant.example",
   "HTTPS://Merchant.Example/Hook",
   "http://merchant.example:8080/a;b=c/?d=%C3%A9&e=@#f",
@@ -67,29 +67,29 @@ const CODES = {
 
 interface Field {
   required: boolean;
-  /** 400: of a wrong type. */
+  /** Values of the wrong type: 400. */
   mistyped: unknown[];
-  /** 422: of the right type, and out of bounds. */
+  /** Values of the right type that are out of range: 422. */
   refused: unknown[];
-  taken: unknown[];
+  accepted: unknown[];
 }
 const reference: Field = {
   required: true,
-  mistyped: NO_STRING,
+  mistyped: NOT_STRINGS,
   refused: REFERENCES_REFUSED,
-  taken: [emoji(64), "x".repeat(63), " ", " spaces kept  ", "Été/№1?#%", "<script>", "\u00a0", "e\u0301", "\u200b"],
+  accepted: [emoji(64), "x".repeat(63), " ", " spaces kept  ", "Été/№1?#%", "<script>", "\u00a0", "e\u0301", "\u200b"],
 };
-const amount: Field = { required: true, mistyped: NO_NUMBER, refused: [0, -1, 2 ** 53], taken: [1, 2 ** 53 - 1] };
-const country: Field = { required: true, mistyped: NO_STRING, refused: CODES.country, taken: ["CI", "ZZ"] };
-const currency: Field = { required: true, mistyped: NO_STRING, refused: CODES.currency, taken: ["XOF", "ZZZ"] };
-const address: Field = { required: false, mistyped: NO_STRING, refused: ADDRESSES_REFUSED, taken: ADDRESSES_TAKEN };
+const amount: Field = { required: true, mistyped: NOT_NUMBERS, refused: [0, -1, 2 ** 53], accepted: [1, 2 ** 53 - 1] };
+const country: Field = { required: true, mistyped: NOT_STRINGS, refused: CODES.country, accepted: ["CI", "ZZ"] };
+const currency: Field = { required: true, mistyped: NOT_STRINGS, refused: CODES.currency, accepted: ["XOF", "ZZZ"] };
+const url: Field = { required: false, mistyped: NOT_STRINGS, refused: URLS_REFUSED, accepted: URLS_ACCEPTED };
 
 const payout: Record<string, Field> = {
   reference,
   amount,
   phoneNumber: {
     required: true,
-    mistyped: [...NO_STRING, 2_257_038_102_473],
+    mistyped: [...NOT_STRINGS, 2_257_038_102_473],
     refused: [
       "",
       "225703810",
@@ -100,20 +100,20 @@ const payout: Record<string, Field> = {
       "٢٢٥٧٠٣٨١٠٢",
       "2257038102\n",
     ],
-    taken: ["2257038102", "225703810247300", "0000000000"],
+    accepted: ["2257038102", "225703810247300", "0000000000"],
   },
   country,
   currency,
-  webhookURL: address,
+  webhookURL: url,
 };
 const checkout: Record<string, Field> = {
   amount,
   country,
   currency,
-  webhookURL: address,
-  redirectURL: address,
+  webhookURL: url,
+  redirectURL: url,
   reference: { ...reference, required: false },
-  locale: { required: false, mistyped: NO_STRING, refused: ["", "EN", "de", "fr-CI"], taken: ["en", "fr"] },
+  locale: { required: false, mistyped: NOT_STRINGS, refused: ["", "EN", "de", "fr-CI"], accepted: ["en", "fr"] },
 };
 
 describe.each([
@@ -122,32 +122,38 @@ describe.each([
 ] as const)("%s", (path, fields, valid) => {
   const post = (changes: Record<string, unknown>) => server.request("POST", path, { body: { ...valid(), ...changes } });
 
-  test.each(Object.entries(fields))("%s: a wrong type is 400, and the field is named", async (name, { mistyped }) => {
-    for (const value of mistyped) {
-      const { status, body } = await post({ [name]: value });
-      expect
-        .soft([status, body.message], shown(value))
-        .toEqual([400, expect.stringMatching(`^${name} must be \\w+\\.$`)]);
-    }
+  test.each(Object.entries(fields))(
+    "%s: returns 400 for a wrong type and names the field",
+    async (name, { mistyped }) => {
+      for (const value of mistyped) {
+        const { status, body } = await post({ [name]: value });
+        expect
+          .soft([status, body.message], shown(value))
+          .toEqual([400, expect.stringMatching(`^${name} must be \\w+\\.$`)]);
+      }
+    },
+  );
+
+  test.each(Object.entries(fields))(
+    "%s: returns 422 for a value out of range and names the field",
+    async (name, field) => {
+      for (const value of field.refused) {
+        const { status, body } = await post({ [name]: value });
+        expect.soft([status, body.message], shown(value)).toEqual([422, expect.stringMatching(`^${name} must `)]);
+      }
+    },
+  );
+
+  test.each(Object.entries(fields))("%s: accepts valid values", async (name, { accepted }) => {
+    for (const value of accepted) expect.soft((await post({ [name]: value })).status, shown(value)).toBe(200);
   });
 
-  test.each(Object.entries(fields))("%s: a value out of bounds is 422, and the field is named", async (name, field) => {
-    for (const value of field.refused) {
-      const { status, body } = await post({ [name]: value });
-      expect.soft([status, body.message], shown(value)).toEqual([422, expect.stringMatching(`^${name} must `)]);
-    }
-  });
-
-  test.each(Object.entries(fields))("%s: what is within bounds is taken", async (name, { taken }) => {
-    for (const value of taken) expect.soft((await post({ [name]: value })).status, shown(value)).toBe(200);
-  });
-
-  test.each(Object.entries(fields))("%s: absent it is 400 where it is required", async (name, { required }) => {
+  test.each(Object.entries(fields))("%s: returns 400 if it is required and missing", async (name, { required }) => {
     const { status, body } = await post({ [name]: undefined });
     expect([status, body.message]).toEqual(required ? [400, `${name} is required.`] : [200, undefined]);
   });
 
-  test("all that is wrong is named at once, form before value (D1, D2)", async () => {
+  test("the message names every invalid field; form errors come before value errors (D1, D2)", async () => {
     const required = Object.keys(fields).filter((name) => fields[name]!.required);
     const nothing = await server.request("POST", path, { body: {} });
     expect(nothing.status).toBe(400);
@@ -177,7 +183,7 @@ describe("/sandbox", () => {
     ["/sandbox/checkouts/nothing/finish", { outcome: "pending" }, 422],
     ["/sandbox/checkouts/nothing/finish", { outcome: "success" }, 404],
     ["/sandbox/deliveries/nothing/replay", undefined, 404],
-  ])("POST %s %j is %i", async (path, body, status) => {
+  ])("POST %s %j returns %i", async (path, body, status) => {
     expect((await server.request("POST", path, { body })).status).toBe(status);
   });
 
@@ -200,11 +206,11 @@ describe("/sandbox", () => {
     ["events?limit=1&before=nothing", 422],
     ["events?limit=1&reference=%00", 200],
     ["deliveries?status=exhausted&unknown=1", 200],
-  ])("GET /sandbox/%s is %i", async (query, status) => {
+  ])("GET /sandbox/%s returns %i", async (query, status) => {
     expect((await server.request("GET", `/sandbox/${query}`)).status).toBe(status);
   });
 
-  test("a reserved character in a query is said to need escaping", async () => {
+  test("the message for a reserved character in a query says to escape it", async () => {
     const { body } = await server.request("GET", "/sandbox/events?limit=1:5");
     expect(body.message).toBe("limit must be percent-encoded.");
   });
