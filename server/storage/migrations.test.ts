@@ -16,7 +16,7 @@ function withFiles(...names: string[]): URL {
   return pathToFileURL(`${folder}/`);
 }
 
-test("files are read in the order of their numbers; what is no SQL is left alone", () => {
+test("reads SQL files in the order of their numbers and ignores other files", () => {
   expect(readMigrations(withFiles("002-next.sql", "001-first.sql", "README.md"))).toEqual([
     { version: 1, name: "001-first.sql", sql: "-- 001-first.sql" },
     { version: 2, name: "002-next.sql", sql: "-- 002-next.sql" },
@@ -24,13 +24,13 @@ test("files are read in the order of their numbers; what is no SQL is left alone
 });
 
 test.each([[["001-a.sql", "003-c.sql"]], [["001-a.sql", "001-b.sql"]], [["002-b.sql"]], [["a.sql"]]])(
-  "a gap, a repeat or a name without a number is refused: %j",
+  "refuses gaps, duplicates and names without a number: %j",
   (names) => {
     expect(() => readMigrations(withFiles(...names))).toThrow(/is out of order/);
   },
 );
 
-test("only what a schema lacks is applied", () => {
+test("returns only the migrations that a schema lacks", () => {
   const all = readMigrations(withFiles("001-a.sql", "002-b.sql"));
   expect(missingMigrations(all, 0)).toEqual(all);
   expect(missingMigrations(all, 1)).toEqual([all[1]]);

@@ -35,11 +35,11 @@ const dump = () =>
     tables: db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all(),
   }));
 
-describe("one server for a file", () => {
+describe("one server per file", () => {
   const IN_USE =
     /^Another server is using .+server\.db\. Stop it, or give this one a file of its own in DATABASE_URL\.$/;
 
-  test("a second one is refused, and gets the file once the first has let go", async () => {
+  test("a second server is refused until the first has closed the file", async () => {
     const first = openSqlite(path, server);
     expect(() => openSqlite(path, server)).toThrow(StorageError);
     expect(() => openSqlite(path, server)).toThrow(IN_USE);
@@ -48,7 +48,7 @@ describe("one server for a file", () => {
     await openSqlite(path, server).close();
   });
 
-  test("a link to the file is the same file", async () => {
+  test("a symbolic link leads to the same lock", async () => {
     const first = openSqlite(path, server);
     const link = join(folder, "link.db");
     symlinkSync(path, link);
@@ -56,7 +56,7 @@ describe("one server for a file", () => {
     await first.close();
   });
 
-  test("what only works beside a server opens the same file, and both see what the other writes", async () => {
+  test("another process may open the file beside the server; each sees the other's writes", async () => {
     const first = openSqlite(path, server);
     const beside = openSqlite(path, { clock, server: false });
     const merchant = await addMerchant(beside);
@@ -82,7 +82,7 @@ describe("one server for a file", () => {
     await openSqlite(path, server).close();
   });
 
-  test("databases in memory are each their own", async () => {
+  test("in-memory databases are independent", async () => {
     const both = [openSqlite(":memory:", server), openSqlite(":memory:", server)] as const;
     const { id } = await addMerchant(both[0]);
     expect(await both[1].findMerchant(id)).toBeUndefined();
@@ -92,7 +92,7 @@ describe("one server for a file", () => {
 });
 
 describe("schema", () => {
-  test("a new file gets the whole schema, and a second start changes nothing", async () => {
+  test("a new file gets the full schema, and a second start changes nothing", async () => {
     await openSqlite(path, server).close();
     const fresh = dump();
     expect(fresh.version).toBe(3);
@@ -101,44 +101,44 @@ describe("schema", () => {
     expect(dump()).toEqual(fresh);
   });
 
-  test("what it holds is for its owner alone", async () => {
+  test("only the owner can read the files", async () => {
     const storage = openSqlite(path, server);
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
   });
 
-  test("writes survive a loss of power: WAL, and every commit is flushed", async () => {
+  test("uses a write-ahead log", async () => {
     const storage = openSqlite(path, server);
     expect(inFile((db) => db.prepare("PRAGMA journal_mode").get())).toEqual({ journal_mode: "wal" });
     await storage.close();
   });
 
-  test("a schema of a newer server is refused and left as it is", async () => {
+  test("the schema of a newer server is refused and left unchanged", async () => {
     await openSqlite(path, server).close();
     inFile((db) => db.exec("PRAGMA user_version = 99"));
     expect(() => openSqlite(path, server)).toThrow(
       /^The database has schema version 99; this server knows versions up to 3\. Start the newer server/,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
-    // The lock was given back.
+    // The failed start released the lock.
     inFile((db) => db.exec("PRAGMA user_version = 3"));
     await openSqlite(path, server).close();
   });
 });
 
-describe("a path that cannot be used is refused with a word on what to do", () => {
-  const garbage = "this is no database, and long enough to be looked at. ".repeat(100);
+describe("refuses an unusable path and says what to do", () => {
+  const garbage = "this is not a database, but long enough to be read as one. ".repeat(100);
   test.each<[string, () => string]>([
-    ["a file that is no database", () => (writeFileSync(path, garbage), path)],
+    ["a file that is not a database", () => (writeFileSync(path, garbage), path)],
     ["a folder", () => (mkdirSync(path), path)],
     ["a path through a file", () => (writeFileSync(path, ""), join(path, "server.db"))],
-    ["a file system that takes no files", () => "/proc/server.db"],
-    ["a folder that cannot be made", () => "/dev/null/data/server.db"],
+    ["a file system that accepts no files", () => "/proc/server.db"],
+    ["a folder that cannot be created", () => "/dev/null/data/server.db"],
     ["a database with a table of the same name", () => (inFile((db) => db.exec("CREATE TABLE merchants (a)")), path)],
     ["the database of another program", () => (inFile((db) => db.exec("CREATE TABLE notes (a)")), path)],
     [
-      "a database whose pages are damaged",
+      "a corrupt database",
       () => {
         inFile((db) => db.exec("CREATE TABLE other (a); INSERT INTO other VALUES (zeroblob(100000))"));
         writeFileSync(path, garbage, { flag: "r+" });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createWriter } from "./writer.ts";
 
 let db: DatabaseSync;
-/** What reached the database and what was answered, in order. */
+/** What reached the database and which writes resolved, in order. */
 let steps: string[];
 beforeEach(() => {
   db = new DatabaseSync(":memory:");
@@ -27,23 +27,23 @@ const stored = () =>
     .all()
     .map(({ value }) => value);
 
-test("what arrives in one turn shares one commit, and nothing is answered before it", async () => {
+test("writes of one turn of the event loop share a commit and resolve after it", async () => {
   const { write } = createWriter(db);
   const values = ["a", "b", "c"];
-  const answered = values.map(async (value) => steps.push(`answered ${await write(insert(value))}`));
+  const resolved = values.map(async (value) => steps.push(`resolved ${await write(insert(value))}`));
   expect(steps).toEqual([]);
-  await Promise.all(answered);
-  expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "c", "COMMIT", "answered a", "answered b", "answered c"]);
+  await Promise.all(resolved);
+  expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "c", "COMMIT", "resolved a", "resolved b", "resolved c"]);
 });
 
-test("what arrives in the next turn has the next commit", async () => {
+test("writes of the next turn have their own commit", async () => {
   const { write } = createWriter(db);
   await write(insert("a"));
   await write(insert("b"));
   expect(steps.filter((step) => step === "COMMIT")).toHaveLength(2);
 });
 
-test("one that throws fails alone; the others of its batch happen once", async () => {
+test("a job that throws fails alone; the others of its batch take effect once", async () => {
   const { write } = createWriter(db);
   const results = await Promise.allSettled([
     write(insert("a")),
@@ -59,7 +59,7 @@ test("one that throws fails alone; the others of its batch happen once", async (
   expect(stored()).toEqual(["a", "b", "c"]);
 });
 
-test("when a commit fails nobody is told that it happened", async () => {
+test("every write of a batch rejects if the commit fails", async () => {
   const { write } = createWriter(db);
   const exec = vi.mocked(db.exec).getMockImplementation()!;
   vi.mocked(db.exec).mockImplementation((sql) => {
@@ -74,15 +74,15 @@ test("when a commit fails nobody is told that it happened", async () => {
   await expect(write(insert("c"))).resolves.toBe("c");
 });
 
-test("a flush does at once what waits", async () => {
+test("a flush commits waiting writes immediately", async () => {
   const { write, flush } = createWriter(db);
-  const answer = write(insert("a"));
+  const written = write(insert("a"));
   flush();
   expect(stored()).toEqual(["a"]);
-  await expect(answer).resolves.toBe("a");
+  await expect(written).resolves.toBe("a");
 });
 
-test("while another process holds the database, a batch waits for it once, and none of it happens", async () => {
+test("if the database stays locked, a batch fails as a whole without further attempts", async () => {
   const { write } = createWriter(db);
   vi.mocked(db.exec).mockImplementation((sql) => {
     steps.push(sql);

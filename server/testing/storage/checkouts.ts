@@ -74,7 +74,7 @@ export function checkoutTests(storage: Current): void {
     expect((await read()).customer).toEqual(customer);
   });
 
-  test("a payment without an outcome stays pending for ever (D17)", async () => {
+  test("a payment without an outcome stays pending (D17)", async () => {
     const { reference, read } = await pendingCheckout();
     expect(await storage().payCheckout(reference, payer(), undefined)).toBe(true);
     expect(await read()).not.toHaveProperty("due");
@@ -111,7 +111,7 @@ export function checkoutTests(storage: Current): void {
     expect(await types()).toEqual(["checkout.failed"]);
   });
 
-  test("a payer can cancel an unpaid checkout, and no other", async () => {
+  test("a payer can cancel only an unpaid checkout", async () => {
     const [unpaid, paid, final] = [await pendingCheckout(), await pendingCheckout(), await pendingCheckout()];
     await storage().payCheckout(paid.reference, payer(), soon);
     await storage().finishCheckout(final.reference, "failed");
@@ -130,13 +130,13 @@ export function checkoutTests(storage: Current): void {
     expect(await final.types()).toEqual(["checkout.failed"]);
   });
 
-  test("an unknown checkout can be neither paid nor ended", async () => {
+  test("an unknown checkout can be neither paid nor finished", async () => {
     expect(await storage().payCheckout("CHKnothing", payer(), soon)).toBe(false);
     expect(await storage().finishCheckout("CHKnothing", "success")).toBe(false);
     expect(await storage().cancelCheckout("CHKnothing")).toBe(false);
   });
 
-  test("one of several concurrent endings takes effect, with one event", async () => {
+  test("one of several concurrent finishes takes effect, with one event", async () => {
     const { reference, read, types } = await pendingCheckout();
     storage.clock().advance(31 * MINUTE);
     const ended = await Promise.all([

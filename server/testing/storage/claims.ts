@@ -15,7 +15,7 @@ export function claimTests(storage: Current): void {
   }
   const claimOne = async () => (await claimAll(storage()))[0]!;
 
-  test("a claim has all that an attempt needs", async () => {
+  test("a claim has everything that an attempt needs", async () => {
     const { merchant, id, reference } = await oneDelivery();
     const secrets = await storage().rotateSecret(merchant.id, "whsec_new", HOUR, 5);
     const [claimed] = await claimAll(storage());
@@ -94,7 +94,7 @@ export function claimTests(storage: Current): void {
     expect(await claimAll(storage())).toEqual([]);
   });
 
-  test("a late report does not take the delivery from a claimant at work", async () => {
+  test("a late report does not take the delivery from its current claimant", async () => {
     const { id, replay } = await oneDelivery();
     const late = await claimOne();
     storage.clock().advance(MINUTE);
@@ -105,7 +105,7 @@ export function claimTests(storage: Current): void {
     expect((await storage().findDelivery(second.merchant.id, id))!.status).toBe("ended");
   });
 
-  test("a report after the lease still counts while nobody else has claimed the delivery", async () => {
+  test("a report after the lease still counts until another worker claims the delivery", async () => {
     const { find } = await oneDelivery();
     const claimed = await claimOne();
     storage.clock().advance(2 * MINUTE);

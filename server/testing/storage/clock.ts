@@ -31,7 +31,7 @@ export function clockTests(storage: Current): void {
     expect(await timeOf(id)).toBe(START + 5 * HOUR);
   });
 
-  test("moves to a time once, however often it is asked to", async () => {
+  test("moving to the same time again has no effect", async () => {
     const { id } = await addMerchant(storage());
     await concurrently(3, () => storage().moveClock(id, { to: START + HOUR }, LATEST));
     expect(await timeOf(id)).toBe(START + HOUR);
@@ -46,7 +46,7 @@ export function clockTests(storage: Current): void {
     expect(await timeOf(id)).toBe(START);
   });
 
-  test("a disbursement created while the clock moves is dated and due on one side of the move", async () => {
+  test("a disbursement created during a move is dated and due consistently before or after it", async () => {
     const { id } = await addMerchant(storage());
     const [, ...inserted] = await Promise.all([
       storage().moveClock(id, { by: HOUR }, LATEST),
@@ -60,7 +60,7 @@ export function clockTests(storage: Current): void {
     expect(await storage().settleDue(100)).toBe(20);
   });
 
-  test("what the move made due is due for every worker, and happens at its own time (D29)", async () => {
+  test("every worker sees what a move made due, and processes it at its own time (D29)", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const { record } = await storage().insertDisbursement(aDisbursement(ada.id));
     await storage().insertDisbursement(aDisbursement(kofi.id));
@@ -70,7 +70,7 @@ export function clockTests(storage: Current): void {
     expect(settled).toMatchObject({ status: "success", updatedAt: START + 2 * SECOND });
   });
 
-  test("what the move did not make due falls due that much earlier in real time", async () => {
+  test("records not yet due fall due earlier in real time by the length of the move", async () => {
     const merchant = await addMerchant(storage());
     const { record } = await storage().insertCheckout(aCheckout(merchant.id));
     await storage().moveClock(merchant.id, { by: 29 * MINUTE }, LATEST);
@@ -81,7 +81,7 @@ export function clockTests(storage: Current): void {
     expect(ended).toMatchObject({ status: "cancelled", updatedAt: START + 30 * MINUTE });
   });
 
-  test("every one of many pending records follows the move", async () => {
+  test("all of many pending records follow the move", async () => {
     const merchant = await addMerchant(storage());
     await concurrently(2_500, () => storage().insertDisbursement(aDisbursement(merchant.id)));
     await storage().moveClock(merchant.id, { by: SECOND }, LATEST);
@@ -101,7 +101,7 @@ export function clockTests(storage: Current): void {
     expect(await storage().claimDelivery(merchant.id, claimed.id, MINUTE)).toBe("claimed");
   });
 
-  test("tells whether anything is due by a time: records, retries and claimed deliveries", async () => {
+  test("reports whether a record, a retry or a claimed delivery is due by a time", async () => {
     const [merchant, other] = [await addMerchant(storage()), await addMerchant(storage())];
     const hasDue = (until: number) => storage().hasDue(merchant.id, until);
     expect(await hasDue(LATEST)).toBe(false);

@@ -1,7 +1,7 @@
 import type { Storage } from "../../domain/storage.ts";
 import type { FakeClock } from "../clock.ts";
 
-/** The storage of the test that is running, and its clock. */
+/** The storage and the clock of the current test. */
 export interface Current {
   (): Storage;
   clock(): FakeClock;

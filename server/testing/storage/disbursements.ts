@@ -10,7 +10,7 @@ import {
   storedAt,
 } from "./fixtures.ts";
 
-/** Each differs from the others in a way that collation, trimming or Unicode normalisation would hide. */
+/** Distinct references that collation, trimming or Unicode normalisation would treat as equal. */
 const REFERENCES = [
   "Payout",
   "payout",
@@ -58,7 +58,7 @@ export function disbursementTests(storage: Current): void {
     expect(await storage().findDisbursement(merchant.id, full.reference.toLowerCase())).toBeUndefined();
   });
 
-  test("tells references apart that look alike, and returns each as it was sent (D15)", async () => {
+  test("distinguishes similar references and returns each exactly (D15)", async () => {
     const merchant = await addMerchant(storage());
     const insert = (merchantsReference: string) =>
       storage().insertDisbursement(aDisbursement(merchant.id, { merchantsReference }));
@@ -83,7 +83,7 @@ export function disbursementTests(storage: Current): void {
     expect(await storage().findDisbursementByMerchantsReference(merchant.id, "once")).toEqual(winner!.record);
   });
 
-  test("keeps merchants apart: two may use the same reference, and neither sees the other's record (D4)", async () => {
+  test("keeps merchants apart: both may use one reference, and neither sees the other's record (D4)", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const adas = aDisbursement(ada.id, { merchantsReference: "same" });
     const kofis = aDisbursement(kofi.id, { merchantsReference: "same" });

@@ -18,7 +18,7 @@ import {
 export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): void {
   const attempt = { at: START, sentAt: START, latencyMs: 1 };
 
-  test("returns everything that was acknowledged before it was closed", async () => {
+  test("returns every write confirmed before it was closed", async () => {
     const clock = createFakeClock();
     const before = await open(clock);
     const merchant = await addMerchant(before);
@@ -42,7 +42,7 @@ export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): v
     await after.close();
   });
 
-  test("finishes, or refuses, what was started before it is closed", async () => {
+  test("finishes or rejects every write in progress when it is closed", async () => {
     const clock = createFakeClock();
     const before = await open(clock);
     const merchant = await addMerchant(before);
@@ -71,7 +71,7 @@ export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): v
     await after.close();
   });
 
-  test("a start leaves the claims of others alone; a claim of a dead process lapses", async () => {
+  test("a start does not affect other processes' claims; a dead process's lease expires", async () => {
     const clock = createFakeClock();
     const before = await open(clock);
     const merchant = await addMerchant(before);

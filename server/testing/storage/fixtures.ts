@@ -10,7 +10,7 @@ export const HOUR = 60 * MINUTE;
 export const LATEST = Date.UTC(9999, 11, 31);
 
 let made = 0;
-/** A UUID that no other record of this run has; later ones sort after earlier ones. */
+/** A UUID that is unique in this run and sorts after all earlier ones. */
 export function nextId(): string {
   made += 1;
   return `019aa0c5-0000-7000-8000-${String(made).padStart(12, "0")}`;
@@ -73,7 +73,7 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
   };
 }
 
-/** A draft as it reads once it was stored at this sandbox time. */
+/** The record that a draft becomes when it is stored at this sandbox time. */
 export function storedAt<T extends Disbursement | Checkout>(draft: Draft<T>, at = START): T {
   const { due, ...rest } = draft;
   const record = { ...rest, createdAt: at, updatedAt: at };
@@ -91,7 +91,7 @@ export async function addDelivery(storage: Storage, merchantId: string, changes:
 export const concurrently = <T>(count: number, begin: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => begin(index)));
 
-/** Claims what is ready, without limits. */
+/** Claims every ready delivery. */
 export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE, count = 100 } = {} as ClaimOptions) {
   const of = merchantId === undefined ? {} : { merchantId };
   await storage.promoteDue(1_000, merchantId);

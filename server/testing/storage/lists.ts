@@ -6,7 +6,7 @@ import type { Current } from "./current.ts";
 import { addDelivery, addMerchant, aFinalDisbursement, claimAll, concurrently, START } from "./fixtures.ts";
 
 export function listTests(storage: Current): void {
-  /** A merchant with five events, the third without an address; newest first. */
+  /** A merchant with five events, newest first. The third has no webhookURL. */
   async function fiveEvents() {
     const merchant = await addMerchant(storage());
     const ids: string[] = [];
@@ -36,13 +36,13 @@ export function listTests(storage: Current): void {
     return { found, cursor };
   }
 
-  test("lists newest first: all events, and the deliveries of those with an address", async () => {
+  test("lists all events, and the deliveries of those with a webhookURL, newest first", async () => {
     const { merchant, ids, withAddress } = await fiveEvents();
     expect(await events({ merchantId: merchant.id, limit: 100 })).toEqual(ids);
     expect(await deliveries({ merchantId: merchant.id, limit: 100 })).toEqual(withAddress);
   });
 
-  test("pages follow one another without a gap or a repeat, and the last has no cursor", async () => {
+  test("pages have no gaps or duplicates, and the last has no cursor", async () => {
     const { merchant, ids, withAddress } = await fiveEvents();
     const query = { merchantId: merchant.id, limit: 2 };
     const older = await pages(query, "listEvents");
@@ -51,14 +51,14 @@ export function listTests(storage: Current): void {
     expect(ofDeliveries).toEqual({ found: [withAddress.slice(0, 2), withAddress.slice(2)], cursor: undefined });
   });
 
-  test("a new event does not move the pages behind a cursor", async () => {
+  test("a new event does not change the pages after a cursor", async () => {
     const { merchant, ids } = await fiveEvents();
     const { cursor } = await storage().listEvents({ merchantId: merchant.id, limit: 2 });
     await addDelivery(storage(), merchant.id);
     expect(await events({ merchantId: merchant.id, limit: 2, cursor: cursor! })).toEqual(ids.slice(2, 4));
   });
 
-  test("can be followed forwards: oldest first, and on from the end when new events are written", async () => {
+  test("can be followed forwards, from the oldest event to those written later", async () => {
     const { merchant, ids } = await fiveEvents();
     const query = { merchantId: merchant.id, limit: 2, direction: "newer" } as const;
     const { found, cursor } = await pages(query, "listEvents");
@@ -67,7 +67,7 @@ export function listTests(storage: Current): void {
     expect(await events({ ...query, cursor: cursor! })).toEqual([id]);
   });
 
-  test("a follower misses no event that concurrent transactions write", async () => {
+  test("following forwards misses no event of concurrent transactions", async () => {
     const merchant = await addMerchant(storage());
     const query = { merchantId: merchant.id, limit: 7, direction: "newer" } as const;
     const seen: string[] = [];
@@ -91,7 +91,7 @@ export function listTests(storage: Current): void {
     expect(seen.toSorted()).toEqual((await writing).map(({ id }) => id).toSorted());
   });
 
-  test("an event written after a reset is behind every earlier cursor", async () => {
+  test("an event written after a reset follows every earlier cursor", async () => {
     const { merchant } = await fiveEvents();
     const query = { merchantId: merchant.id, limit: 10, direction: "newer" } as const;
     const { cursor } = await storage().listEvents(query);
@@ -102,7 +102,7 @@ export function listTests(storage: Current): void {
   });
 
   test.each(["nonsense", "", "e", "e0", "e-1", "E1", "e1 ", "'; --", "e".repeat(50)])(
-    "refuses %j, which is no cursor of its own",
+    "refuses the invalid cursor %j",
     async (cursor) => {
       const { merchant } = await fiveEvents();
       const query = { merchantId: merchant.id, limit: 2, cursor };
@@ -111,7 +111,7 @@ export function listTests(storage: Current): void {
     },
   );
 
-  test("lists can be of one record", async () => {
+  test("filters by record", async () => {
     const { merchant } = await fiveEvents();
     const { id, reference } = await addDelivery(storage(), merchant.id);
     const query = { merchantId: merchant.id, limit: 10, reference };
@@ -120,7 +120,7 @@ export function listTests(storage: Current): void {
     expect(await events({ ...query, reference: "DSBnothing" })).toEqual([]);
   });
 
-  test("deliveries can be of one status", async () => {
+  test("filters deliveries by status", async () => {
     const { merchant, withAddress } = await fiveEvents();
     const claimed = (await claimAll(storage())).find(({ event }) => event.id === withAddress[0])!;
     const attempt = { at: START, sentAt: START, latencyMs: 1 };

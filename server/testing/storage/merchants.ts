@@ -17,7 +17,7 @@ export function merchantTests(storage: Current): void {
     expect(await storage().findMerchant("nobody")).toBeUndefined();
   });
 
-  test("finds the owner of a key, and nobody else", async () => {
+  test("finds the owner of a key", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const [adas, kofis] = [aKey(ada.id), aKey(kofi.id)];
     await storage().insertKey(adas);
@@ -44,7 +44,7 @@ export function merchantTests(storage: Current): void {
     expect(await storage().findKey(key.hash)).not.toHaveProperty("revokedAt");
   });
 
-  test("a key is found with its merchant's time as it is now", async () => {
+  test("finding a key returns its merchant's current time", async () => {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
     await storage().insertKey(key);
@@ -67,7 +67,7 @@ export function merchantTests(storage: Current): void {
     expect(listed).toEqual([earlier, later]);
   });
 
-  test("refuses a key that exists already", async () => {
+  test("refuses an existing key", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const key = aKey(ada.id);
     await storage().insertKey(key);
@@ -75,7 +75,7 @@ export function merchantTests(storage: Current): void {
     expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(ada);
   });
 
-  test("keeps secrets for each merchant; a rotation keeps the one before until it expires", async () => {
+  test("keeps secrets per merchant; a rotation keeps the previous secret until it expires", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const before = await storage().readSecrets(kofi.id);
     const { current: first } = await storage().readSecrets(ada.id);
@@ -103,7 +103,7 @@ export function merchantTests(storage: Current): void {
     expect((await storage().readSecrets(id)).previous.map(({ secret }) => secret)).toEqual(["whsec_c"]);
   });
 
-  test("keeps at most so many previous secrets, the newest ones", async () => {
+  test("keeps the newest previous secrets, up to the limit", async () => {
     const { id } = await addMerchant(storage());
     for (const letter of "bcdefghi") await rotate(id, `whsec_${letter}`);
     const { current, previous } = await storage().readSecrets(id);
@@ -118,7 +118,7 @@ export function merchantTests(storage: Current): void {
     expect((await rotate(id, "whsec_new")).previous[0]?.expiresAt).toBe(START + HOUR + DAY);
   });
 
-  test("concurrent rotations lose no secret", async () => {
+  test("concurrent rotations keep every secret", async () => {
     const { id } = await addMerchant(storage());
     const { current: first } = await storage().readSecrets(id);
     const secrets = ["whsec_a", "whsec_b", "whsec_c"];

@@ -8,7 +8,7 @@ export function queueTests(storage: Current): void {
   const claimedIds = async (merchantId?: string) =>
     (await claimAll(storage(), merchantId === undefined ? {} : { merchantId })).map(({ event }) => event.id);
 
-  /** Lets an attempt fail, so that the delivery waits until `nextAttemptAt`. */
+  /** Records a failed attempt, so that the delivery waits until `nextAttemptAt`. */
   async function retryAt(id: string, nextAttemptAt: number) {
     const claimed = (await claimAll(storage())).find(({ event }) => event.id === id)!;
     await storage().recordAttempt(claimed, attempt, { status: "pending", step: 1, nextAttemptAt });
@@ -21,7 +21,7 @@ export function queueTests(storage: Current): void {
     expect(await storage().readyLanes({ limit: 10 })).toEqual([lane]);
   });
 
-  test("a retry is ready when its time has come, not before", async () => {
+  test("a retry is ready when it is due, not before", async () => {
     const merchant = await addMerchant(storage());
     const { id } = await addDelivery(storage(), merchant.id);
     await retryAt(id, START + 5_000);
@@ -33,7 +33,7 @@ export function queueTests(storage: Current): void {
     expect(await claimAll(storage())).toMatchObject([{ event: { id }, step: 1, dueAt: START + 5_000 }]);
   });
 
-  test("makes no more deliveries ready than the limit", async () => {
+  test("makes at most `limit` deliveries ready", async () => {
     const merchant = await addMerchant(storage());
     const made = await concurrently(5, () => addDelivery(storage(), merchant.id));
     for (const claimed of await claimAll(storage())) {
@@ -64,7 +64,7 @@ export function queueTests(storage: Current): void {
     expect(await storage().readyLanes({ limit: 10, merchantId, after: all[0]! })).toEqual(all.slice(1, 3));
   });
 
-  test("claims as many as it is asked to from each lane, those that fell due first", async () => {
+  test("claims the requested number from each lane, earliest due first", async () => {
     const merchant = await addMerchant(storage());
     const made: string[] = [];
     for (let index = 0; index < 4; index += 1) {
@@ -87,7 +87,7 @@ export function queueTests(storage: Current): void {
     expect(ids.toSorted()).toEqual(made.map(({ id }) => id).toSorted());
   });
 
-  test("promotion and lanes can be for one merchant", async () => {
+  test("promotes and lists lanes for one merchant", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const made = [await addDelivery(storage(), ada.id), await addDelivery(storage(), kofi.id)];
     for (const claimed of await claimAll(storage())) {

@@ -33,7 +33,7 @@ export function resetTests(storage: Current): void {
     return { merchant, key, again: () => aDisbursement(merchant.id, { merchantsReference: "same" }) };
   }
 
-  test("forgets one merchant's records and puts its clock back; keys and secret stay", async () => {
+  test("deletes one merchant's records and resets its clock; keys and secret stay", async () => {
     const [reset, kept] = [await busyMerchant("reset"), await busyMerchant("kept")];
     const { merchant } = reset;
     const secrets = await storage().readSecrets(merchant.id);
@@ -56,14 +56,14 @@ export function resetTests(storage: Current): void {
     expect(await storage().insertDisbursement(kept.again())).toMatchObject({ inserted: false });
   });
 
-  test("ends a rotation of the webhook secret: an expired secret does not come back with the clock", async () => {
+  test("ends a secret rotation: resetting the clock does not revive an expired secret", async () => {
     const { id } = await addMerchant(storage());
     const { current } = await storage().rotateSecret(id, "whsec_new", HOUR, 5);
     await storage().reset(id);
     expect(await storage().readSecrets(id)).toEqual({ current, previous: [] });
   });
 
-  test("a disbursement created while the clock is put back is gone, or dated in real time", async () => {
+  test("a disbursement created during a reset is deleted or dated in real time", async () => {
     const { id } = await addMerchant(storage());
     const kept: Disbursement[] = [];
     for (let round = 0; round < 20; round += 1) {
@@ -79,7 +79,7 @@ export function resetTests(storage: Current): void {
     expect(new Set(dates.map(String))).toEqual(new Set([String([START, START + 2_000])]));
   });
 
-  test("what was pending before neither settles nor is delivered afterwards", async () => {
+  test("records and deliveries pending before a reset are never processed", async () => {
     const { merchant } = await busyMerchant("gone");
     await storage().reset(merchant.id);
     storage.clock().advance(YEAR);
@@ -102,7 +102,7 @@ export function resetTests(storage: Current): void {
     expect((await storage().listDeliveries({ merchantId: merchant.id, limit: 10 })).items).toEqual([]);
   });
 
-  test("rows left behind are deleted in bounded steps, and nothing else", async () => {
+  test("pruning deletes the reset merchant's rows, and only those, in bounded steps", async () => {
     const kept = await busyMerchant("kept");
     const gone: Merchant = await addMerchant(storage());
     await concurrently(50, () => addDelivery(storage(), gone.id));

@@ -17,7 +17,7 @@ export function settlementTests(storage: Current): void {
   test.each([
     ["success", "disbursement.completed"],
     ["failed", "disbursement.failed"],
-  ] as const)("settles as %s when due, and writes the event %s with it", async (status, type) => {
+  ] as const)("settles as %s when due and writes the event %s", async (status, type) => {
     const { record, read, events } = await pendingDisbursement({ due: { afterMs: 2_000, status } });
     storage.clock().advance(1_999);
     expect(await storage().settleDue(10)).toBe(0);
@@ -43,7 +43,7 @@ export function settlementTests(storage: Current): void {
     expect(await storage().settleDue(10, merchant.id)).toBe(0);
   });
 
-  test("settles no more than the limit, disbursements and checkouts together", async () => {
+  test("settles at most `limit` disbursements and checkouts in total", async () => {
     const merchant = await addMerchant(storage());
     await concurrently(3, () => storage().insertDisbursement(aDisbursement(merchant.id)));
     await concurrently(2, () => storage().insertCheckout(aCheckout(merchant.id)));
@@ -53,7 +53,7 @@ export function settlementTests(storage: Current): void {
     expect(counts).toEqual([2, 2, 1, 0]);
   });
 
-  test("settles what fell due first before what fell due later", async () => {
+  test("settles records in the order in which they fell due", async () => {
     const merchant = await addMerchant(storage());
     await storage().insertDisbursement(aDisbursement(merchant.id, after(3_000)));
     await storage().insertCheckout(aCheckout(merchant.id, after(2_000)));
@@ -73,7 +73,7 @@ export function settlementTests(storage: Current): void {
     expect(await storage().hasDue(merchant.id, LATEST)).toBe(false);
   });
 
-  test("settlement can be for one merchant", async () => {
+  test("settles the records of one merchant", async () => {
     const [ada, kofi] = [await pendingDisbursement(), await pendingDisbursement()];
     storage.clock().advance(MINUTE);
     expect(await storage().settleDue(10, ada.merchant.id)).toBe(1);
@@ -81,7 +81,7 @@ export function settlementTests(storage: Current): void {
     expect(await kofi.read()).toMatchObject({ status: "pending" });
   });
 
-  test("after a time without a worker, records settle at the time it is now", async () => {
+  test("after an outage records settle with the current time", async () => {
     const { read } = await pendingDisbursement();
     storage.clock().advance(MINUTE);
     await storage().settleDue(10);

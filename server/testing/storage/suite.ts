@@ -16,7 +16,7 @@ import { settlementTests } from "./settlement.ts";
 /** A storage under test. */
 export interface OpenedStorage {
   storage: Storage;
-  /** Closes the storage and removes what it stored. */
+  /** Closes the storage and deletes its data. */
   close(): Promise<void>;
 }
 
@@ -33,8 +33,8 @@ const PARTS: Record<string, (current: Current) => void> = {
 };
 
 /**
- * What every storage adapter must do.
- * @param open opens an empty storage on this clock; called for each test
+ * The tests that every storage adapter must pass.
+ * @param open opens an empty storage with this clock; called before each test
  */
 export function storageSuite(name: string, open: (clock: FakeClock) => Promise<OpenedStorage>): void {
   describe(`storage: ${name}`, () => {
@@ -54,8 +54,8 @@ export function storageSuite(name: string, open: (clock: FakeClock) => Promise<O
 }
 
 /**
- * What an adapter that outlives its process must do as well.
- * @param open opens the storage at `place`, with what an earlier call left there
+ * Further tests for adapters that keep data after their process ends.
+ * @param open opens the storage at `place` with the data of earlier calls
  */
 export function durableStorageSuite<Place>(
   name: string,
