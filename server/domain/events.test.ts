@@ -9,6 +9,6 @@ test.each([
   ["http://2130706433/", "127.0.0.1"],
   ["nonsense", "invalid"],
   ["mailto:ada@merchant.example", "invalid"],
-])("%s belongs to the receiver %j", (url, receiver) => {
+])("the receiver of %s is %j", (url, receiver) => {
   expect(receiverOf(url)).toBe(receiver);
 });

@@ -5,7 +5,7 @@ import { seededRandom } from "../testing/random.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 
-test("ids have the forms that people rely on (D19, D20)", () => {
+test("ids have the documented formats (D19, D20)", () => {
   const ids = createIds(randomBytes);
   expect(ids.reference("DSB")).toMatch(/^DSB[0-9A-HJKMNP-TV-Z]{21}$/);
   expect(ids.reference("CHK")).toMatch(/^CHK[0-9A-HJKMNP-TV-Z]{21}$/);
@@ -14,13 +14,13 @@ test("ids have the forms that people rely on (D19, D20)", () => {
   expect(ids.request()).toMatch(/^req_[0-9a-z]{16}$/);
 });
 
-test("no two are the same, however many are made", () => {
+test("5,000 ids of each kind are unique", () => {
   const ids = createIds(randomBytes);
   const makers = [() => ids.reference("DSB"), () => ids.record(NOW), () => ids.request(), () => ids.apiKey()];
   for (const make of makers) expect(new Set(Array.from({ length: 5_000 }, make)).size).toBe(5_000);
 });
 
-test("a reference uses at least 80 of the bits it is given: every letter of it varies, and evenly", () => {
+test("all 21 characters of a reference are random and evenly distributed", () => {
   const { bytes } = seededRandom(7);
   const ids = createIds(bytes);
   const made = Array.from({ length: 20_000 }, () => ids.reference("CHK").slice(3));
@@ -33,7 +33,7 @@ test("a reference uses at least 80 of the bits it is given: every letter of it v
   }
 });
 
-test("record ids sort by the time they were made", () => {
+test("record ids sort by creation time", () => {
   const ids = createIds(randomBytes);
   const made = Array.from({ length: 100 }, (_, index) => ids.record(NOW + index));
   expect(made.toSorted()).toEqual(made);

@@ -14,7 +14,7 @@ import { openSqlite } from "../storage/sqlite/index.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { seededRandom } from "../testing/random.ts";
 
-const WANTED = "a-key-that-somebody-wants";
+const CONFIGURED = "a-key-from-the-configuration";
 const { bytes: random } = seededRandom(11);
 let context: MerchantContext & { storage: Storage };
 beforeEach(() => {
@@ -25,7 +25,7 @@ beforeEach(() => {
 afterEach(() => context.storage.close());
 
 describe("the first merchant", () => {
-  test("is made with a key at the first start, and only then", async () => {
+  test("is created with a key at the first start only", async () => {
     const { newKey } = await prepareFirstMerchant(context);
     expect(newKey).toMatch(/^sk_/);
     expect((await authenticate(context.storage, newKey)).name).toBe("Sandbox Merchant");
@@ -34,33 +34,33 @@ describe("the first merchant", () => {
     expect(await context.storage.listKeys()).toHaveLength(1);
   });
 
-  test("has the wanted key after every start, other keys untouched", async () => {
+  test("has the configured key after every start, and keeps its other keys", async () => {
     const { newKey } = await prepareFirstMerchant(context);
-    for (let starts = 0; starts < 3; starts += 1) expect(await prepareFirstMerchant(context, WANTED)).toEqual({});
+    for (let starts = 0; starts < 3; starts += 1) expect(await prepareFirstMerchant(context, CONFIGURED)).toEqual({});
     expect(await context.storage.listKeys()).toHaveLength(2);
-    expect(await authenticate(context.storage, WANTED)).toEqual(await authenticate(context.storage, newKey));
+    expect(await authenticate(context.storage, CONFIGURED)).toEqual(await authenticate(context.storage, newKey));
   });
 
-  test("has the wanted key again after it was revoked", async () => {
-    await prepareFirstMerchant(context, WANTED);
+  test("gets the configured key back after it was revoked", async () => {
+    await prepareFirstMerchant(context, CONFIGURED);
     const [key] = await context.storage.listKeys();
     await revokeKey(context, key!.id);
-    await expect(authenticate(context.storage, WANTED)).rejects.toThrow("This API key is not valid.");
-    await prepareFirstMerchant(context, WANTED);
-    expect((await authenticate(context.storage, WANTED)).name).toBe("Sandbox Merchant");
+    await expect(authenticate(context.storage, CONFIGURED)).rejects.toThrow("This API key is not valid.");
+    await prepareFirstMerchant(context, CONFIGURED);
+    expect((await authenticate(context.storage, CONFIGURED)).name).toBe("Sandbox Merchant");
   });
 
-  test("does not get the key of another merchant", async () => {
+  test("is refused the key of another merchant", async () => {
     await prepareFirstMerchant(context);
     context.clock = createFakeClock(context.clock.now() + 1);
     const other = await createMerchant(context, "Kofi & Sons");
-    await createKey(context, other.id, WANTED);
-    await expect(prepareFirstMerchant(context, WANTED)).rejects.toThrow(KeyTakenError);
-    await expect(prepareFirstMerchant(context, WANTED)).rejects.not.toThrow(WANTED);
+    await createKey(context, other.id, CONFIGURED);
+    await expect(prepareFirstMerchant(context, CONFIGURED)).rejects.toThrow(KeyTakenError);
+    await expect(prepareFirstMerchant(context, CONFIGURED)).rejects.not.toThrow(CONFIGURED);
   });
 });
 
-test("of a key nothing is kept but its hash and its last four characters", async () => {
+test("only the hash and the last four characters of a key are stored", async () => {
   const { newKey } = await prepareFirstMerchant(context);
   const [key] = await context.storage.listKeys();
   expect(key!.hint).toBe(newKey!.slice(-4));

@@ -9,10 +9,10 @@ import { startReceiver, type Receiver } from "../testing/receiver.ts";
 
 const KEY = "crash-test-key-0000";
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
-/** CRASHES=20 for the long run. */
+/** Set CRASHES=20 for a long run. */
 const CRASHES = Number(process.env.CRASHES ?? 3);
 const PAYOUTS = 100;
-/** Final at once, and so notified at once; every third one settles a little later, the worker's way. */
+/** Two of three payouts are final immediately; a worker settles the third. */
 const phoneNumber = (index: number) => (index % 3 === 0 ? "2257038102089" : "2257038102001");
 
 interface Running {
@@ -41,7 +41,7 @@ async function call(url: string, path: string, body?: object): Promise<any> {
   return response.json();
 }
 
-/** Makes payouts and kills the server in the midst of delivering; the references of those that were confirmed. */
+/** Creates payouts and kills the server while it delivers. Returns the references of the confirmed ones. */
 async function crash(database: string, receiver: Receiver, round: number): Promise<string[]> {
   const { url, child } = await start(database);
   const confirmed: string[] = [];
@@ -52,7 +52,7 @@ async function crash(database: string, receiver: Receiver, round: number): Promi
     const { data } = await call(url, "/v1/disbursements", { ...payout, ...rest });
     confirmed.push(data.reference);
   });
-  // Those that the crash cuts off get no answer.
+  // Requests in progress during the crash get no response.
   const settled = Promise.allSettled(payouts);
   await expect.poll(() => receiver.received.length - before, { interval: 1 }).toBeGreaterThan(PAYOUTS / 4);
   child.kill("SIGKILL");
@@ -61,7 +61,7 @@ async function crash(database: string, receiver: Receiver, round: number): Promi
 }
 
 test(
-  "after kill -9 during delivery every event arrives, under one id, and none for a status that was not committed",
+  "after kill -9 during delivery every event arrives under one id, and none reports an uncommitted status",
   { timeout: 20_000 + CRASHES * 10_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "crash-"));

@@ -6,7 +6,7 @@ import { startServer, type TestServer } from "../testing/server.ts";
 
 let server: TestServer;
 let receiver: Server;
-/** Emits "held" with each answer that the receiver owes. */
+/** Emits "held" with the pending response of each webhook request. */
 let arrivals: EventEmitter;
 let arrived: number;
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** Makes a payout that ends at once; gives the answer that the receiver of its webhook owes. */
+/** Creates a payout that is final immediately. Returns the pending response to its webhook. */
 async function heldAttempt(): Promise<ServerResponse> {
   const held = once(arrivals, "held");
   const webhookURL = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
@@ -36,10 +36,10 @@ async function heldAttempt(): Promise<ServerResponse> {
 }
 const delivery = async () => (await server.request("GET", "/sandbox/deliveries")).body.data.deliveries[0];
 
-test("an attempt under way is not made again, though its claim has lapsed", async () => {
+test("an attempt in progress is not repeated after its lease has expired", async () => {
   const response = await heldAttempt();
   const { deliveries } = server.service;
-  // A clock that is put right, or a laptop that wakes up.
+  // As when the system clock is corrected, or a laptop wakes up.
   server.clock.advance(61_000);
   expect(await deliveries.begin()).toBe(0);
   const replay = await server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);
@@ -49,7 +49,7 @@ test("an attempt under way is not made again, though its claim has lapsed", asyn
   expect([arrived, (await delivery()).status]).toEqual([1, "delivered"]);
 });
 
-test("the wait for the next attempt begins when the one before it has ended (D13)", async () => {
+test("the delay before a retry starts when the previous attempt has ended (D13)", async () => {
   const response = await heldAttempt();
   server.clock.advance(12_000);
   response.writeHead(500).end();
@@ -61,7 +61,7 @@ test("the wait for the next attempt begins when the one before it has ended (D13
   expect(wait).toBeLessThanOrEqual(12_000 + 6_000);
 });
 
-test("a delivery that is forgotten while it is replayed is not there any more", async () => {
+test("a replay returns 404 if a reset deletes its delivery meanwhile", async () => {
   const response = await heldAttempt();
   response.writeHead(204).end();
   await server.service.deliveries.idle();

@@ -16,21 +16,21 @@ afterEach(async () => {
   await healthy.close();
 });
 
-/** A receiver that takes connections and never answers. */
+/** A receiver that accepts connections and never responds. */
 async function startSilentReceiver(): Promise<Server> {
   const receiver = createServer(() => {});
   await once(receiver.listen(0, "127.0.0.1"), "listening");
   return receiver;
 }
 
-test("1,000 deliveries to a receiver that never answers hold up none of 1,000 to another (D13)", async () => {
+test("1,000 deliveries to a receiver that never responds do not delay 1,000 to another (D13)", async () => {
   server = await startServer();
   healthy = await startReceiver();
   silent = await startSilentReceiver();
   const silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`;
-  const finalAtOnce = "2257038102001";
+  const finalImmediately = "2257038102001";
   for (const webhookURL of [silentUrl, healthy.url]) {
-    const payout = () => server.createPayout({ phoneNumber: finalAtOnce, webhookURL });
+    const payout = () => server.createPayout({ phoneNumber: finalImmediately, webhookURL });
     for (let made = 0; made < 1_000; made += 100) await Promise.all(Array.from({ length: 100 }, payout));
   }
 

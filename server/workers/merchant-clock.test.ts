@@ -22,11 +22,11 @@ const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}) =
   (await server.createPayout({ webhookURL: receiver.url, ...changes })).body.data.reference as string;
 const deliveries = async (): Promise<Delivery[]> =>
   (await server.request("GET", "/sandbox/deliveries")).body.data.deliveries;
-/** Seconds of sandbox time since the tests' begin. */
+/** Seconds of sandbox time since the start of the test. */
 const secondsOf = (timestamp: string) => (Date.parse(timestamp) - Date.UTC(2026, 10, 20, 9, 30)) / 1_000;
 
-describe("time that is moved", () => {
-  test("goes from one thing to the next: settlement, webhook, expiry, each at its own time (D29)", async () => {
+describe("an advance of the clock", () => {
+  test("processes settlements, webhooks and expiries in order, each at its own time (D29)", async () => {
     const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
     server.clock.advance(1_000);
     const first = await payout();
@@ -47,7 +47,7 @@ describe("time that is moved", () => {
     ]);
   });
 
-  test("stops where it is told to", async () => {
+  test("stops at the requested time", async () => {
     const reference = await payout();
     const status = async () => (await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
     await advance(1);
@@ -58,11 +58,11 @@ describe("time that is moved", () => {
   });
 });
 
-describe("a receiver that answers 500", () => {
-  /** Attempts after each other as D13 has them: seconds since the one before. */
+describe("a receiver that returns an error", () => {
+  /** The delays of D13 in seconds, each since the previous attempt. */
   const WAITS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-  test("gets ten attempts at the times of D13 with one id, then none; a replay delivers", async () => {
+  test("gets ten attempts with one id on the schedule of D13, then none; a replay delivers", async () => {
     receiver.respondWith(500);
     await payout();
     await advance(6 * DAY_S);
@@ -93,7 +93,7 @@ describe("a receiver that answers 500", () => {
     expect(receiver.received.at(-1)!.headers["webhook-id"]).toBe(delivery!.id);
   });
 
-  test("recovers: the attempt that is answered with 2xx is the last", async () => {
+  test("gets no attempt after it has returned 2xx", async () => {
     receiver.respondWith(503);
     await payout();
     await advance(2);
@@ -104,7 +104,7 @@ describe("a receiver that answers 500", () => {
     ]);
   });
 
-  test("wants no more: 410 ends it, until a replay", async () => {
+  test("gets no attempt after 410 until a replay", async () => {
     receiver.respondWith(410);
     await payout();
     await advance(10 * DAY_S);
@@ -113,7 +113,7 @@ describe("a receiver that answers 500", () => {
 
     receiver.respondWith(500);
     const path = `/sandbox/deliveries/${delivery!.id}/replay`;
-    // D31: after a replay that failed the schedule begins anew.
+    // D31: the schedule restarts after a failed replay.
     expect((await server.request("POST", path)).body.data).toMatchObject({ status: "pending" });
     await advance(6 * DAY_S);
     expect((await deliveries())[0]).toMatchObject({ status: "exhausted" });
@@ -121,7 +121,7 @@ describe("a receiver that answers 500", () => {
   });
 });
 
-test("real time does the same as time that is moved", async () => {
+test("retries follow the schedule in real time too", async () => {
   receiver.respondWith(500);
   await payout();
   await server.pass(2_000);
@@ -133,7 +133,7 @@ test("real time does the same as time that is moved", async () => {
 });
 
 describe("a server that stops", () => {
-  test("does not go on moving time; what was delivered is recorded", async () => {
+  test("aborts an advance, with the attempts so far recorded", async () => {
     receiver.respondWith(500);
     await payout();
     const moved = advance(6 * DAY_S);
