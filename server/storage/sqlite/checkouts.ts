@@ -4,13 +4,10 @@ import { insertInto, type Context, type Row } from "./context.ts";
 import { customers } from "./customers.ts";
 import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "./record-rows.ts";
 
-/** Rows of a merchant's current epoch. */
-const CURRENT = "FROM checkouts c JOIN merchants m ON m.id = c.merchant_id AND m.epoch = c.epoch";
-
 export function checkouts({ db, write, now, merchantOf, events }: Context): CheckoutStore {
   const customerFor = customers(db);
-  const select = db.prepare(`SELECT c.* ${CURRENT} WHERE c.reference = ?`);
-  const selectInEpoch = db.prepare(
+  const selectAny = db.prepare("SELECT * FROM checkouts WHERE reference = ?");
+  const selectByMerchants = db.prepare(
     "SELECT * FROM checkouts WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?",
   );
   const insert = insertInto(db, "checkouts", CHECKOUT_COLUMNS);
@@ -23,9 +20,15 @@ export function checkouts({ db, write, now, merchantOf, events }: Context): Chec
      WHERE reference = ? RETURNING *`,
   );
 
+  /** The row of a checkout that no reset has left behind. */
+  function select(reference: string): Row | undefined {
+    const row = selectAny.get(reference);
+    return row && row.epoch === merchantOf(row.merchant_id as string)?.epoch ? row : undefined;
+  }
+
   /** The row and its merchant, if the checkout is pending. */
   function pending(reference: string) {
-    const row = select.get(reference);
+    const row = select(reference);
     return row?.status === "pending" ? { row, merchant: merchantOf(row.merchant_id as string)! } : undefined;
   }
 
@@ -41,18 +44,18 @@ export function checkouts({ db, write, now, merchantOf, events }: Context): Chec
     insertCheckout: (draft) =>
       write(() => {
         const merchant = merchantOf(draft.merchantId)!;
-        const existing = selectInEpoch.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        const existing = selectByMerchants.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toCheckout(existing) };
         const record = recorded(draft, merchant, now());
         insert(toValues(record, merchant));
         return { inserted: true, record };
       }),
     async findCheckout(merchantId, reference) {
-      const row = select.get(reference);
+      const row = select(reference);
       return row?.merchant_id === merchantId ? toCheckout(row) : undefined;
     },
     async findPublicCheckout(reference) {
-      const row = select.get(reference);
+      const row = select(reference);
       if (!row) return undefined;
       const { epoch: _, ...merchant } = merchantOf(row.merchant_id as string)!;
       return { checkout: toCheckout(row), merchant };

@@ -21,7 +21,7 @@ const PENDING = [
 ] as const;
 
 export function clockStore(context: Context): ClockStore {
-  const { db, write, now, merchantOf, keys } = context;
+  const { db, write, now, merchantOf, cache } = context;
   const { anyDue, settle, settleOf } = settlement(context);
   const hasDue = PENDING.map(({ table, dueAt }) =>
     db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
@@ -51,8 +51,8 @@ export function clockStore(context: Context): ClockStore {
         const merchant = merchantOf(merchantId)!;
         const to = target(merchant, move);
         if (to > latest) return undefined;
-        keys.clear();
         setClock.run(to - now(), Math.max(to, merchant.movedTo), merchantId);
+        cache.clear();
         const { epoch: _, ...after } = merchantOf(merchantId)!;
         return after;
       });
@@ -66,8 +66,8 @@ export function clockStore(context: Context): ClockStore {
     },
     async reset(merchantId) {
       await write(() => {
-        keys.clear();
         const { epoch } = startEpoch.get(merchantId)!;
+        cache.clear();
         discard.run(merchantId, (epoch as number) - 1);
         forgetSecrets.run(merchantId);
       });

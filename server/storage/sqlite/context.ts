@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { EventWriter } from "./events.ts";
-import type { KeyCache } from "./key-cache.ts";
-import type { MerchantReader } from "./merchant-rows.ts";
+import type { MerchantCache } from "./merchant-cache.ts";
 import type { Write } from "./writer.ts";
 
 /** What each part of the SQLite storage works with. */
@@ -10,9 +9,10 @@ export interface Context {
   write: Write;
   /** Real time. */
   now(): number;
-  merchantOf: MerchantReader;
+  merchantOf: MerchantCache["merchantOf"];
+  /** To be cleared by a transaction that changes a merchant or a key. */
+  cache: MerchantCache;
   events: EventWriter;
-  keys: KeyCache;
 }
 
 export type Row = Record<string, SQLOutputValue>;

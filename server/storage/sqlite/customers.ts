@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Customer } from "../../domain/types.ts";
-import type { StoredMerchant } from "./merchant-rows.ts";
+import type { StoredMerchant } from "./merchant-cache.ts";
 
 /** Finds or makes the customer with this number: one per merchant and phone number (D19). */
 export function customers(db: DatabaseSync): (merchant: StoredMerchant, candidate: Customer) => Customer {

@@ -4,14 +4,10 @@ import { insertInto, type Context } from "./context.ts";
 import { customers } from "./customers.ts";
 import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "./record-rows.ts";
 
-/** Rows of a merchant's current epoch. */
-const CURRENT = "FROM disbursements d JOIN merchants m ON m.id = d.merchant_id AND m.epoch = d.epoch";
-
 export function disbursements({ db, write, now, merchantOf, events }: Context): DisbursementStore {
   const customerFor = customers(db);
-  const select = db.prepare(`SELECT d.* ${CURRENT} WHERE d.reference = ?`);
-  const selectByMerchants = db.prepare(`SELECT d.* ${CURRENT} WHERE d.merchant_id = ? AND d.merchants_reference = ?`);
-  const selectInEpoch = db.prepare(
+  const select = db.prepare("SELECT * FROM disbursements WHERE reference = ?");
+  const selectByMerchants = db.prepare(
     "SELECT * FROM disbursements WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?",
   );
   const insert = insertInto(db, "disbursements", DISBURSEMENT_COLUMNS);
@@ -24,7 +20,7 @@ export function disbursements({ db, write, now, merchantOf, events }: Context): 
     insertDisbursement: (draft) =>
       write(() => {
         const merchant = merchantOf(draft.merchantId)!;
-        const existing = selectInEpoch.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        const existing = selectByMerchants.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
         const customer = customerFor(merchant, draft.customer);
         const record = recorded<Disbursement>({ ...draft, customer }, merchant, now());
@@ -34,10 +30,11 @@ export function disbursements({ db, write, now, merchantOf, events }: Context): 
       }),
     async findDisbursement(merchantId, reference) {
       const row = select.get(reference);
-      return row?.merchant_id === merchantId ? toDisbursement(row) : undefined;
+      const isCurrent = row?.merchant_id === merchantId && row.epoch === merchantOf(merchantId)?.epoch;
+      return isCurrent ? toDisbursement(row!) : undefined;
     },
     async findDisbursementByMerchantsReference(merchantId, merchantsReference) {
-      const row = selectByMerchants.get(merchantId, merchantsReference);
+      const row = selectByMerchants.get(merchantId, merchantOf(merchantId)!.epoch, merchantsReference);
       return row && toDisbursement(row);
     },
     countRefusal: (merchantId, merchantsReference) =>

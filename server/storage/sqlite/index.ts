@@ -9,9 +9,8 @@ import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
 import { eventWriter } from "./events.ts";
 import { housekeeping } from "./housekeeping.ts";
-import { createKeyCache } from "./key-cache.ts";
 import { latestTime } from "./latest-time.ts";
-import { merchantReader } from "./merchant-rows.ts";
+import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
 import { createWriter } from "./writer.ts";
@@ -38,15 +37,15 @@ function open(path: string, { clock, server }: Options): Storage {
     if (server) finishRebases(db);
 
     const latest = latestTime(db, clock);
-    const { write, flush } = createWriter(db, latest.record);
-    const keys = createKeyCache(db);
+    const cache = createMerchantCache(db);
+    const { write, flush } = createWriter(db, { beforeCommit: latest.record, onRollback: cache.clear });
     const context: Context = {
       db,
       write,
       now: () => clock.now(),
-      merchantOf: merchantReader(db),
+      merchantOf: cache.merchantOf,
+      cache,
       events: eventWriter(db),
-      keys,
     };
     return {
       ...merchants(context),
@@ -61,7 +60,7 @@ function open(path: string, { clock, server }: Options): Storage {
       },
       async close() {
         flush();
-        keys.close();
+        cache.close();
         db.close();
         unlock();
       },

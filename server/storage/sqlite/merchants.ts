@@ -2,10 +2,10 @@ import { sandboxTime } from "../../domain/time.ts";
 import type { MerchantStore } from "../../domain/storage.ts";
 import type { ApiKey } from "../../domain/types.ts";
 import { optional, type Context, type Row } from "./context.ts";
-import { toMerchant } from "./merchant-rows.ts";
+import { toMerchant } from "./merchant-cache.ts";
 import { secretReader } from "./secrets.ts";
 
-export function merchants({ db, write, now, merchantOf, keys }: Context): MerchantStore {
+export function merchants({ db, write, now, merchantOf, cache }: Context): MerchantStore {
   const secretsOf = secretReader(db);
   const insertMerchant = db.prepare("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES (?, ?, ?, ?)");
   const insertKey = db.prepare(
@@ -14,9 +14,6 @@ export function merchants({ db, write, now, merchantOf, keys }: Context): Mercha
   const selectMerchants = db.prepare("SELECT * FROM merchants ORDER BY created_at, id");
   const selectKeys = db.prepare("SELECT * FROM api_keys ORDER BY created_at, id");
   const selectKey = db.prepare("SELECT * FROM api_keys WHERE hash = ?");
-  const selectOwner = db.prepare(
-    "SELECT m.*, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id WHERE k.hash = ? AND k.revoked_at IS NULL",
-  );
   const updateRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
   const retireSecret = db.prepare(
     `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
@@ -48,17 +45,11 @@ export function merchants({ db, write, now, merchantOf, keys }: Context): Mercha
     },
     setRevoked: (keyId, revokedAt) =>
       write(() => {
-        keys.clear();
+        cache.clear();
         return updateRevoked.run(revokedAt ?? null, keyId).changes === 1;
       }),
     async findMerchantByKey(hash) {
-      const known = keys.get(hash);
-      if (known) return known;
-      const row = selectOwner.get(hash);
-      if (!row) return undefined;
-      const found = { merchant: toMerchant(row), hash: row.hash as Uint8Array };
-      keys.put(found.hash, found.merchant);
-      return found;
+      return cache.ownerOf(hash);
     },
     async findMerchant(id) {
       const found = merchantOf(id);

@@ -1,7 +1,7 @@
 import { sandboxTime } from "../../domain/time.ts";
 import type { Checkout, Disbursement, Draft, DueAfter, FinalStatus } from "../../domain/types.ts";
 import { optional, type Row, type Values } from "./context.ts";
-import type { StoredMerchant } from "./merchant-rows.ts";
+import type { StoredMerchant } from "./merchant-cache.ts";
 
 const SHARED =
   "id merchant_id epoch reference merchants_reference customer_id phone_number amount fee country currency webhook_url " +

@@ -3,6 +3,18 @@ import type { DatabaseSync } from "node:sqlite";
 /** Runs `work` inside a transaction; resolves with its result once that is committed. */
 export type Write = <T>(work: () => T) => Promise<T>;
 
+interface Hooks {
+  /** Runs at the end of each transaction. */
+  beforeCommit?(): void;
+  onRollback?(): void;
+}
+
+export interface Writer {
+  write: Write;
+  /** Runs the work that is waiting for the end of the turn. */
+  flush(): void;
+}
+
 interface Job {
   work: () => unknown;
   resolve: (value: any) => void;
@@ -12,9 +24,8 @@ interface Job {
 /**
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
  * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a transaction of its own.
- * @param beforeCommit runs at the end of each transaction
  */
-export function createWriter(db: DatabaseSync, beforeCommit: () => void = () => {}): { write: Write; flush(): void } {
+export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hooks = {}): Writer {
   let jobs: Job[] = [];
 
   function run(batch: readonly Job[]): void {
@@ -28,11 +39,12 @@ export function createWriter(db: DatabaseSync, beforeCommit: () => void = () => 
     let results: unknown[];
     try {
       results = batch.map((job) => job.work());
-      beforeCommit();
+      beforeCommit?.();
       db.exec("COMMIT");
     } catch (error) {
       // Some errors, such as a full disk, roll back by themselves.
       if (db.isTransaction) db.exec("ROLLBACK");
+      onRollback?.();
       if (batch.length === 1) batch[0]!.reject(error);
       else for (const job of batch) run([job]);
       return;

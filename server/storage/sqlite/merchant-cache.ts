@@ -1,0 +1,98 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Merchant } from "../../domain/types.ts";
+import type { Row } from "./context.ts";
+
+/** How soon a change by another process, such as a revoked key, takes effect, in milliseconds. */
+const LOOK_EVERY_MS = 100;
+
+/** A merchant with its epoch, which only the storage knows: the number of its resets. */
+export interface StoredMerchant extends Merchant {
+  epoch: number;
+}
+
+/** The owner of a key, as `findMerchantByKey` returns it. */
+interface KeyOwner {
+  merchant: Merchant;
+  hash: Uint8Array;
+}
+
+/**
+ * Caches merchants and the owners of keys, which every request needs. A transaction of this process that changes one of
+ * them, or is rolled back, must clear the cache. A write by another process clears it a moment later, when SQLite's
+ * data_version shows it; such a process (the keys command) changes no clock and no epoch.
+ */
+export interface MerchantCache {
+  merchantOf(id: string): StoredMerchant | undefined;
+  /** The merchant with the key of this hash, unless the key is revoked. */
+  ownerOf(hash: Uint8Array): KeyOwner | undefined;
+  clear(): void;
+  close(): void;
+}
+
+/** A hash as a Map key. */
+const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
+
+export function createMerchantCache(db: DatabaseSync): MerchantCache {
+  const merchants = new Map<string, StoredMerchant>();
+  const owners = new Map<string, KeyOwner>();
+  const select = db.prepare("SELECT * FROM merchants WHERE id = ?");
+  const selectOwner = db.prepare(
+    "SELECT m.*, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id WHERE k.hash = ? AND k.revoked_at IS NULL",
+  );
+  const clear = () => {
+    merchants.clear();
+    owners.clear();
+  };
+
+  return {
+    merchantOf(id) {
+      const known = merchants.get(id);
+      if (known) return known;
+      const row = select.get(id);
+      if (!row) return undefined;
+      const merchant = { ...toMerchant(row), epoch: row.epoch as number };
+      merchants.set(id, merchant);
+      return merchant;
+    },
+    ownerOf(hash) {
+      const known = owners.get(name(hash));
+      if (known) return known;
+      const row = selectOwner.get(hash);
+      if (!row) return undefined;
+      const owner = { merchant: toMerchant(row), hash: row.hash as Uint8Array };
+      owners.set(name(hash), owner);
+      return owner;
+    },
+    clear,
+    close: clearOnForeignWrites(db, clear),
+  };
+}
+
+/** Calls `clear` soon after another process wrote to the database; returns what stops that. */
+function clearOnForeignWrites(db: DatabaseSync, clear: () => void): () => void {
+  const selectVersion = db.prepare("PRAGMA data_version");
+  const version = () => selectVersion.get()!.data_version;
+  let seen: unknown = version();
+  const timer = setInterval(() => {
+    let current: unknown;
+    try {
+      current = version();
+    } catch {
+      // The disk may have failed. The next look-up then goes to the database and reports the error.
+    }
+    if (current === undefined || current !== seen) clear();
+    seen = current;
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+export function toMerchant(row: Row): Merchant {
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    createdAt: row.created_at as number,
+    clockOffset: row.clock_offset as number,
+    movedTo: row.moved_to as number,
+  };
+}
