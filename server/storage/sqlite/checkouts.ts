@@ -4,7 +4,7 @@ import { insertInto, type Context, type Row } from "./context.ts";
 import { customers } from "./customers.ts";
 import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "./record-rows.ts";
 
-export function checkouts({ db, write, now, merchantOf, events }: Context): CheckoutStore {
+export function checkouts({ db, write, read, now, merchantOf, events }: Context): CheckoutStore {
   const customerFor = customers(db);
   const selectAny = db.prepare("SELECT * FROM checkouts WHERE reference = ?");
   const selectByMerchants = db.prepare(
@@ -51,11 +51,11 @@ export function checkouts({ db, write, now, merchantOf, events }: Context): Chec
         return { inserted: true, record };
       }),
     async findCheckout(merchantId, reference) {
-      const row = select(reference);
+      const row = read(() => select(reference));
       return row?.merchant_id === merchantId ? toCheckout(row) : undefined;
     },
     async findPublicCheckout(reference) {
-      const row = select(reference);
+      const row = read(() => select(reference));
       if (!row) return undefined;
       const { epoch: _, ...merchant } = merchantOf(row.merchant_id as string)!;
       return { checkout: toCheckout(row), merchant };

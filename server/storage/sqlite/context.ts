@@ -1,12 +1,13 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { EventWriter } from "./events.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
-import type { Write } from "./writer.ts";
+import type { Read, Write } from "./writer.ts";
 
 /** What each part of the SQLite storage works with. */
 export interface Context {
   db: DatabaseSync;
   write: Write;
+  read: Read;
   /** Real time. */
   now(): number;
   merchantOf: MerchantCache["merchantOf"];

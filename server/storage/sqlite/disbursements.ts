@@ -4,7 +4,7 @@ import { insertInto, type Context } from "./context.ts";
 import { customers } from "./customers.ts";
 import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "./record-rows.ts";
 
-export function disbursements({ db, write, now, merchantOf, events }: Context): DisbursementStore {
+export function disbursements({ db, write, read, now, merchantOf, events }: Context): DisbursementStore {
   const customerFor = customers(db);
   const select = db.prepare("SELECT * FROM disbursements WHERE reference = ?");
   const selectByMerchants = db.prepare(
@@ -29,7 +29,7 @@ export function disbursements({ db, write, now, merchantOf, events }: Context): 
         return { inserted: true, record };
       }),
     async findDisbursement(merchantId, reference) {
-      const row = select.get(reference);
+      const row = read(() => select.get(reference));
       const isCurrent = row?.merchant_id === merchantId && row.epoch === merchantOf(merchantId)?.epoch;
       return isCurrent ? toDisbursement(row!) : undefined;
     },

@@ -38,10 +38,11 @@ function open(path: string, { clock, server }: Options): Storage {
 
     const latest = latestTime(db, clock);
     const cache = createMerchantCache(db);
-    const { write, flush } = createWriter(db, { beforeCommit: latest.record, onRollback: cache.clear });
+    const { write, read, flush } = createWriter(db, { beforeCommit: latest.record, onRollback: cache.clear });
     const context: Context = {
       db,
       write,
+      read,
       now: () => clock.now(),
       merchantOf: cache.merchantOf,
       cache,

@@ -93,3 +93,14 @@ test("if the database stays locked, a batch fails as a whole without further att
   expect(steps).toEqual(["BEGIN IMMEDIATE"]);
   expect(stored()).toEqual([]);
 });
+
+test("the reads of a turn share a transaction, which ends before the turn's writes", async () => {
+  const { write, read } = createWriter(db);
+  const count = () => read(() => db.prepare("SELECT count(*) AS count FROM rows").get()!.count);
+  expect([count(), db.isTransaction, count()]).toEqual([0, true, 0]);
+  await write(insert("a"));
+  expect(db.isTransaction).toBe(false);
+  expect(count()).toBe(1);
+  await new Promise(setImmediate);
+  expect(db.isTransaction).toBe(false);
+});
