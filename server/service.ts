@@ -52,7 +52,7 @@ export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, lookup } = options;
   const abort = new AbortController();
   const stopping = abort.signal;
-  const wake = () => delivery.wake();
+  const wake = () => deliveryLoop.wake();
 
   const sender = createSender({ allowPrivate: config.webhookAllowPrivate, lookup, now: clock.now });
   const fairness = createFairness(WEBHOOKS_IN_PROGRESS);
@@ -60,22 +60,22 @@ export function createService(options: Options): Service {
   const settlement = createSettlement(storage, stopping);
   const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
 
-  const settling = startLoop(
+  const settlementLoop = startLoop(
     async () => {
       if ((await settlement.settle()) > 0) wake();
     },
     SETTLE_EVERY_MS,
     { clock, log },
   );
-  const delivery = startLoop(
+  const deliveryLoop = startLoop(
     async () => {
       while (!stopping.aborted && (await deliveries.begin()) > 0);
     },
     DELIVER_EVERY_MS,
     { clock, log },
   );
-  const renewing = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
-  const pruning = startLoop(
+  const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
+  const pruningLoop = startLoop(
     async () => {
       while (!stopping.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
     },
@@ -97,11 +97,11 @@ export function createService(options: Options): Service {
     release: () => abort.abort(),
     async stop() {
       abort.abort();
-      await Promise.all([settling.stop(), delivery.stop(), pruning.stop()]);
+      await Promise.all([settlementLoop.stop(), deliveryLoop.stop(), pruningLoop.stop()]);
       await Promise.race([deliveries.idle(), clock.sleep(DRAIN_MS)]);
       await sender.close();
       await deliveries.idle();
-      await renewing.stop();
+      await renewalLoop.stop();
     },
   };
 }

@@ -96,7 +96,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     async pay(opened, phoneNumber) {
       const { checkout, merchant } = opened;
       const { refuse: when, status, at, response } = outcomeFor(phoneNumber, context.sandbox);
-      if (when) await refuse(storage, opened, when);
+      if (when) await refuseIfForced(storage, opened, when);
 
       // Without a status nothing is due, expiry included: D9 cancels unpaid checkouts, D17 keeps this one pending for ever.
       const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
@@ -143,7 +143,7 @@ function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request
 }
 
 /** As for a disbursement (D17). Attempts are counted by the service's reference, which no disbursement has. */
-async function refuse(
+async function refuseIfForced(
   storage: CheckoutContext["storage"],
   { merchant, checkout }: OpenCheckout,
   when: "always" | "at-first",

@@ -39,7 +39,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   return {
     async create(merchant, request) {
       const outcome = outcomeFor(request.phoneNumber, context.sandbox);
-      if (outcome.refuse) await refuse(storage, merchant, request.reference, outcome.refuse);
+      if (outcome.refuse) await refuseIfForced(storage, merchant, request.reference, outcome.refuse);
 
       const { inserted, record } = await storage.insertDisbursement(draft(context, merchant, request, outcome));
       if (!inserted) throw duplicate(record);
@@ -85,7 +85,7 @@ function draft(
 }
 
 /** Refuses an attempt before anything is recorded. A reference that exists is a duplicate before that (D17). */
-async function refuse(
+async function refuseIfForced(
   storage: DisbursementStore,
   merchant: Merchant,
   reference: string,
