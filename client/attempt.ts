@@ -185,7 +185,7 @@ function requestIdOf(response: Response | undefined): string | undefined {
   return response?.headers.get("x-request-id") ?? undefined;
 }
 
-/** The parts of an error that are safe to log: its cause and records can contain personal data. */
+/** The parts of an error that are safe to log. Omits its cause and records, which can contain personal data. */
 export function errorInfo(error: ClientError | undefined): ErrorInfo | undefined {
   return error && { code: error.code, message: error.message };
 }

@@ -109,7 +109,7 @@ function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   try {
     binary = atob(secret.replace(/^whsec_/, ""));
   } catch {
-    // Not a string, or not base64. The check below reports it.
+    // The secret is not a string or not base64. The check below throws.
   }
   check(binary, "The secret must be whsec_ followed by base64.");
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));

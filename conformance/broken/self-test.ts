@@ -1,4 +1,4 @@
-// npm run certify:self-test [-- PATTERN]: proves that every broken server is caught and every sound one certified.
+// npm run certify:self-test [-- PATTERN]: checks that every broken server fails certification and every sound one passes.
 // PATTERN is a regular expression that selects servers by id. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { tasks, type Row, type Task } from "./tasks.ts";

@@ -16,7 +16,7 @@ const immediate = (suffix: string, status: string) => async (context: Context, i
   context.judge(id, record.status === status, `status ${status} in the record`, record.status);
 };
 
-/** Repeats the request while the response is a 503, at most four times in all. */
+/** Sends a request until the response is not a 503, at most four times. Returns all responses. */
 async function statuses(context: Context, body: unknown) {
   const responses = [];
   do responses.push(await pay(context, body, { forced: true }));

@@ -1,4 +1,5 @@
-// §4.1, §4.2: random sequences compared with a model, and the status of a disbursement while it settles.
+// §4.1, §4.2: random sequences of requests whose responses are compared with a model, and a final status that must not
+// change while many requests read it concurrently.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { maxPayouts, ModelMismatch, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import type { TargetResponse } from "../target/exchange.ts";

@@ -37,7 +37,7 @@ const unreachable =
 
 type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
 
-/** Why no notification was received: the error that a sandbox recorded for the delivery (D18), otherwise what to check. */
+/** Explains why no notification was received: with the error that a sandbox recorded for the delivery, or with a hint. */
 async function whyNone(context: Context, { url }: Box): Promise<string> {
   if (context.options.environment !== "sandbox") return unreachable;
   const response = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Opens the report in a browser. `trouble` collects requests, dialogs, script errors and what the page's policy blocked. */
+/** Opens the report in a browser. `trouble` collects requests, dialogs, script errors and console messages. */
 async function opened(report: Report, options: { javaScriptEnabled?: boolean } = {}) {
   const page = await browser.newPage(options);
   const trouble: string[] = [];

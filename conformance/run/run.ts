@@ -1,4 +1,4 @@
-// Executes a run: vitest runs the checks, and their reports become one tree of results.
+// Runs the checks with vitest and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
 import type { Reporter, TestCase } from "vitest/node";
 import { createVitest } from "vitest/node";

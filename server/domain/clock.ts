@@ -8,7 +8,7 @@ export interface Clock {
   notBefore(milliseconds: number): void;
 }
 
-/** Where the time comes from: the wall clock, which people and NTP may set back, and milliseconds that only increase. */
+/** The two sources of time: the wall clock, which can be set back (by hand or by NTP), and a monotonic counter. */
 export interface TimeSource {
   wall(): number;
   monotonic(): number;

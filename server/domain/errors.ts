@@ -1,4 +1,4 @@
-/** Every reason to refuse a request. The HTTP edge maps each to a status (see `http/errors.ts`). */
+/** Every reason to refuse a request. The HTTP layer maps each to a status (see `http/errors.ts`). */
 export type ErrorCode =
   | "invalid-request"
   | "unauthorized"

@@ -39,7 +39,7 @@ export async function createKey(
   return text;
 }
 
-/** Revokes a key; the next request with it is refused. False if there is no such key. */
+/** Revokes a key; the next request with it is refused. Resolves with false if there is no such key. */
 export function revokeKey({ storage, clock }: MerchantContext, keyId: string): Promise<boolean> {
   return storage.setRevoked(keyId, clock.now());
 }

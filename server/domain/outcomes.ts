@@ -2,7 +2,7 @@ import type { FinalStatus } from "./types.ts";
 
 /** What becomes of a disbursement or of a payment on the checkout page. */
 export interface ForcedOutcome {
-  /** Refused before anything is recorded: always, or for the first attempts with a reference. */
+  /** Refuses every attempt, or only the first `REFUSED_ATTEMPTS` with the same reference. Nothing is recorded then. */
   refuse?: "always" | "at-first";
   /** The final status; absent for records that stay pending for ever. */
   status?: FinalStatus;
@@ -26,7 +26,7 @@ export const FORCED_OUTCOMES: Readonly<Record<string, ForcedOutcome>> = {
   "408": { ...usual, response: "held" },
 };
 
-/** How many attempts with a reference ending in `503` are refused (D17). */
+/** How many attempts with the same reference are refused for a phone number ending in `503` (D17). */
 export const REFUSED_ATTEMPTS = 2;
 /** Real milliseconds for which a response is held back (D17, 408). */
 export const HOLD_MS = 30_000;

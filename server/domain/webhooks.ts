@@ -6,7 +6,7 @@ import type { EventLog, MerchantStore, Page, PageQuery } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 import type { Delivery, DeliveryStatus, Event, Merchant, WebhookSecrets } from "./types.ts";
 
-/** How long a secret still signs after a rotation, in milliseconds of sandbox time (D12). */
+/** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
 const ROTATION_MS = 24 * 3_600_000;
 /** How many previous secrets sign at most (D12). */
 const PREVIOUS_SECRETS = 5;

@@ -27,7 +27,7 @@ export interface Message {
 export interface AttemptResult {
   /** Real time in milliseconds since 1970; `webhook-timestamp` is this time in whole seconds. */
   sentAt: number;
-  /** Milliseconds from `sentAt` until the response was read or the attempt was abandoned. */
+  /** Milliseconds from `sentAt` until the attempt ended. */
   latencyMs: number;
   /** Absent if there was no response. */
   httpStatus?: number;
