@@ -44,7 +44,7 @@ describe("beside a running server", () => {
   });
 
   test("a new merchant has a key and no access to other merchants' records", async () => {
-    const [, id, key] = /^Merchant (\S+)\nKey \(shown this once\): (sk_\w+)\n$/.exec(
+    const [, id, key] = /^Merchant (\S+)\nKey \(shown only once\): (sk_\w+)\n$/.exec(
       await keys("create-merchant", "  Kofi & Söhne "),
     )!;
     expect(await keys("merchants")).toContain(`${id}  Kofi & Söhne\n`);
@@ -62,8 +62,8 @@ describe("errors exit with 2 and say what to do", () => {
     [["list", "more"], /^Usage/],
     [["create-merchant", " "], /^NAME must have 1 to 100 characters\.\n$/],
     [["create-merchant", "x".repeat(101)], /^NAME must have/],
-    [["create", "nobody"], /^There is no merchant nobody; `npm run keys -- merchants` lists them\.\n$/],
-    [["revoke", "nothing"], /^There is no key nothing; `npm run keys -- list` lists them\.\n$/],
+    [["create", "nobody"], /^There is no merchant nobody\. Run `npm run keys -- merchants` to list them\.\n$/],
+    [["revoke", "nothing"], /^There is no key nothing\. Run `npm run keys -- list` to list them\.\n$/],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runKeys(env, ...args);
     expect([code, stdout]).toEqual([2, ""]);
@@ -75,7 +75,7 @@ describe("errors exit with 2 and say what to do", () => {
     const { code, stderr } = await runKeys(missing, "list");
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/^There is no database at \/nowhere\/to\/be\/found\.db; /),
+      expect.stringMatching(/^There is no database at \/nowhere\/to\/be\/found\.db\. /),
     ]);
   });
 

@@ -1,4 +1,4 @@
-// The command `npm run keys`: merchants and their keys. It works while a server is running, too.
+// `npm run keys`: manages merchants and their API keys. A server may be running on the same database.
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readConfig, ConfigError } from "./config.ts";
@@ -14,11 +14,11 @@ const USAGE = `Usage: npm run keys -- COMMAND
 
   merchants               list the merchants
   create-merchant NAME    create a merchant with a first key
-  list                    list the keys, without their text
-  create MERCHANT_ID      create a key for a merchant; its text is shown once
+  list                    list the keys, showing only their last characters
+  create MERCHANT_ID      create a key for a merchant; the key is shown only once
   revoke KEY_ID           revoke a key
 
-DATABASE_URL selects the database. A server may be running on it.`;
+DATABASE_URL selects the database. The server may be running.`;
 
 class UsageError extends Error {}
 
@@ -34,7 +34,7 @@ const commands: Record<string, { args: number; run: Command }> = {
     run: async (context, name) => {
       if (!name || name.trim() === "" || name.length > 100) throw new UsageError("NAME must have 1 to 100 characters.");
       const merchant = await createMerchant(context, name.trim());
-      return [`Merchant ${merchant.id}`, `Key (shown this once): ${await createKey(context, merchant.id)}`];
+      return [`Merchant ${merchant.id}`, `Key (shown only once): ${await createKey(context, merchant.id)}`];
     },
   },
   list: {
@@ -49,16 +49,16 @@ const commands: Record<string, { args: number; run: Command }> = {
     args: 1,
     run: async (context, merchantId) => {
       if (!(await context.storage.findMerchant(merchantId!))) {
-        throw new UsageError(`There is no merchant ${merchantId}; \`npm run keys -- merchants\` lists them.`);
+        throw new UsageError(`There is no merchant ${merchantId}. Run \`npm run keys -- merchants\` to list them.`);
       }
-      return [`Key (shown this once): ${await createKey(context, merchantId!)}`];
+      return [`Key (shown only once): ${await createKey(context, merchantId!)}`];
     },
   },
   revoke: {
     args: 1,
     run: async (context, keyId) => {
       if (await revokeKey(context, keyId!)) return [`Revoked ${keyId}`];
-      throw new UsageError(`There is no key ${keyId}; \`npm run keys -- list\` lists them.`);
+      throw new UsageError(`There is no key ${keyId}. Run \`npm run keys -- list\` to list them.`);
     },
   },
 };
@@ -69,14 +69,14 @@ async function main([name = "", ...args]: string[]): Promise<void> {
   const { database } = readConfig(process.env);
   // Only create-merchant may create the database. The other commands expect one.
   if (name !== "create-merchant" && !existsSync(database.path)) {
-    throw new UsageError(`There is no database at ${database.path}; start the server first, or fix DATABASE_URL.`);
+    throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
   }
   const clock = createSystemClock();
   const storage = await openStorage(database, { clock, server: false });
   try {
     const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes };
     const lines = await command.run(context, ...args);
-    console.log(lines.length === 0 ? "None so far." : lines.join("\n"));
+    console.log(lines.length === 0 ? "None." : lines.join("\n"));
   } finally {
     await storage.close();
   }

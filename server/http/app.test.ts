@@ -122,7 +122,9 @@ describe("unexpected errors", () => {
       else response = await server.request(method, path, options);
 
       expect(response.status).toBe(500);
-      expect(response.body.message).toBe("Something went wrong. Quote the x-request-id when you ask for help.");
+      expect(response.body.message).toBe(
+        "The server failed to process the request. Include the x-request-id when you report this.",
+      );
       for (const line of Object.values(response.headers)) expect(String(line)).not.toContain("whsec");
       const logged = server.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);
       expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);

@@ -16,7 +16,7 @@ export interface AppContext extends HandlerContext, RequestLogContext {
   storage: Storage;
 }
 
-/** The HTTP side of the server: routes, and the order in which a request is checked. */
+/** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
   const { config, storage, log } = context;
   const contract = createContract({
@@ -44,13 +44,13 @@ export function createApp(context: AppContext): Express {
   return app;
 }
 
-/** RFC 9112 §3.2. Node would refuse it too, but not in the shape of §7. */
+/** HTTP/1.1 requires a Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of §7. */
 const requireHost: express.RequestHandler = ({ httpVersion, headers }, _res, next) => {
   if (httpVersion !== "1.1" || headers.host !== undefined) return next();
   throw new ServiceError("invalid-request", "Send a Host header.");
 };
 
-/** `/healthz`: the process responds. `/readyz`: it can do its work, which needs a valid spec and a storage. */
+/** `/healthz`: the process is running. `/readyz`: the spec and the storage work, so it can serve requests. */
 function health({ config, storage, log }: AppContext, prove: () => Promise<void>): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/healthz", (_req, res) => {
@@ -61,7 +61,7 @@ function health({ config, storage, log }: AppContext, prove: () => Promise<void>
       await Promise.all([prove(), storage.ping()]);
     } catch (error) {
       log.error({ err: error }, "not ready");
-      throw new ServiceError("unavailable", "The contract or the storage is unusable. The server log has the reason.");
+      throw new ServiceError("unavailable", "The contract or the storage is not usable. See the server log.");
     }
     res.json({ status: "ok" });
   });
@@ -73,7 +73,7 @@ function health({ config, storage, log }: AppContext, prove: () => Promise<void>
   return router;
 }
 
-/** Off by default; when on, so many requests per second and merchant (D15). */
+/** Limits each merchant's requests per second. Off by default (D15). */
 function limiter(perSecond: number): express.RequestHandler {
   return rateLimit({
     windowMs: 1_000,
@@ -82,7 +82,7 @@ function limiter(perSecond: number): express.RequestHandler {
     legacyHeaders: false,
     keyGenerator: (_req, res) => res.locals.merchant.id,
     handler: () => {
-      const message = "Too many requests. Wait as long as Retry-After says, then retry.";
+      const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
       throw new ServiceError("too-many-requests", message, { retryAfterSeconds: 1 });
     },
   });

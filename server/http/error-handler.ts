@@ -4,10 +4,10 @@ import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { toHttpError } from "./errors.ts";
 
 export const noSuchPath: RequestHandler = () => {
-  throw new ServiceError("not-found", "There is nothing at this path.");
+  throw new ServiceError("not-found", "This path does not exist.");
 };
 
-/** Sends every error in the shape of §7. An unexpected error is logged with the request id and generic to the caller. */
+/** Sends every error in the shape of §7. An unexpected error is logged with the request id; its response is generic. */
 export function sendErrors(log: Logger): ErrorRequestHandler {
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped) return void req.socket.destroy();
@@ -24,6 +24,9 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   // A malformed escape such as %zz in a path.
-  if (error instanceof URIError) return new ServiceError("not-found", "There is nothing at this path.");
-  return new ServiceError("internal", "Something went wrong. Quote the x-request-id when you ask for help.");
+  if (error instanceof URIError) return new ServiceError("not-found", "This path does not exist.");
+  return new ServiceError(
+    "internal",
+    "The server failed to process the request. Include the x-request-id when you report this.",
+  );
 }
