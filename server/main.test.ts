@@ -116,7 +116,7 @@ describe("failed start", () => {
     const first = await start({ SANDBOX_API_KEY: KEY });
     const { code, stdout, stderr } = await runServer({ ...env, SANDBOX_API_KEY: KEY });
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^Another server is using .+server\.db\. Stop it, or give this one a file of its own/);
+    expect(stderr).toMatch(/^Another server is using .+server\.db\. Stop it, or set DATABASE_URL to another file\./);
     expect((await first.client(KEY).request("GET", "/readyz")).status).toBe(200);
   });
 

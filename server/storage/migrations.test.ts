@@ -35,5 +35,5 @@ test("returns only the migrations that a schema lacks", () => {
   expect(missingMigrations(all, 0)).toEqual(all);
   expect(missingMigrations(all, 1)).toEqual([all[1]]);
   expect(missingMigrations(all, 2)).toEqual([]);
-  expect(() => missingMigrations(all, 3)).toThrow(/schema version 3; this server knows versions up to 2/);
+  expect(() => missingMigrations(all, 3)).toThrow(/schema version 3; this server supports versions up to 2/);
 });

@@ -7,22 +7,26 @@ export interface Migration {
   sql: string;
 }
 
-/** The numbered SQL files of a folder (`001-name.sql`), in order and without gaps. */
+/** Reads the SQL files of a folder (`001-name.sql`) in order. Their numbers must have no gaps. */
 export function readMigrations(folder: URL): Migration[] {
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
   return names.toSorted().map((name, index) => {
     const version = Number.parseInt(name, 10);
-    if (version !== index + 1) throw new StorageError(`Migration ${name} is out of order.`);
+    if (version !== index + 1)
+      throw new StorageError(`Migration ${name} is out of order: expected number ${index + 1}.`);
     return { version, name, sql: readFileSync(new URL(name, folder), "utf8") };
   });
 }
 
-/** The migrations that a schema still lacks; refuses a schema that a newer server made. */
+/**
+ * The migrations that a schema still lacks.
+ * @throws StorageError if a newer server created the schema
+ */
 export function missingMigrations(all: readonly Migration[], current: number): Migration[] {
   if (current > all.length) {
     throw new StorageError(
-      `The database has schema version ${current}; this server knows versions up to ${all.length}. ` +
-        "Start the newer server that made it, or point DATABASE_URL elsewhere.",
+      `The database has schema version ${current}; this server supports versions up to ${all.length}. ` +
+        "Start the newer server, or set DATABASE_URL to another database.",
     );
   }
   return all.slice(current);

@@ -1,4 +1,4 @@
-/** The storage cannot be used as it is; the text says what to do. Stops a start. */
+/** The storage is not usable, so the process cannot start. The message says what to do. */
 export class StorageError extends Error {
   override name = "StorageError";
 }

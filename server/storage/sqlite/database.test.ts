@@ -36,8 +36,7 @@ const dump = () =>
   }));
 
 describe("one server per file", () => {
-  const IN_USE =
-    /^Another server is using .+server\.db\. Stop it, or give this one a file of its own in DATABASE_URL\.$/;
+  const IN_USE = /^Another server is using .+server\.db\. Stop it, or set DATABASE_URL to another file\.$/;
 
   test("a second server is refused until the first has closed the file", async () => {
     const first = openSqlite(path, server);
@@ -118,7 +117,7 @@ describe("schema", () => {
     await openSqlite(path, server).close();
     inFile((db) => db.exec("PRAGMA user_version = 99"));
     expect(() => openSqlite(path, server)).toThrow(
-      /^The database has schema version 99; this server knows versions up to 3\. Start the newer server/,
+      /^The database has schema version 99; this server supports versions up to 3\. Start the newer server/,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
     // The failed start released the lock.

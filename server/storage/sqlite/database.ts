@@ -3,35 +3,37 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
 
-/** The file that stands for a database in memory. */
+/** The path of an in-memory database. */
 export const MEMORY = ":memory:";
 
-/** Opens a database so that what is committed survives a loss of power. */
+/** Opens a database whose commits survive a power loss. */
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) mkdirSync(dirname(resolve(path)), { recursive: true });
-  // It holds webhook secrets: for its owner alone. What SQLite puts beside it takes the same mode.
+  // The file holds webhook secrets, so only its owner may read it. SQLite gives its other files the same mode.
   if (path !== MEMORY && !existsSync(path)) closeSync(openSync(path, "a", 0o600));
   const db = new DatabaseSync(path);
-  // Beside a server the keys command writes too: wait for each other rather than fail.
+  // The keys command may write while a server runs: wait for its lock instead of failing.
   db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
   db.exec("PRAGMA foreign_keys = ON");
-  // In pages, 16 MiB: references are random, and a page that several records touch meanwhile is copied back once.
+  // 4,000 pages, 16 MiB. References are random, so rare checkpoints copy a page once for many changes to it.
   db.exec("PRAGMA wal_autocheckpoint = 4000");
-  // 64 MiB, so that the indexes of a few million records are looked up in memory.
+  // 64 MiB, which holds the indexes of a few million records.
   db.exec("PRAGMA cache_size = -65536");
   return db;
 }
 
 /**
- * Makes sure that one server alone uses a database file. The lock is an open transaction on a file of its own beside
- * the database: the operating system drops it when the process ends, however it ends.
+ * Ensures that only one server uses a database file. The lock is an open transaction on a separate file beside the
+ * database, so the operating system releases it when the process ends, even after a crash.
+ * @returns a function that releases the lock
+ * @throws StorageError if another server holds the lock
  */
 export function lockDatabase(path: string): () => void {
   if (path === MEMORY) return () => {};
   mkdirSync(dirname(resolve(path)), { recursive: true });
-  // However the file is called, it has one lock.
+  // A symbolic link must lead to the same lock.
   const file = existsSync(path) ? realpathSync(path) : path;
   const lock = new DatabaseSync(`${file}.lock`);
   try {
@@ -39,10 +41,9 @@ export function lockDatabase(path: string): () => void {
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new StorageError(
-      `Another server is using ${path}. Stop it, or give this one a file of its own in DATABASE_URL.`,
-      { cause: error },
-    );
+    throw new StorageError(`Another server is using ${path}. Stop it, or set DATABASE_URL to another file.`, {
+      cause: error,
+    });
   }
   return () => lock.close();
 }
@@ -52,7 +53,7 @@ function isBusy(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === SQLITE_BUSY;
 }
 
-/** @throws StorageError for whatever went wrong while opening a database, with what to do about it */
+/** @throws StorageError, instead of any error of `work`, that names the database and says what to do */
 export function explained<T>(path: string, work: () => T): T {
   try {
     return work();
