@@ -1,19 +1,19 @@
 import { v7 } from "uuid";
 
-/** Fills a buffer of this length with random bytes. */
+/** Returns this many random bytes. */
 export type Random = (length: number) => Uint8Array;
 
-/** Identifiers of everything the server makes (D19). */
+/** Generates the identifiers of everything the server creates (D19). */
 export interface Ids {
-  /** A UUIDv7, so that records sort by the time they were made. */
+  /** A UUIDv7, so that records sort by creation time. */
   record(now: number): string;
-  /** `DSB` or `CHK` and 105 random bits: a checkout's is the key to a public page. */
+  /** `DSB` or `CHK` and 105 random bits: a checkout's reference must be unguessable, as it opens a public page. */
   reference(prefix: "DSB" | "CHK"): string;
   apiKey(): string;
   request(): string;
 }
 
-// 32 letters and digits, so that five bits choose one; none that are mistaken for another when read out.
+// Crockford's base 32: five bits per character, without the easily confused I, L, O and U.
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 export function createIds(source: Random): Ids {
@@ -27,7 +27,7 @@ export function createIds(source: Random): Ids {
   };
 }
 
-/** Asks for many random bytes at once: a request takes several few, and each asking costs a microsecond. */
+/** Reads random bytes in blocks: a request needs several small pieces, and each read costs about a microsecond. */
 function pooled(source: Random): Random {
   let pool = new Uint8Array();
   let used = 0;

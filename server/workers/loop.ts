@@ -2,15 +2,15 @@ import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 
 export interface Loop {
-  /** Looks at once instead of at the next turn. */
+  /** Starts the next run immediately. */
   wake(): void;
-  /** Resolves when the turn under way has ended; no other follows. */
+  /** Ends the loop. Resolves when the current run has ended. */
   stop(): Promise<void>;
 }
 
-/** Runs `turn` again and again, every so many milliseconds and whenever it is woken; a failure ends one turn, not the loop. */
+/** Repeats `job`, `everyMs` after each run and whenever it is woken. A failed run is logged and does not end the loop. */
 export function startLoop(
-  turn: () => Promise<void>,
+  job: () => Promise<void>,
   everyMs: number,
   { clock, log }: { clock: Clock; log: Logger },
 ): Loop {
@@ -21,9 +21,9 @@ export function startLoop(
     while (!stopped) {
       woken = new AbortController();
       try {
-        await turn();
+        await job();
       } catch (error) {
-        log.error({ err: error }, "a background turn failed; the next one tries again");
+        log.error({ err: error }, "a background job failed; it will be retried");
       }
       if (!stopped) await clock.sleep(everyMs, woken.signal);
     }
