@@ -104,7 +104,7 @@ function isConstrained({ requestBody, parameters = [] }: Operation): boolean {
   return requestBody !== undefined || !parameters.every(isFree);
 }
 
-/** Each payment path has a validator of its own, for speed; all sandbox paths share one (D27). */
+/** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
 function respond<Op extends OperationId>(handlers: Handlers, operationId: Op): RequestHandler {

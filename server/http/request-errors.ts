@@ -33,7 +33,7 @@ export function toRefusal(error: unknown): unknown {
   return new ServiceError(wrongForm ? "invalid-request" : "unprocessable", `${message}.`);
 }
 
-/** Drops the other faults of a value whose type is wrong: they only follow from the type. */
+/** Drops a value's other errors if its type is wrong, because the type causes them. */
 function withoutConsequences(faults: readonly Fault[]): Fault[] {
   const wrongType = new Set(faults.filter(({ errorCode }) => errorCode === TYPE).map(({ path }) => path));
   return faults.filter(({ path, errorCode }) => errorCode === TYPE || !wrongType.has(path));

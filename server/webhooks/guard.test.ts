@@ -268,7 +268,7 @@ function visitorWith(dnsResponses: string[][]) {
   const agent = new Agent({
     connect: guardedConnector({
       lookup: async (name) => dnsResponses[asked.push(name) - 1] ?? [],
-      // 127.0.0.1 stands for a public address; every other address is forbidden.
+      // Here 127.0.0.1 counts as public, and every other address is forbidden.
       forbidden: (address) => (address === "127.0.0.1" ? undefined : LOOPBACK),
       timeoutMs: 5_000,
     }),

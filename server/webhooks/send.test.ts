@@ -230,21 +230,21 @@ describe("faulty receivers", () => {
     await closed(sockets[0]!);
   });
 
-  test("one where nothing listens", async () => {
+  test("a port where nothing listens", async () => {
     const { url } = await receiver(() => undefined);
     await ends.pop()!();
     const { error } = await sender().send(messageTo(url));
     expect(error).toBe("Nothing accepts connections at the receiver's address (ECONNREFUSED).");
   });
 
-  test("one whose name does not exist", async () => {
+  test("a host name that does not exist", async () => {
     const notFound = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
     const { send } = sender({ lookup: () => Promise.reject(notFound) });
     const { error } = await send(messageTo("http://merchant.example/"));
     expect(error).toBe("The receiver's name could not be resolved (ENOTFOUND).");
   });
 
-  test("one whose name server does not respond: the attempt ends after 15 s and sends nothing later", async () => {
+  test("a name server that does not respond: the attempt ends after 15 s and sends nothing later", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     ends.push(() => vi.useRealTimers());
     const requests: unknown[] = [];

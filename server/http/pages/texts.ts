@@ -25,7 +25,7 @@ interface Texts {
   requestId: string;
 }
 
-// Has a valid length, but belongs to nobody. Non-breaking spaces keep it on one line.
+// A number of valid length that is not in use. Non-breaking spaces keep it on one line.
 const EXAMPLE = "+225\u00a007\u00a000\u00a000\u00a000\u00a000";
 
 const en: Texts = {

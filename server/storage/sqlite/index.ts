@@ -17,7 +17,7 @@ import { createWriter } from "./writer.ts";
 
 interface Options {
   clock: Clock;
-  /** Whether a server opens the file: only one may have it. The keys command works beside a server. */
+  /** True for a server, which locks the file against other servers; false for the keys command. */
   server: boolean;
 }
 

@@ -27,10 +27,10 @@ interface Job {
 
 /**
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
- * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a transaction of its own.
+ * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a separate transaction.
  *
- * The reads of one turn share a transaction too, which saves each of them the locks of a transaction of its own. It ends
- * before the turn's writes begin, so that no read after a commit misses it.
+ * The reads of one turn share a transaction too, so that they take SQLite's locks once. It ends before the turn's
+ * writes begin, so that a read after a commit always sees it.
  */
 export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hooks = {}): Writer {
   let jobs: Job[] = [];

@@ -172,7 +172,7 @@ export function claimTests(storage: Current): void {
     },
   );
 
-  test("a replay does not start beside an attempt in progress, but does after its lease", async () => {
+  test("a replay does not start during an attempt in progress, but does after its lease", async () => {
     const { id, replay } = await oneDelivery();
     await claimOne();
     expect(await replay()).toBe("claimed");
