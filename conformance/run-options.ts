@@ -30,3 +30,6 @@ export type RunOptions = {
   /** What `/healthz` reports; undefined if it reports nothing. */
   environment?: "sandbox" | "live";
 };
+
+/** True if payouts to made-up phone numbers reach nobody. */
+export const allowsMadeUpNumbers = ({ environment, loopback }: RunOptions) => environment === "sandbox" || loopback;

@@ -15,6 +15,7 @@ import {
   isOf,
   otherReferences,
   refusal,
+  requests,
   verifyDisbursement,
   withBody,
   withHeader,
@@ -39,6 +40,21 @@ const ends = (status: "success" | "failed"): How => ({
     insertDisbursement: ({ due: _due, ...record }) => inner.insertDisbursement({ ...record, status }),
   }),
 });
+const plans = [
+  { country: "CI", currency: "XOF", code: "225" },
+  { country: "NG", currency: "NGN", code: "234" },
+  { country: "GH", currency: "GHS", code: "233" },
+  { country: "KE", currency: "KES", code: "254" },
+  { country: "US", currency: "USD", code: "1" },
+];
+/** True if number, country and currency belong together, as far as the server knows the country. */
+function ofOneCountry({ phoneNumber, country, currency }: Fields): boolean {
+  const own = plans.find((plan) => plan.country === country);
+  const dialled = plans.find(({ code }) => String(phoneNumber).startsWith(code));
+  return own === dialled && (own === undefined || own.currency === currency);
+}
+const isLowerCase = (value: unknown, length: number) =>
+  typeof value === "string" && value.length === length && /^[a-z]+$/.test(value);
 const more = (fields: Fields): Fields => ({ ...fields, extra: { nested: [1, null, "x"] }, note: null });
 const withMore = (reply: Reply): Reply => {
   const body = fieldsOf(reply.text);
@@ -55,6 +71,28 @@ export const soundServers: readonly SoundServer[] = [
       const { url, reference } = dataOf(reply);
       return { ...withBody(reply, { session: reference, links: [{ rel: "pay", href: url }] }), status: 201 };
     }),
+  },
+  {
+    id: "lenient-checkouts",
+    differs: "A checkout's country and currency may be in lower case, since §2.4 shows no pattern for them.",
+    how: requests(createCheckout, (fields) => ({
+      ...fields,
+      ...(isLowerCase(fields["country"], 2) ? { country: "CI" } : {}),
+      ...(isLowerCase(fields["currency"], 3) ? { currency: "XOF" } : {}),
+    })),
+  },
+  {
+    id: "page-with-refresh",
+    differs: "The page of a finished checkout leads to redirectURL by a meta element instead of a redirect.",
+    how: {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const { location } = reply?.headers ?? {};
+        if (!reply || !location?.startsWith("https:") || !call.path.startsWith("/checkouts/")) return reply;
+        const text = `<meta http-equiv="refresh" content="0; url=${location.replaceAll("&", "&amp;")}">`;
+        return { ...html(200), text };
+      },
+    },
   },
   {
     id: "other-error-texts",
@@ -168,6 +206,11 @@ export const soundServers: readonly SoundServer[] = [
       handle: async (call, ask) =>
         isOf(call, createDisbursement) && "certifyExtra" in (fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
     },
+  },
+  {
+    id: "matches-numbers",
+    differs: "A phone number that is not of the country is refused, and so is a common country's foreign currency.",
+    how: requests(createDisbursement, (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
   },
   {
     id: "rate-limited",

@@ -17,7 +17,7 @@ export const linkOf = (response: TargetResponse, sent: readonly string[] = []) =
   texts(response.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
 
 /** Strings that may be the reference: those in fields with a typical name, otherwise all that are not links. */
-function referencesOf(response: TargetResponse): string[] {
+export function referencesOf(response: TargetResponse): string[] {
   const all = texts(response.json).filter(([, text]) => !isLink(text) && text !== "");
   const named = all.filter(([name]) => /ref|^id$|_id$|Id$|checkout|token|session/i.test(name));
   return (named.length > 0 ? named : all).map(([, text]) => text);
@@ -32,14 +32,41 @@ async function started(context: Context, over: Record<string, unknown> = {}): Pr
   return response;
 }
 
-const bad: [string, string, unknown][] = [
-  ["checkout.types", "amount", "2500"],
-  ["checkout.types", "amount", true],
-  ["checkout.types", "currency", 952],
-  ["checkout.types", "country", ["CI"]],
-  ["checkout.types", "webhookURL", 1],
-  ["checkout.types", "redirectURL", {}],
-];
+/** Values that violate one rule of §2.4 for one field. */
+const bad: Record<"checkout.types" | "checkout.country-length" | "checkout.patterns", [string, unknown][]> = {
+  "checkout.types": [
+    ["amount", "2500"],
+    ["amount", true],
+    ["currency", 952],
+    ["country", ["CI"]],
+    ["webhookURL", 1],
+    ["redirectURL", {}],
+  ],
+  "checkout.country-length": [
+    ["country", ""],
+    ["country", "C"],
+    ["country", "CIV"],
+  ],
+  "checkout.patterns": [
+    ["country", "ci"],
+    ["country", "C1"],
+    ["currency", "xof"],
+    ["currency", "XO"],
+    ["currency", "XOFF"],
+  ],
+};
+
+/** Judges that a checkout with each of these values is refused. Returns the status by value. */
+async function refuseEach(context: Context, id: keyof typeof bad): Promise<Record<string, unknown>> {
+  const statuses: Record<string, unknown> = {};
+  for (const [field, value] of bad[id]) {
+    const response = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
+    const what = `${field} ${JSON.stringify(value)}`;
+    context.judge(id, is4xx(response), `a 4xx for ${what}`, describeResponse(response), [response]);
+    statuses[what] = response.status ?? "no response";
+  }
+  return statuses;
+}
 
 const bodies: [string, string | undefined][] = [
   ["no body", undefined],
@@ -149,15 +176,20 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.types", "checkout.error-statuses"],
     effect: "must-be-rejected",
     async run(context) {
-      const statuses: Record<string, unknown> = {};
-      for (const [id, field, value] of bad) {
-        const response = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
-        const what = `${field} ${JSON.stringify(value)}`;
-        context.judge(id, is4xx(response), `a 4xx for ${what}`, describeResponse(response), [response]);
-        statuses[what] = response.status ?? "no response";
-      }
-      context.observe("checkout.error-statuses", "status by fault", statuses);
+      context.observe("checkout.error-statuses", "status by fault", await refuseEach(context, "checkout.types"));
     },
+  },
+  {
+    name: "Checkout whose country does not have 2 characters is refused",
+    ids: ["checkout.country-length"],
+    effect: "must-be-rejected",
+    run: async (context) => void (await refuseEach(context, "checkout.country-length")),
+  },
+  {
+    name: "Checkout with an invalid country or currency is refused",
+    ids: ["checkout.patterns"],
+    effect: "must-be-rejected",
+    run: async (context) => void (await refuseEach(context, "checkout.patterns")),
   },
   {
     name: "Records the response to a checkout",

@@ -1,5 +1,6 @@
 // §2.1, §2.2, §4.1: what create accepts and returns.
-import { describeResponse, type Check } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
+import { commonPairs, dollars, fieldsFor, type Pair } from "./countries.ts";
 import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
 /** The last is the smallest integer that a single-precision float cannot represent, and still fits a usual budget. */
@@ -11,16 +12,19 @@ const references = [
   "quotes \" ' \\ / & < > % + #",
   "a\u0301 combining",
 ];
-const pairs = [
-  ["CI", "XOF"],
-  ["NG", "NGN"],
-  ["GH", "GHS"],
-  ["KE", "KES"],
-] as const;
-
 /** A phone number of this length with the recipient's last three digits, since those may force an outcome (D17). */
 const sized = (recipient: string, length: number) =>
   `${recipient.slice(0, -3)}00000000000`.slice(0, length - 3) + recipient.slice(-3);
+
+/** Judges that a payout to a phone number of each country is accepted in its currency. */
+async function judgePairs(context: Context, id: string, pairs: readonly Pair[]) {
+  for (const pair of pairs) {
+    const body = disbursementBody(context, fieldsFor(pair, context.options.recipient));
+    const response = await pay(context, body);
+    const expected = `200 for ${pair.country}/${pair.currency} and a phone number that starts with ${pair.code}`;
+    context.judge(id, response.status === 200, expected, describeResponse(response), [response]);
+  }
+}
 
 export const createChecks: Check[] = [
   {
@@ -165,19 +169,29 @@ export const createChecks: Check[] = [
     name: "Common country and currency pairs are accepted",
     ids: ["create.pairs-accepted"],
     effect: "moves-money",
-    payouts: pairs.length,
-    amount: pairs.length * usualAmount,
+    payouts: commonPairs.length,
+    amount: commonPairs.length * usualAmount,
+    needs: ["safe-numbers"],
+    run: (context) => judgePairs(context, "create.pairs-accepted", commonPairs),
+  },
+  {
+    name: "USD is accepted",
+    ids: ["create.usd-accepted"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["safe-numbers"],
+    run: (context) => judgePairs(context, "create.usd-accepted", [dollars]),
+  },
+  {
+    name: "Records the response to a webhookURL of null",
+    ids: ["create.webhook-null"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
     async run(context) {
-      for (const [country, currency] of pairs) {
-        const response = await pay(context, disbursementBody(context, { country, currency }));
-        context.judge(
-          "create.pairs-accepted",
-          response.status === 200,
-          `200 for ${country}/${currency}`,
-          describeResponse(response),
-          [response],
-        );
-      }
+      const response = await pay(context, disbursementBody(context, { webhookURL: null }));
+      context.observe("create.webhook-null", "response status", response.status ?? "none");
     },
   },
   {

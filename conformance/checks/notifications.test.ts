@@ -6,6 +6,7 @@ import type { Receiver } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createSession } from "../run/session.ts";
 import { createTarget } from "../target/target.ts";
+import { eventName } from "./notifications.ts";
 import { signatureChecks } from "./signatures.ts";
 import { webhookChecks } from "./webhooks.ts";
 
@@ -77,4 +78,18 @@ test("says what to check, without asking for deliveries, if the target is not a 
   const { result, asked } = await judged(undefined, {}, "webhook.disbursement-success");
   expect(result?.actual).toMatch(/0 received.*private addresses.*--webhook-url/);
   expect(asked.filter((path) => path.startsWith("/sandbox"))).toEqual([]);
+});
+
+test.each([
+  ["a text", { event: "disbursement.completed", data: { merchant: { name: "Ada" }, type: "payout" } }],
+  ["a field of an object", { event: { id: "e1", type: "disbursement.completed" }, name: 1 }],
+  ["another field", { name: "Ada", type: "disbursement.completed" }],
+])("the name of an event is %s, and no other text of the body", (_, body) => {
+  expect(eventName(body)).toBe("disbursement.completed");
+});
+
+test("an event without a name has none", () => {
+  expect([eventName({ data: { name: "Ada", event: "x" } }), eventName("text"), eventName(null)]).toEqual(
+    Array.from({ length: 3 }),
+  );
 });

@@ -91,3 +91,14 @@ export function describeNotification(notification: Notification | undefined): st
   const { event, data } = (notification.json ?? {}) as { event?: unknown; data?: { status?: unknown } };
   return `event ${JSON.stringify(event)}, status ${JSON.stringify(data?.status)}, webhook-id ${idOf(notification) || "missing"}`;
 }
+
+/** Fields that usually hold an event's name, the most telling first. */
+const nameFields = ["event", "eventType", "event_type", "eventName", "event_name", "type", "name"];
+
+/** The name of a notification's event: the first such field of the body, or of an object in it that describes the event. */
+export function eventName(body: unknown): string | undefined {
+  if (typeof body !== "object" || body === null) return undefined;
+  const fields = body as Record<string, unknown>;
+  const text = nameFields.map((name) => fields[name]).find((value) => typeof value === "string");
+  return text ?? (fields["event"] === undefined ? undefined : eventName(fields["event"]));
+}

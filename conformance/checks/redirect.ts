@@ -1,43 +1,67 @@
-// D10: the customer's return to the merchant.
+// §1, §2.4, D10: the customer's return to the merchant.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { linkOf } from "./checkout.ts";
-import { finishCheckout } from "./sandbox-controls.ts";
+import { checkoutBody, startCheckout } from "./requests.ts";
+import { finishAny, finishCheckout } from "./sandbox-controls.ts";
 
 const merchant = "https://merchant.example";
-const maxHops = 5;
+const maxPages = 10;
+
+/** How a page leads on without a script: the address in its Refresh header or element, and those of its links. */
+function waysOn(page: TargetResponse, base: string): URL[] {
+  const refresh = [page.headers["refresh"], ...page.text.matchAll(/<meta\s[^>]*http-equiv="?refresh[^>]*>/gi)].map(
+    String,
+  );
+  const links = [...page.text.matchAll(/<a\s[^>]*href=["']?([^"'\s>]+)/gi)].map(([, href]) => href);
+  return [...refresh.map((text) => /url=["']?([^"'>\s]+)/i.exec(text)?.[1]), ...links]
+    .filter((address) => address !== undefined)
+    .map((address) => address.replaceAll("&amp;", "&"))
+    .filter((address) => URL.canParse(address, base))
+    .map((address) => new URL(address, base));
+}
 
 type Return = { response: TargetResponse; address?: URL };
 
-/** Follows redirects until one leads to the merchant. */
-async function follow(context: Context, link: string): Promise<Return> {
-  let url = link;
-  for (let hop = 0; ; hop += 1) {
-    const response = await context.target.openLink(url);
-    const { location } = response.headers;
-    if (location === undefined || hop === maxHops) return { response };
-    const next = new URL(location, url);
-    if (next.origin === merchant) return { response, address: next };
-    url = next.href;
+/** Follows redirects, and refreshes and links within a host, until a response leads to the merchant. */
+async function returnToMerchant(context: Context, link: string, seen = new Set<string>()): Promise<Return> {
+  seen.add(link);
+  const response = await context.target.openLink(link);
+  const { location } = response.headers;
+  const { origin } = new URL(link);
+  const ways = location === undefined ? waysOn(response, link) : [new URL(location, link)];
+  for (const address of ways) {
+    if (address.origin === merchant) return { response, address };
+    const near = location !== undefined || address.origin === origin;
+    if (!near || seen.has(address.href) || seen.size === maxPages) continue;
+    const way = await returnToMerchant(context, address.href, seen);
+    if (way.address) return way;
   }
-}
-
-/** Opens the page of a finished checkout, which returns to the merchant by a redirect or by a link on the page. */
-async function returnToMerchant(context: Context, link: string): Promise<Return> {
-  const page = await follow(context, link);
-  if (page.address) return page;
-  const links = [...page.response.text.matchAll(/<a\s[^>]*href="([^"]+)"/gi)].map(
-    ([, href = ""]) => new URL(href, link),
-  );
-  for (const { origin, href } of links) {
-    const way = origin === new URL(link).origin ? await follow(context, href) : undefined;
-    if (way?.address) return way;
-  }
-  return page;
+  return { response };
 }
 
 export const redirectChecks: Check[] = [
+  {
+    name: "Customer is led back to redirectURL",
+    ids: ["checkout.redirect"],
+    effect: "moves-money",
+    needs: ["sandbox"],
+    async run(context) {
+      const redirectURL = `${merchant}/orders/${context.fresh()}?step=done`;
+      const created = await startCheckout(context, checkoutBody({ redirectURL }));
+      const link = linkOf(created, [redirectURL]);
+      if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(created));
+      if ((await finishAny(context, created, "success")) === undefined)
+        return context.notApplicable("checkout.redirect", "the suite cannot finish the target's checkouts");
+      const { response, address } = await returnToMerchant(context, link);
+      const { pathname } = new URL(redirectURL);
+      const led = address?.pathname === pathname && address.searchParams.get("step") === "done";
+      const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;
+      const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
+      context.judge("checkout.redirect", led, expected, actual);
+    },
+  },
   {
     name: "Customer returns to redirectURL with the outcome",
     ids: ["redirect.parameters"],

@@ -2,6 +2,7 @@
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
+import { pairOf } from "./countries.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -10,16 +11,14 @@ export type Disbursement = Schemas["Disbursement"];
 /** The amount of a payout where it does not matter, in the lowest denomination. */
 export const usualAmount = 100;
 
-/** A valid disbursement with a fresh reference. `over` replaces fields; an undefined value removes the field. */
+/**
+ * A valid disbursement with a fresh reference, in the country and currency of its phone number. `over` replaces fields;
+ * an undefined value removes the field.
+ */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
-  return {
-    reference: context.fresh(),
-    amount: usualAmount,
-    phoneNumber: context.options.recipient,
-    country: "CI",
-    currency: "XOF",
-    ...over,
-  };
+  const { recipient } = context.options;
+  const { country, currency } = pairOf(over["phoneNumber"] ?? recipient);
+  return { reference: context.fresh(), amount: usualAmount, phoneNumber: recipient, country, currency, ...over };
 }
 
 /** A valid checkout; `over` works as above. */

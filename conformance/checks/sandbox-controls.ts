@@ -2,6 +2,7 @@
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
+import { referencesOf } from "./checkout.ts";
 import { dataOf, paid, verified, type Disbursement } from "./requests.ts";
 
 /** A phone number that forces an outcome (D17). */
@@ -24,6 +25,18 @@ export async function advance(context: Context, seconds: number): Promise<Target
 /** Finishes a checkout without a browser. */
 export const finishCheckout = (context: Context, reference: string, outcome: string): Promise<TargetResponse> =>
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
+
+/**
+ * Finishes a checkout whose response may have any shape, by whichever of its texts is the reference.
+ * @returns the reference; undefined if the target cannot finish it
+ */
+export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
+  for (const reference of referencesOf(created)) {
+    const { status = 0 } = await finishCheckout(context, reference, outcome);
+    if (status >= 200 && status < 300) return reference;
+  }
+  return undefined;
+}
 
 /** How long to wait for a disbursement to settle. After one timeout, later waits on the same target are short. */
 const patienceMs = 8000;

@@ -1,5 +1,6 @@
 // Random requests, reproducible from a seed.
 import * as fc from "fast-check";
+import { commonPairs, dollars } from "../checks/countries.ts";
 
 /** Strings that JSON and UTF-8 can represent, without control characters. */
 const text = fc
@@ -7,17 +8,34 @@ const text = fc
   .filter((value) => !/\p{Cc}|\p{Cs}/u.test(value));
 
 /**
- * Valid disbursements, with a text to which the caller adds a fresh reference. Phone numbers have the recipient's last
- * three digits, since those force an outcome in a sandbox.
+ * A common pair with a number of its country, or any other country and currency that match the patterns. The number has
+ * the recipient's last three digits, since those may force an outcome in a sandbox.
  */
+const recipients = (recipient: string) => {
+  const known = fc.constantFrom(...commonPairs).chain(({ country, currency, start }) =>
+    fc.record({
+      phoneNumber: fc.stringMatching(/^[0-9]{3}$/).map((digits) => start.slice(0, -3) + digits + recipient.slice(-3)),
+      country: fc.constant(country),
+      currency: fc.constant(currency),
+    }),
+  );
+  const other = fc
+    .record({
+      phoneNumber: fc.stringMatching(/^[1-9][0-9]{6,11}$/).map((digits) => digits + recipient.slice(-3)),
+      country: fc.stringMatching(/^[A-Z]{2}$/),
+      currency: fc.stringMatching(/^[A-Z]{3}$/),
+    })
+    .filter(({ phoneNumber, country }) =>
+      [...commonPairs, dollars].every((pair) => pair.country !== country && !phoneNumber.startsWith(pair.code)),
+    );
+  return fc.oneof(known, other);
+};
+
+/** Valid disbursements, with a text to which the caller adds a fresh reference. */
 export const validDisbursements = (recipient: string, maxAmount: number) =>
-  fc.record({
-    text,
-    amount: fc.integer({ min: 1, max: maxAmount }),
-    phoneNumber: fc.stringMatching(/^[1-9][0-9]{6,11}$/).map((digits) => digits + recipient.slice(-3)),
-    country: fc.stringMatching(/^[A-Z]{2}$/),
-    currency: fc.stringMatching(/^[A-Z]{3}$/),
-  });
+  fc
+    .record({ text, amount: fc.integer({ min: 1, max: maxAmount }), to: recipients(recipient) })
+    .map(({ to, ...fields }) => ({ ...fields, ...to }));
 
 /** One of the fields, and an arbitrary value for it. */
 export const anyValueFor = (fields: readonly string[]) =>

@@ -1,6 +1,6 @@
 // What a check needs from the target or the caller, and whether a run provides it.
 import type { Check, Need } from "../check.ts";
-import type { RunOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 
 /** For each need, what is missing; undefined if the need is met. */
 const missing: Record<Need, (options: RunOptions, listening: boolean) => string | undefined> = {
@@ -12,8 +12,8 @@ const missing: Record<Need, (options: RunOptions, listening: boolean) => string 
     webhookSecret || environment === "sandbox" ? undefined : "the webhook secret is unknown (WEBHOOK_SECRET)",
   "failing-recipient": ({ failingRecipient }) =>
     failingRecipient ? undefined : "the target cannot be made to fail a payout (--failing-recipient)",
-  "safe-numbers": ({ environment, loopback }) =>
-    environment === "sandbox" || loopback
+  "safe-numbers": (options) =>
+    allowsMadeUpNumbers(options)
       ? undefined
       : "payouts to made-up phone numbers are only made on a sandbox or a loopback target",
 };

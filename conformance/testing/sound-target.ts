@@ -29,6 +29,15 @@ const rules: Record<string, (value: unknown) => boolean> = {
   currency: (value) => typeof value === "string" && /^[A-Z]{3}$/.test(value),
 };
 
+const isText = (value: unknown) => typeof value === "string";
+const checkoutRules: Record<string, (value: unknown) => boolean> = {
+  amount: (value) => typeof value === "number",
+  currency: isText,
+  country: (value) => typeof value === "string" && value.length === 2,
+  webhookURL: (value) => value === undefined || isText(value),
+  redirectURL: (value) => value === undefined || isText(value),
+};
+
 const errorReply = (status: number, error: string): ServiceReply => ({ status, body: { statusCode: status, error } });
 
 function parsed(text: string): Record<string, unknown> | undefined {
@@ -86,8 +95,8 @@ function createService() {
     const given = parsed(body);
     if (!given) return errorReply(400, "That is no JSON object.");
     if (path === "/v1/disbursements") return pay(given);
-    const missing = ["amount", "currency", "country"].filter((field) => given[field] === undefined);
-    if (missing.length > 0 || typeof given["amount"] !== "number") return { status: 400, body: { why: missing } };
+    const wrong = Object.entries(checkoutRules).filter(([field, rule]) => !rule(given[field]));
+    if (wrong.length > 0) return { status: 400, body: { why: wrong.map(([field]) => field) } };
     const token = randomUUID();
     return { status: 201, body: { session: token, links: { pay: `${String(given["origin"])}/pay/${token}` } } };
   };

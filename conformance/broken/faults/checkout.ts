@@ -220,6 +220,30 @@ export const checkoutFaults = [
     "money.page-divides",
     page((text) => text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2")),
   ),
+  fault(
+    "return-only-with-reference",
+    "A checkout without the merchant's own reference never returns.",
+    "checkout.redirect",
+    () => {
+      const without = new Set<string>();
+      return {
+        async handle(call, ask) {
+          const reply = await ask(call);
+          if (reply && isOf(call, createCheckout) && fieldsOf(call.body)?.["reference"] === undefined)
+            without.add(String(dataOf(reply)["reference"]));
+          return call.path.startsWith("/checkouts/") && without.has(call.path.split("/")[2]?.split("?")[0] ?? "")
+            ? { ...html(200), text: "<p>Paid.</p>" }
+            : reply;
+        },
+      };
+    },
+  ),
+  fault(
+    "return-to-home",
+    "The customer returns to the home page of the merchant instead of redirectURL.",
+    "checkout.redirect redirect.parameters",
+    returns((address) => `${address.origin}/${address.search}`),
+  ),
   fault("return-without-status", "The return address has no status.", "redirect.parameters", returns(losing("status"))),
   fault(
     "return-without-reference",

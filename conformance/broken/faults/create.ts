@@ -11,6 +11,7 @@ import {
   requests,
   withBody,
   withStatus,
+  without,
   type Fields,
 } from "../ways.ts";
 
@@ -203,10 +204,27 @@ export const createFaults = [
     refuses(({ country }) => country === "KE"),
   ),
   fault(
+    "ghana-refused",
+    "Phone numbers of Ghana are refused.",
+    "create.pairs-accepted",
+    refuses(({ phoneNumber }) => String(phoneNumber).startsWith("233244123473")),
+  ),
+  fault(
+    "dollars-refused",
+    "USD is refused.",
+    "create.usd-accepted",
+    refuses(({ currency }) => currency === "USD"),
+  ),
+  fault("webhook-null-dropped", "A webhookURL of null counts as missing.", "create.webhook-null", () =>
+    requests(createDisbursement, (fields) => (fields["webhookURL"] === null ? without(fields, "webhookURL") : fields)),
+  ),
+  fault(
     "countries-limited",
-    "Countries other than the four common ones are refused.",
+    "Countries other than the common ones and US are refused.",
     "create.generated-valid-accepted",
-    refuses(({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE"].includes(String(country))),
+    refuses(
+      ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE", "US"].includes(String(country)),
+    ),
   ),
   fault("status-immediate", "Every create response has the status success.", "create.initial-status", () =>
     data(createDisbursement, (created) => ({ ...created, status: "success" })),

@@ -110,7 +110,7 @@ const responses: TargetResponse[] = [
   {
     name: "secret",
     operation: "readWebhookSecret",
-    fields: ["secret"],
+    fields: ["secret", "previousSecrets"],
     shape: "answers.exact",
     through: "signature.verifies",
   },
