@@ -20,19 +20,19 @@ const WORTH_A_LINE_MS = 1_000;
 /**
  * The system's clock, made monotonic: it follows the wall clock forwards, and when the wall clock is set back it goes on
  * at the normal pace from where it was. A payout that is due in two seconds settles in two seconds either way.
- * @param onSetBack called once for each time that the wall clock is found more than a second behind
+ * @param onSetBack called once for each time that the wall clock is set back by more than a second
  */
 export function createSystemClock(onSetBack: (aheadMs: number) => void = () => {}, time = systemTime): Clock {
   const { wall, monotonic } = time;
   let base = wall() - monotonic();
-  let reported = false;
+  // How far ahead of the wall clock this clock is known to be. A set-back is reported when that grows.
+  let known = 0;
   const now = () => {
     const ahead = base + monotonic() - wall();
-    if (ahead < 0) {
-      base -= ahead;
-      reported = false;
-    } else if (ahead > WORTH_A_LINE_MS && !reported) {
-      reported = true;
+    if (ahead < 0) base -= ahead;
+    known = Math.min(known, Math.max(0, ahead));
+    if (ahead - known > WORTH_A_LINE_MS) {
+      known = ahead;
       onSetBack(Math.round(ahead));
     }
     return Math.floor(base + monotonic());
