@@ -27,7 +27,8 @@ export function clockStore(context: Context): ClockStore {
     db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
   );
   const setClock = db.prepare("UPDATE merchants SET clock_offset = ?, moved_to = ?, rebasing = 1 WHERE id = ?");
-  const endRebase = db.prepare("UPDATE merchants SET rebasing = 0 WHERE id = ?");
+  // Not if a later move has set another offset: its rows may still have to be recomputed.
+  const endRebase = db.prepare("UPDATE merchants SET rebasing = 0 WHERE id = ? AND epoch = ? AND clock_offset = ?");
   const startEpoch = db.prepare(
     "UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing = 0 WHERE id = ? RETURNING epoch",
   );
@@ -53,12 +54,13 @@ export function clockStore(context: Context): ClockStore {
         if (to > latest) return undefined;
         setClock.run(to - now(), Math.max(to, merchant.movedTo), merchantId);
         cache.clear();
-        const { epoch: _, ...after } = merchantOf(merchantId)!;
-        return after;
+        return merchantOf(merchantId)!;
       });
-      if (moved) await rebase(context, merchantId);
-      if (moved) await write(() => endRebase.run(merchantId));
-      return moved;
+      if (!moved) return undefined;
+      const { epoch, ...after } = moved;
+      await rebase(context, merchantId);
+      await write(() => endRebase.run(merchantId, epoch, after.clockOffset));
+      return after;
     },
     async hasDue(merchantId, until) {
       const { epoch } = merchantOf(merchantId)!;

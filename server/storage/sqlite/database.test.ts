@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { addMerchant } from "../../testing/storage/fixtures.ts";
+import { addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
 import { openSqlite } from "./index.ts";
 
 const clock = createFakeClock();
@@ -124,6 +124,29 @@ describe("schema", () => {
     inFile((db) => db.exec("PRAGMA user_version = 3"));
     await openSqlite(path, server).close();
   });
+});
+
+test("a crash between the ends of two overlapping clock moves loses nothing of the later one", async () => {
+  const storage = openSqlite(path, server);
+  const merchant = await addMerchant(storage);
+  await Promise.all(Array.from({ length: 2_500 }, () => storage.insertDisbursement(aDisbursement(merchant.id))));
+  const move = () => storage.moveClock(merchant.id, { by: 500 }, LATEST);
+  const first = move();
+  // The second move begins when the first has recomputed some of the rows.
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  const second = move();
+  await first;
+  // The file as a crash at this moment leaves it.
+  const crashed = join(folder, "crashed.db");
+  inFile((db) => db.prepare("VACUUM INTO ?").run(crashed));
+  await second;
+  await storage.close();
+
+  const later = createFakeClock();
+  const after = openSqlite(crashed, { clock: later, server: true });
+  later.advance(1_000);
+  expect(await after.settleDue(10_000)).toBe(2_500);
+  await after.close();
 });
 
 describe("refuses an unusable path and says what to do", () => {

@@ -86,6 +86,27 @@ export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): v
     await after.close();
   });
 
+  test("finishes a move of the clock that the end of the process interrupted", async () => {
+    const clock = createFakeClock();
+    const before = await open(clock);
+    const merchant = await addMerchant(before);
+    await before.insertDisbursement(aDisbursement(merchant.id));
+    await before.insertCheckout(aCheckout(merchant.id, { due: { afterMs: 2_000, status: "cancelled" } }));
+    const { id } = await addDelivery(before, merchant.id);
+    const retry = { status: "pending", step: 1, nextAttemptAt: START + 2_000 } as const;
+    await before.recordAttempt((await claimAll(before))[0]!, attempt, retry);
+    const [moved] = await Promise.allSettled([before.moveClock(merchant.id, { by: 1_000 }, LATEST), before.close()]);
+    expect(moved.status).toBe("rejected");
+
+    const after = await open(clock);
+    expect(await after.findMerchant(merchant.id)).toMatchObject({ clockOffset: 1_000 });
+    expect(await after.settleDue(10)).toBe(0);
+    clock.advance(1_000);
+    expect(await after.settleDue(10)).toBe(2);
+    expect((await claimAll(after)).map(({ event }) => event.id)).toContain(id);
+    await after.close();
+  });
+
   test("a merchant's time does not go back when the wall clock was set back in between", async () => {
     const before = await open(createFakeClock());
     const merchant = await addMerchant(before);
