@@ -172,6 +172,18 @@ export function claimTests(storage: Current): void {
     },
   );
 
+  test("a replay whose claimant died is claimed again, still outside the schedule", async () => {
+    const { id, find, replay } = await oneDelivery();
+    await storage().recordAttempt(await claimOne(), attempt, delivered);
+    await replay();
+    storage.clock().advance(MINUTE);
+    const again = await claimOne();
+    expect(again.event.id).toBe(id);
+    expect(again).not.toHaveProperty("dueAt");
+    expect(await storage().recordAttempt(again, attempt, { status: "ended", step: 2 })).toBe(true);
+    expect(await find()).toMatchObject({ status: "ended", attempts: [{ number: 1 }, { number: 2 }] });
+  });
+
   test("a replay does not start during an attempt in progress, but does after its lease", async () => {
     const { id, replay } = await oneDelivery();
     await claimOne();
