@@ -20,15 +20,16 @@ const ATTEMPT_COLUMNS = [
 
 export function deliveryQueue({ db, write, now, merchantOf }: Context): DeliveryQueue {
   const secretsOf = secretReader(db);
-  const promote = (where: string) =>
+  const promote = (where: string, order: "due_real" | "next_attempt_at") =>
     db.prepare(
       `UPDATE events SET ready = 1, claimed = 0, due_real = NULL
-       WHERE seq IN (SELECT seq FROM events WHERE ${where} ORDER BY due_real LIMIT :limit)`,
+       WHERE seq IN (SELECT seq FROM events WHERE ${where} ORDER BY ${order} LIMIT :limit)`,
     );
   const anyDue = db.prepare("SELECT 1 FROM events WHERE due_real <= ? LIMIT 1");
-  const promoteAll = promote("due_real <= :now");
+  const promoteAll = promote("due_real <= :now", "due_real");
   const promoteOfMerchant = promote(
-    `merchant_id = :merchant AND epoch = :epoch AND next_attempt_at <= :now + :offset AND due_real <= :now`,
+    "merchant_id = :merchant AND epoch = :epoch AND next_attempt_at <= :now + :offset AND due_real <= :now",
+    "next_attempt_at",
   );
   const nextLane = db.prepare(
     `SELECT merchant_id, host FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
@@ -74,7 +75,9 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
   function claimLane({ merchantId, host, count }: LaneClaim, leaseMs: number): ClaimedDelivery[] {
     return selectReady.all(merchantId, host, count).flatMap((row) => {
       const claimed = claimRow(row, leaseMs);
-      return claimed ? [{ ...claimed, dueAt: row.next_attempt_at as number }] : [];
+      // A replay that was cut off has no time in the schedule, unless the delivery was pending.
+      const dueAt = optional<number>(row.next_attempt_at!);
+      return claimed ? [{ ...claimed, ...(dueAt !== undefined && { dueAt }) }] : [];
     });
   }
 

@@ -1,8 +1,22 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createFakeClock } from "../../testing/clock.ts";
 import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.ts";
 import { openSqlite } from "./index.ts";
+
+/** Every statement that a test of this file prepares. */
+const statements = new Set<string>();
+const { prepare } = DatabaseSync.prototype;
+DatabaseSync.prototype.prepare = function record(this: DatabaseSync, sql) {
+  statements.add(sql);
+  return prepare.call(this, sql);
+};
+afterAll(() => {
+  DatabaseSync.prototype.prepare = prepare;
+});
 
 const folder = () => mkdtempSync(join(tmpdir(), "sqlite-"));
 const remove = (path: string) => rmSync(path, { recursive: true });
@@ -28,4 +42,57 @@ durableStorageSuite("SQLite", {
   make: async () => folder(),
   open: async (place, clock) => openSqlite(join(place, "server.db"), { clock, server: true }),
   remove: async (place) => remove(place),
+});
+
+/** Statements that may scan or sort, with the reason. */
+const ALLOWED = [
+  { sql: /^SELECT 1 FROM sqlite_schema$/, why: "runs once, when a database is made" },
+  { sql: /^SELECT id FROM merchants WHERE rebasing = 1$/, why: "runs once, when a server starts" },
+  { sql: /^SELECT merchant_id, epoch FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
+  { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
+];
+
+/** A comparison with a value that few rows have. */
+const SELECTIVE = /\b(reference|merchants_reference|phone_number|hash|event_id) = [?:]/g;
+
+/**
+ * The statements are those that the suites above prepared, so a new one is covered without an entry here. SQLite plans
+ * from the schema alone while ANALYZE has not run, so the plans of an empty database are those of a full one.
+ */
+describe("query plans", () => {
+  let plans: { sql: string; steps: string[] }[];
+  beforeAll(async () => {
+    const place = folder();
+    const path = join(place, "server.db");
+    await openSqlite(path, { clock: createFakeClock(), server: true }).close();
+    const db = new DatabaseSync(path);
+    plans = [...statements].map((sql) => {
+      const rows = prepare.call(db, `EXPLAIN QUERY PLAN ${sql}`).all();
+      return { sql: sql.replaceAll(/\s+/g, " "), steps: rows.map(({ detail }) => String(detail)) };
+    });
+    db.close();
+    remove(place);
+  });
+
+  test("no statement scans a table or sorts, except those that may", () => {
+    expect(plans.length).toBeGreaterThan(60);
+    const slow = plans.filter(({ steps }) => steps.some((step) => /^SCAN|TEMP B-TREE|AUTOMATIC/.test(step)));
+    expect(slow.filter(({ sql }) => !ALLOWED.some((allowed) => allowed.sql.test(sql)))).toEqual([]);
+    for (const { sql } of ALLOWED)
+      expect
+        .soft(
+          slow.some((each) => sql.test(each.sql)),
+          String(sql),
+        )
+        .toBe(true);
+  });
+
+  test("a statement that looks for a reference or a similar value uses the index on it", () => {
+    const lookups = plans.flatMap(({ sql, steps }) => {
+      const conditions = sql.slice(sql.indexOf(" WHERE "));
+      return [...conditions.matchAll(SELECTIVE)].map(([, column]) => ({ sql, steps, column }));
+    });
+    expect(lookups.length).toBeGreaterThan(15);
+    expect(lookups.filter(({ steps, column }) => !steps.some((step) => step.includes(`${column}=?`)))).toEqual([]);
+  });
 });

@@ -134,6 +134,20 @@ export function listTests(storage: Current): void {
     expect(await deliveries({ ...query, status: "pending", reference })).toEqual([]);
   });
 
+  test.each(["older", "newer"] as const)("filters combine with each other and with direction %s", async (direction) => {
+    const { merchant, withAddress } = await fiveEvents();
+    const { id, reference } = await addDelivery(storage(), merchant.id);
+    const newest = [id, ...withAddress];
+    const pending = direction === "older" ? newest : newest.toReversed();
+    const query = { merchantId: merchant.id, limit: 10, direction };
+    expect(await deliveries({ ...query, status: "pending" })).toEqual(pending);
+    expect(await deliveries({ ...query, status: "ended" })).toEqual([]);
+    expect(await deliveries({ ...query, reference })).toEqual([id]);
+    expect(await deliveries({ ...query, reference, status: "pending" })).toEqual([id]);
+    expect(await deliveries({ ...query, reference, status: "ended" })).toEqual([]);
+    expect(await events({ ...query, reference })).toEqual([id]);
+  });
+
   test("keeps merchants apart", async () => {
     const [first, second] = [await fiveEvents(), await fiveEvents()];
     expect(await events({ merchantId: second.merchant.id, limit: 100 })).toEqual(second.ids);
