@@ -6,6 +6,7 @@ export const START = Date.UTC(2026, 10, 20, 9, 30);
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
 /** Later than any test moves a clock. */
 export const LATEST = Date.UTC(9999, 11, 31);
 
