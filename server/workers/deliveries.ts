@@ -8,27 +8,27 @@ import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 
 /**
- * How long a claim lasts, in milliseconds, unless it is renewed. Short, so that another process soon takes over what a
- * dead one had claimed.
+ * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
+ * one. Attempts in progress renew it.
  */
 const LEASE_MS = 4_000;
-/** How often claims of attempts in progress are renewed. */
+/** The interval at which the claims of attempts in progress are renewed. */
 export const RENEW_EVERY_MS = 1_000;
-/** Deliveries that one look makes ready, and lanes that it reads at a time and in all. */
-const PROMOTED_PER_LOOK = 1_000;
+/** Limits of one scan: deliveries made ready, lanes read per query, and lanes read in total. */
+const PROMOTED_PER_SCAN = 1_000;
 const LANES_PER_PAGE = 64;
-const LANES_PER_LOOK = 512;
-/** Sorts behind every host. */
+const LANES_PER_SCAN = 512;
+/** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
 export interface DeliveryWorker {
-  /** Claims the ready deliveries that there is room for and starts the attempts; returns how many. */
+  /** Claims as many ready deliveries as the limits allow and starts their attempts. Returns their number. */
   begin(merchantId?: string): Promise<number>;
-  /** Resolves when the attempts that are now in progress have ended and are recorded. */
+  /** Resolves when all attempts now in progress have been recorded. */
   idle(): Promise<void>;
   /** Resolves when an attempt of this merchant ends; immediately with false if none is in progress. */
   nextEnd(merchantId: string): Promise<boolean>;
-  /** Renews the claims of the attempts in progress. To be called every `RENEW_EVERY_MS`. */
+  /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
   renew(): Promise<void>;
   /** Makes one attempt of a delivery, whatever its status, and resolves when it is recorded (D31). */
   replay(merchantId: string, id: string): Promise<"attempted" | "claimed" | "unknown">;
@@ -43,17 +43,17 @@ export interface DeliveryOptions {
   chance(): number;
   log: Logger;
   stopping: AbortSignal;
-  /** Called when an attempt has ended, since there may be room for another. */
+  /** Called when an attempt has ended, because the limits may now allow another. */
   onEnd(): void;
 }
 
-/** An attempt in progress. Its claim is replaced if the lease lapses and this process claims the delivery again. */
+/** An attempt in progress. Its claim is replaced if the lease expires and this process claims the delivery again. */
 interface Underway {
   claim: ClaimedDelivery;
   ended: Promise<void>;
 }
 
-/** Delivers webhooks at least once: if a claim is not followed by a record, the delivery is claimed again (D13). */
+/** Delivers webhooks at least once: a claimed delivery without a recorded attempt is claimed again (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   const { storage, fairness, log } = options;
   const underway = new Map<string, Underway>();
@@ -79,15 +79,15 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     return attempt;
   }
 
-  const look = createLook(storage, fairness);
+  const scan = createScan(storage, fairness);
 
   async function claimAndStart(merchantId: string | undefined): Promise<number> {
-    const claimed = await look(merchantId);
+    const claimed = await scan(merchantId);
     return claimed.map(start).filter((attempt) => attempt?.catch(() => {})).length;
   }
 
-  // One look after the other: two concurrent looks would plan with the same room.
-  let looking: Promise<unknown> = Promise.resolve();
+  // Scans run one at a time: concurrent scans would both use the same free capacity.
+  let scanning: Promise<unknown> = Promise.resolve();
 
   const inProgress = (merchantId?: string) =>
     [...underway.values()]
@@ -96,8 +96,8 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 
   return {
     begin(merchantId) {
-      const begun = looking.then(() => claimAndStart(merchantId));
-      looking = begun.catch(() => {});
+      const begun = scanning.then(() => claimAndStart(merchantId));
+      scanning = begun.catch(() => {});
       return begun;
     },
     async idle() {
@@ -126,14 +126,14 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 }
 
 /**
- * Looks for ready deliveries lane by lane and claims those that there is room for. Each look starts behind the lane where
- * the one before it stopped, so that every lane gets its turn.
+ * Scans the lanes for ready deliveries and claims as many as the limits allow. Each scan continues after the lane where
+ * the previous one stopped, so that every lane gets its turn.
  */
-function createLook(storage: DeliveryQueue, fairness: Fairness) {
+function createScan(storage: DeliveryQueue, fairness: Fairness) {
   let place: Lane | undefined;
 
-  /** Claims from lanes behind `after`; returns where to continue, undefined behind the last lane. */
-  async function claimBehind(after: Lane | undefined, merchantId: string | undefined, claimed: ClaimedDelivery[]) {
+  /** Claims from the lanes after `after`. Returns the lane to continue after, or undefined at the end. */
+  async function claimAfter(after: Lane | undefined, merchantId: string | undefined, claimed: ClaimedDelivery[]) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
     const lanes = await storage.readyLanes(query);
     const plan = fairness.plan(lanes);
@@ -147,12 +147,12 @@ function createLook(storage: DeliveryQueue, fairness: Fairness) {
   return async (merchantId?: string): Promise<ClaimedDelivery[]> => {
     const claimed: ClaimedDelivery[] = [];
     if (fairness.room() === 0) return claimed;
-    await storage.promoteDue(PROMOTED_PER_LOOK, merchantId);
+    await storage.promoteDue(PROMOTED_PER_SCAN, merchantId);
     let next = merchantId === undefined ? place : undefined;
-    for (let looked = 0; looked < LANES_PER_LOOK && claimed.length < fairness.room(); looked += LANES_PER_PAGE) {
+    for (let scanned = 0; scanned < LANES_PER_SCAN && claimed.length < fairness.room(); scanned += LANES_PER_PAGE) {
       const startedInside = next !== undefined;
-      next = await claimBehind(next, merchantId, claimed);
-      // Behind the last lane the look goes on at the first one, unless it began there.
+      next = await claimAfter(next, merchantId, claimed);
+      // At the end continue with the first lane, unless the scan started there.
       if (next === undefined && !startedInside) break;
       if (claimed.length > 0) break;
     }
@@ -173,14 +173,15 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<v
     secrets: [secrets.current, ...previous],
     body: event.body,
   });
-  // The end of this process cut the attempt off; the receiver did not fail. The claim lapses and the delivery is retried.
+  // Shutdown aborted the attempt, so the receiver did not fail. The claim expires and the attempt is retried.
   if (stopping.aborted && result.httpStatus === undefined) return;
   const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
   const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);
-  if (!counted) log.info({ event: event.id }, "the claim of an attempt had lapsed; its result does not count");
+  if (!counted)
+    log.info({ event: event.id }, "the result of an attempt was dropped: its delivery was reset or claimed again");
 }
 
-/** What follows from an attempt (D13). */
+/** The delivery's state after an attempt (D13). */
 function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
   const verdict = verdictOf(result.httpStatus);
   if (verdict !== "failed") return { status: verdict, step };

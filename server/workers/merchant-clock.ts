@@ -7,20 +7,20 @@ import type { Settlement } from "./settlement.ts";
 
 /** The latest time that an RFC 3339 timestamp can express. */
 const LATEST = Date.UTC(9999, 11, 31);
-/** Real milliseconds between looks while another process works on what is due. */
+/** Real milliseconds between checks while another process works on what is due. */
 const WAIT_MS = 10;
 
 /** Moves the sandbox time of merchants (D18). */
 export interface MerchantClock {
   /**
-   * Moves a merchant's time forward and resolves when everything that fell due on the way has happened, each thing at its
-   * own time (D29). Deliveries of different events are made in parallel; the attempts of one event stay in order.
+   * Moves a merchant's time forward. Resolves when everything that fell due meanwhile has been processed, each
+   * dated when it fell due (D29). Different events are delivered in parallel; attempts of one event stay in order.
    * @returns the merchant with its new time
-   * @throws ServiceError `unprocessable` beyond the year 9999; `internal` when the server stops on the way. The clock has
-   *   moved then, and the rest happens after the next start.
+   * @throws ServiceError `unprocessable` beyond the year 9999; `internal` if the server stops first. The clock has
+   *   moved by then, and the rest is processed after the next start.
    */
   advance(merchantId: string, move: ClockMove): Promise<Merchant>;
-  /** Deletes the merchant's records and puts its clock back to real time. */
+  /** Deletes the merchant's records and resets its clock to real time. */
   reset(merchantId: string): Promise<Merchant>;
 }
 
@@ -35,7 +35,7 @@ export interface MerchantClockOptions {
 export function createMerchantClock(options: MerchantClockOptions): MerchantClock {
   const { storage, clock, settlement, deliveries, stopping } = options;
 
-  /** Whether anything that the move made due is left; not after a reset, which ends the move. */
+  /** True while anything that the move made due is left. A reset ends the move. */
   async function isUnfinished(merchantId: string, movedTo: number): Promise<boolean> {
     const merchant = await storage.findMerchant(merchantId);
     return merchant!.movedTo >= movedTo && storage.hasDue(merchantId, movedTo);

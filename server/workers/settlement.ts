@@ -3,7 +3,7 @@ import type { ClockStore } from "../domain/storage.ts";
 const BATCH = 500;
 
 export interface Settlement {
-  /** Gives everything that is due its final status; returns how much. */
+  /** Settles every record that is due. Returns their number. */
   settle(merchantId?: string): Promise<number>;
 }
 

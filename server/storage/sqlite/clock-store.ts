@@ -12,11 +12,11 @@ const RECORDS = [
 
 /** Rows whose due_real is recomputed in one transaction. */
 const REBASE_STEP = 1_000;
-/** Tables with pending rows: the column in sandbox time from which due_real is computed, and which rows have one. */
+/** Tables with pending rows: the column in sandbox time from which due_real is computed, and the rows to recompute. */
 const PENDING = [
   { table: "disbursements", dueAt: "due_at", which: "due_at IS NOT NULL" },
   { table: "checkouts", dueAt: "due_at", which: "due_at IS NOT NULL" },
-  // The due_real of a claimed delivery is its lease, and that of a ready one is NULL: both stay.
+  // due_real is the end of the lease for a claimed delivery, and NULL for a ready one. Neither changes.
   { table: "events", dueAt: "next_attempt_at", which: "due_real IS NOT NULL AND claimed = 0" },
 ] as const;
 
@@ -35,7 +35,7 @@ export function clockStore(context: Context): ClockStore {
   const discard = db.prepare("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES (?, ?)");
   const forgetSecrets = db.prepare("DELETE FROM previous_webhook_secrets WHERE merchant_id = ?");
 
-  /** Where a move leads, in sandbox time. Never back. */
+  /** The sandbox time after a move, which never goes backwards. */
   function target(merchant: Merchant, move: ClockMove): number {
     const current = sandboxTime(merchant, now());
     return "by" in move ? current + move.by : Math.max(current, move.to);
@@ -43,7 +43,7 @@ export function clockStore(context: Context): ClockStore {
 
   return {
     async settleDue(limit, merchantId) {
-      // Most looks find nothing. Those take no transaction.
+      // Usually nothing is due. Avoid a transaction then.
       if (!anyDue()) return 0;
       return write(() => (merchantId === undefined ? settle(limit) : settleOf(merchantId, limit)));
     },
@@ -98,13 +98,13 @@ function settlement({ db, now, merchantOf, events }: Context) {
 
   function settleRow({ settle, forget, toRecord }: Statements, row: Row): void {
     const merchant = merchantOf(row.merchant_id as string);
-    // A reset has left this row behind.
+    // A reset has deleted this record; only its row is left.
     if (merchant?.epoch !== row.epoch) return void forget.run(row.rowid!);
     const at = happensAt(merchant!, row.due_at as number, now());
     events.insert(toRecord(settle.get(at, row.rowid!)!), merchant!);
   }
 
-  /** Settles the rows of all tables, those that fell due first coming first. */
+  /** Settles rows of all tables in the order in which they fell due. */
   function settleRows(find: (statements: Statements) => Row[], order: "due_at" | "due_real", limit: number): number {
     const found = statements
       .flatMap((each) => find(each).map((row) => ({ each, row })))
@@ -127,8 +127,8 @@ function settlement({ db, now, merchantOf, events }: Context) {
 }
 
 /**
- * Recomputes when a merchant's pending rows fall due in real time, in steps that let other work run in between. A row
- * that is written meanwhile has the new offset already.
+ * Recomputes when a merchant's pending rows fall due in real time, in steps that let other work run in between. Rows
+ * written meanwhile already use the new offset.
  */
 async function rebase({ db, write, merchantOf }: Context, merchantId: string): Promise<void> {
   for (const { table, dueAt, which } of PENDING) {
@@ -150,7 +150,7 @@ async function rebase({ db, write, merchantOf }: Context, merchantId: string): P
   }
 }
 
-/** Finishes the moves of the clock that a crash interrupted; called before the storage is used. */
+/** Finishes clock moves that a crash interrupted. Call it before the storage is used. */
 export function finishRebases(db: DatabaseSync): void {
   for (const { id } of db.prepare("SELECT id FROM merchants WHERE rebasing = 1").all()) {
     db.exec("BEGIN IMMEDIATE");

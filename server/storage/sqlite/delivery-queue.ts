@@ -5,7 +5,7 @@ import { insertInto, optional, type Context, type Row } from "./context.ts";
 import { toEvent } from "./event-rows.ts";
 import { secretReader } from "./secrets.ts";
 
-/** Replays are unlimited, the log of a delivery is not. */
+/** Replays are unlimited, so the log of attempts is capped. */
 const ATTEMPTS_KEPT = 100;
 const ATTEMPT_COLUMNS = [
   "event_id",
@@ -53,7 +53,7 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
      WHERE id = ? AND claimed = 1 AND claim_token = ?`,
   );
 
-  /** Claims a row for its merchant; undefined when a reset has left the row behind. */
+  /** Claims a row; undefined if it belongs to records that a reset has deleted. */
   function claimRow(row: Row, leaseMs: number): Omit<ClaimedDelivery, "dueAt"> | undefined {
     const stored = merchantOf(row.merchant_id as string);
     if (stored?.epoch !== row.epoch) {
@@ -91,7 +91,7 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
 
   return {
     async promoteDue(limit, merchantId) {
-      // Most looks find nothing. Those take no transaction.
+      // Usually nothing is due. Avoid a transaction then.
       if (!anyDue.get(now())) return 0;
       if (merchantId === undefined) return write(() => Number(promoteAll.run({ now: now(), limit }).changes));
       return write(() => {

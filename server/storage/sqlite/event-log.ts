@@ -5,7 +5,7 @@ import type { Delivery } from "../../domain/types.ts";
 import { optional, type Context, type Row } from "./context.ts";
 import { toAttempt, toEvent } from "./event-rows.ts";
 
-/** Each filter that a list offers has an index that ends in `seq`, so that a page costs the same wherever it is. */
+/** Each filter has an index that ends in `seq`, so that every page of a list costs the same. */
 const FILTERS = { reference: "reference = :reference", status: "status = :status" };
 /** Few events share a reference, many a status. The unary plus keeps SQLite from using the index by status. */
 const FILTERS_OF_RECORD = { ...FILTERS, status: "+status = :status" };
@@ -17,7 +17,7 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
   const selectAttempts = db.prepare("SELECT * FROM attempts WHERE event_id = ? ORDER BY number");
   const prepared = new Map<string, ReturnType<typeof db.prepare>>();
 
-  /** One statement for each combination of filter and direction, so that each can use its index. */
+  /** One statement per combination of filter and direction, so that each can use its index. */
   function statement(where: string[], direction: "older" | "newer") {
     const [before, order] = direction === "older" ? ["<", "DESC"] : [">", "ASC"];
     const sql = `SELECT * FROM events WHERE merchant_id = :merchant AND epoch = :epoch AND ${where.join(" AND ")}
@@ -35,7 +35,7 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
       merchant: merchantId,
       epoch: merchantOf(merchantId)?.epoch ?? -1,
       seq: cursor === undefined ? (direction === "older" ? Number.MAX_SAFE_INTEGER : 0) : positionOf(cursor),
-      // One more than the page holds shows whether another page follows.
+      // One extra row shows whether another page follows.
       limit: limit + 1,
     };
     for (const [name] of filters) values[name] = query[name as keyof Query] as string;

@@ -2,8 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../domain/clock.ts";
 
 /**
- * Keeps the clock from starting earlier than times that are stored already, should the wall clock have been set back
- * while no server was running. `record` runs in every transaction and stores the time, at most once in a second.
+ * Keeps the clock from starting before times already stored, in case the wall clock was set back while no server was
+ * running. `record` runs in every transaction and stores the time at most once per second.
  */
 export function latestTime(db: DatabaseSync, clock: Clock): { record(): void } {
   const EVERY_MS = 1_000;

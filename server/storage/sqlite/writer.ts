@@ -30,7 +30,7 @@ interface Job {
  * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a separate transaction.
  *
  * The reads of one turn share a transaction too, so that they take SQLite's locks once. It ends before the turn's
- * writes begin, so that a read after a commit always sees it.
+ * writes begin, so that later reads see what they wrote.
  */
 export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hooks = {}): Writer {
   let jobs: Job[] = [];
