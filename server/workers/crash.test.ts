@@ -54,7 +54,9 @@ async function crash(database: string, receiver: Receiver, round: number): Promi
   });
   // Requests in progress during the crash get no response.
   const settled = Promise.allSettled(payouts);
-  await expect.poll(() => receiver.received.length - before, { interval: 1 }).toBeGreaterThan(PAYOUTS / 4);
+  await expect
+    .poll(() => receiver.received.length - before, { interval: 1, timeout: 15_000 })
+    .toBeGreaterThan(PAYOUTS / 4);
   child.kill("SIGKILL");
   await Promise.all([once(child, "exit"), settled]);
   return confirmed;
