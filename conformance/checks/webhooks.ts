@@ -1,5 +1,5 @@
 // §6: notifications. The interface requires that they are sent and true, and leaves their format open.
-import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { verifyCheckout } from "./checkout-record.ts";

@@ -225,13 +225,13 @@ export const checkoutFaults = [
     "A checkout without the merchant's own reference never returns.",
     "checkout.redirect",
     () => {
-      const without = new Set<string>();
+      const unnamed = new Set<string>();
       return {
         async handle(call, ask) {
           const reply = await ask(call);
           if (reply && isOf(call, createCheckout) && fieldsOf(call.body)?.["reference"] === undefined)
-            without.add(String(dataOf(reply)["reference"]));
-          return call.path.startsWith("/checkouts/") && without.has(call.path.split("/")[2]?.split("?")[0] ?? "")
+            unnamed.add(String(dataOf(reply)["reference"]));
+          return call.path.startsWith("/checkouts/") && unnamed.has(call.path.split("/")[2]?.split("?")[0] ?? "")
             ? { ...html(200), text: "<p>Paid.</p>" }
             : reply;
         },
