@@ -1,7 +1,8 @@
 import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
+import { inGuide, isAuthentic } from "./testing/guide.ts";
 
 type Node = Record<string, any>;
 
@@ -22,7 +23,7 @@ const events = examplesThat(({ event, data }) => typeof event === "string" && Bo
 const deliveries = examplesThat(({ attempts }) => Array.isArray(attempts));
 const amounts = examplesThat(({ amount, fee }) => typeof amount === "number" && typeof fee === "number");
 const factsOf = ({ id, amount, fee, createdAt }: Node) => JSON.stringify({ id, amount, fee, createdAt });
-const inGuide = (name: string) => new RegExp(`^${name}: +(\\S+)$`, "m").exec(spec.info.description)![1]!;
+const nameAndValue = (name: string) => [name, inGuide(name)] as const;
 const eventId = ({ id }: Node) => `msg_${id.replaceAll("-", "")}`;
 
 describe("examples", () => {
@@ -60,9 +61,39 @@ describe("examples", () => {
   });
 });
 
-test("the webhook guide's test vector has a valid signature", () => {
-  const signed = ["webhook-id", "webhook-timestamp", "body"].map(inGuide).join(".");
-  const key = Buffer.from(inGuide("secret").replace("whsec_", ""), "base64");
-  const signature = `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
-  expect(inGuide("webhook-signature")).toBe(signature);
+describe("the webhook guide", () => {
+  const headers = Object.fromEntries(["webhook-id", "webhook-timestamp", "webhook-signature"].map(nameAndValue));
+  const body = Buffer.from(inGuide("body"));
+  const secret = inGuide("secret");
+
+  beforeEach(() => vi.useFakeTimers({ now: Number(headers["webhook-timestamp"]) * 1_000, toFake: ["Date"] }));
+  afterEach(() => vi.useRealTimers());
+
+  test("has a test vector with a valid signature", () => {
+    const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
+    const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+    expect(headers["webhook-signature"]).toBe(`v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
+  });
+
+  const signature = headers["webhook-signature"]!;
+  test.each<[string, boolean, Parameters<typeof isAuthentic>]>([
+    ["the test vector", true, [headers, body, secret]],
+    [
+      "one valid signature of several",
+      true,
+      [{ ...headers, "webhook-signature": `v1,AA== ${signature}` }, body, secret],
+    ],
+    ["another body", false, [headers, Buffer.from("{}"), secret]],
+    ["another secret", false, [headers, body, "whsec_YW5vdGhlciBleGFtcGxlLCBhbHNvIG5vdCBhIHNlY3JldCE="]],
+    ["another id", false, [{ ...headers, "webhook-id": "msg_other" }, body, secret]],
+    ["another version", false, [{ ...headers, "webhook-signature": signature.replace("v1", "v2") }, body, secret]],
+    ["no signature", false, [{ ...headers, "webhook-signature": undefined }, body, secret]],
+  ])("has code that judges %s: %s", (_name, expected, given) => {
+    expect(isAuthentic(...given)).toBe(expected);
+  });
+
+  test.each([-301, 301])("has code that rejects a timestamp %d seconds from the clock", (seconds) => {
+    vi.setSystemTime(Date.now() + seconds * 1_000);
+    expect(isAuthentic(headers, body, secret)).toBe(false);
+  });
 });
