@@ -126,6 +126,37 @@ describe("webhooks", () => {
     expect(() => verified(after, before.secret)).toThrow("No matching signature found");
   });
 
+  test("are signed with every secret of several rotations within a day, each until its own expiry (D12)", async () => {
+    const { secret: first } = await get("/sandbox/webhook-secret");
+    const { secret: second } = await post("/sandbox/webhook-secret/rotate");
+    await advance(3_600);
+    const { secret: third } = await post("/sandbox/webhook-secret/rotate");
+    await payout({ phoneNumber: "2257038102001" });
+    await advance(0);
+    const [webhook] = receiver.received;
+    for (const secret of [first, second, third]) expect(verified(webhook!, secret)).toEqual(webhook!.body);
+
+    await advance(82_800);
+    await payout({ phoneNumber: "2257038102001" });
+    await advance(0);
+    const later = receiver.received.at(-1)!;
+    for (const secret of [second, third]) expect(verified(later, secret)).toEqual(later.body);
+    expect(() => verified(later, first)).toThrow("No matching signature found");
+  });
+
+  test("are signed with at most five previous secrets, the newest ones (D12)", async () => {
+    const secrets = [(await get("/sandbox/webhook-secret")).secret];
+    for (let rotation = 0; rotation < 6; rotation += 1) {
+      secrets.unshift((await post("/sandbox/webhook-secret/rotate")).secret);
+    }
+    await payout({ phoneNumber: "2257038102001" });
+    await advance(0);
+    const [webhook] = receiver.received;
+    expect(String(webhook!.headers["webhook-signature"]).split(" ")).toHaveLength(6);
+    for (const secret of secrets.slice(0, 6)) expect(verified(webhook!, secret)).toEqual(webhook!.body);
+    expect(() => verified(webhook!, secrets[6])).toThrow("No matching signature found");
+  });
+
   test("are signed with a separate secret for each merchant", async () => {
     const { key } = await server.addMerchant("Kofi & Sons");
     const [own, other] = [await get("/sandbox/webhook-secret"), await get("/sandbox/webhook-secret", key)];

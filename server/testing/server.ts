@@ -48,13 +48,15 @@ export interface TestServerOptions {
   /** Opens the storage; by default an empty one in memory. */
   openStorage?: (options: { clock: FakeClock; server: boolean }) => Storage;
   clock?: FakeClock;
+  /** Of the ids, keys and secrets that are made; a second server on the same storage needs another one. */
+  seed?: number;
   /** Resolves the host names of webhook receivers. By default no name resolves, so use IP addresses. */
   lookup?: Lookup;
 }
 
 /** Starts the whole service in this process: a free port, an in-memory database, a stopped clock and seeded ids. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const random = seededRandom(1);
+  const random = seededRandom(options.seed ?? 1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
   const storage = openStorage({ clock, server: true });
   const ids = createIds(random.bytes);

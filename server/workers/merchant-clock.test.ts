@@ -1,5 +1,12 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { components } from "../../generated/openapi.ts";
+import { openSqlite } from "../storage/sqlite/index.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
@@ -17,6 +24,8 @@ afterEach(async () => {
 });
 
 const DAY_S = 86_400;
+/** Of a delivery that never succeeds (D13). */
+const ATTEMPTS = 10;
 const advance = (seconds: number) => server.request("POST", "/sandbox/clock/advance", { body: { seconds } });
 const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
   (await server.createPayout({ webhookURL: receiver.url, ...changes })).body.data.reference as string;
@@ -132,6 +141,58 @@ test("retries follow the schedule in real time too", async () => {
   expect(receiver.received).toHaveLength(2);
 });
 
+/**
+ * Receives webhooks and returns 500 to none of a round before all `events` of them have arrived, so that an advance
+ * ends only if the attempts of different events are made in parallel.
+ */
+async function startBarrier(events: number) {
+  const rounds: string[][] = [[]];
+  const waiting: ServerResponse[] = [];
+  const barrier = createServer((request, response) => {
+    request.resume();
+    rounds.at(-1)!.push(String(request.headers["webhook-id"]));
+    waiting.push(response);
+    if (waiting.length < events) return;
+    rounds.push([]);
+    for (const each of waiting.splice(0)) each.writeHead(500).end();
+  });
+  await once(barrier.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(barrier.address() as AddressInfo).port}/hook`;
+  const close = async () => {
+    barrier.closeAllConnections();
+    barrier.close();
+    await once(barrier, "close");
+  };
+  return { url, rounds, close };
+}
+
+describe("retries of many events", () => {
+  test.each([1, 50])("of %d events take ten rounds, in each of which every event has one attempt", async (events) => {
+    const { url, rounds, close } = await startBarrier(events);
+    for (let made = 0; made < events; made += 1) await payout({ webhookURL: url });
+    await advance(6 * DAY_S);
+    const full = rounds.filter((ids) => ids.length > 0);
+    expect(full).toHaveLength(ATTEMPTS);
+    for (const ids of full) expect(new Set(ids).size).toBe(events);
+    const listed = (await server.request("GET", "/sandbox/deliveries?limit=100")).body.data.deliveries as Delivery[];
+    expect(listed).toHaveLength(events);
+    for (const { status, attempts } of listed) {
+      expect(status).toBe("exhausted");
+      const times = attempts.map(({ at }) => at);
+      expect(times).toEqual(times.toSorted());
+      expect(attempts.map(({ number }) => number)).toEqual(Array.from({ length: ATTEMPTS }, (_, index) => index + 1));
+    }
+    await close();
+  });
+});
+
+test("two concurrent advances of an hour move the clock by two hours", async () => {
+  await payout();
+  await Promise.all([advance(3_600), advance(3_600)]);
+  expect((await server.request("GET", "/sandbox/clock")).body.data).toEqual({ now: "2026-11-20T11:30:00.000Z" });
+  expect(receiver.received).toHaveLength(1);
+});
+
 describe("a server that stops", () => {
   test("aborts an advance, with the attempts so far recorded", async () => {
     receiver.respondWith(500);
@@ -148,5 +209,31 @@ describe("a server that stops", () => {
     const [delivery] = (await storage.listDeliveries({ merchantId: merchant.id, limit: 1 })).items;
     expect(delivery!.attempts.length).toBeGreaterThanOrEqual(1);
     expect(delivery).toMatchObject({ status: "pending", nextAttemptAt: expect.any(Number) });
+  });
+
+  test("leaves the rest of an advance to the next start", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "advance-"));
+    const openStorage = (how: Parameters<typeof openSqlite>[1]) => openSqlite(join(folder, "server.db"), how);
+    const first = await startServer({ openStorage });
+    receiver.respondWith(500);
+    await first.createPayout({ webhookURL: receiver.url });
+    const moved = first.request("POST", "/sandbox/clock/advance", { body: { seconds: 6 * DAY_S } });
+    await receiver.until(2);
+    first.service.release();
+    expect((await moved).status).toBe(500);
+    const { clock, merchant } = first;
+    await first.close();
+
+    const second = await startServer({ openStorage, clock, seed: 2 });
+    // An attempt that the stop cut off is made again when its lease ends.
+    clock.advance(5_000);
+    const read = async () => (await second.storage.listDeliveries({ merchantId: merchant.id, limit: 1 })).items[0]!;
+    while ((await read()).status === "pending") await new Promise(setImmediate);
+    const { status, attempts } = await read();
+    expect([status, attempts.length]).toEqual(["exhausted", ATTEMPTS]);
+    // Each happened at its own time, not at the time of the start.
+    expect(attempts.at(-1)!.at).toBeLessThan(Date.UTC(2026, 10, 20, 9, 30) + 6 * DAY_S * 1_000);
+    await second.close();
+    rmSync(folder, { recursive: true });
   });
 });
