@@ -1,0 +1,136 @@
+// Measures how long the background work blocks the event loop: looks for due work that find nothing, and the steps of a
+// clock move, a reset and its clean-up. Needs no network.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createSystemClock } from "../../server/domain/clock.ts";
+import type { Storage } from "../../server/domain/storage.ts";
+import { openSqlite } from "../../server/storage/sqlite/index.ts";
+
+const LOOKS = 1_000;
+/** Not counted: the first looks are slow while Node compiles the code. */
+const WARM_UP = 100;
+const MERCHANTS = 100;
+const DAY_MS = 86_400_000;
+const LATEST = Date.UTC(9999, 11, 31);
+const folder = mkdtempSync(join(tmpdir(), "looks-"));
+
+const open = (file: string): Storage => openSqlite(join(folder, file), { clock: createSystemClock(), server: true });
+
+const numbers = (count: number) => `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${count})`;
+
+/**
+ * Makes a database of pending payouts, with a webhook to retry for the first `retries` of them, each to another host.
+ * Nothing is due before tomorrow.
+ */
+async function fill(
+  file: string,
+  { records, retries, merchants }: Record<"records" | "retries" | "merchants", number>,
+) {
+  await open(file).close();
+  const db = new DatabaseSync(join(folder, file));
+  const due = Date.now() + DAY_MS;
+  db.exec(`PRAGMA synchronous = OFF; BEGIN;
+    ${numbers(merchants)} INSERT INTO merchants (id, name, created_at, webhook_secret)
+      SELECT 'merchant-' || i, 'Merchant', 0, 'whsec_' FROM n;
+    ${numbers(records)} INSERT INTO disbursements (id, merchant_id, epoch, reference, merchants_reference, customer_id,
+        phone_number, amount, fee, country, currency, status, created_at, updated_at, due_at, due_real, due_status)
+      SELECT 'record-' || i, 'merchant-' || (i % ${merchants}), 0, printf('DSB%021d', i), 'payout-' || i, 'customer',
+        '2257038102473', 10000, 100, 'CI', 'XOF', 'pending', 0, 0, ${due} + i, ${due} + i, 'success' FROM n;
+    ${numbers(retries)} INSERT INTO events (id, merchant_id, epoch, type, reference, created_at, body, url, host, status,
+        next_attempt_at, due_real)
+      SELECT 'msg_' || i, 'merchant-' || (i % ${merchants}), 0, 'disbursement.completed', printf('DSB%021d', i), 0, '{}',
+        'https://' || i || '.example/', i || '.example', 'pending', ${due} + i, ${due} + i FROM n;
+    COMMIT;`);
+  db.close();
+}
+
+/** Milliseconds of one piece of work: elapsed, and on the CPU, which leaves out waits for the disk and other processes. */
+interface Cost {
+  elapsed: number;
+  cpu: number;
+}
+
+/** Starts a measurement; each call of the result returns the cost since the call before. */
+function stopwatch(): () => Cost {
+  let [last, lastCpu] = [performance.now(), process.threadCpuUsage()];
+  return () => {
+    const [now, { user, system }] = [performance.now(), process.threadCpuUsage(lastCpu)];
+    const cost = { elapsed: now - last, cpu: (user + system) / 1_000 };
+    [last, lastCpu] = [performance.now(), process.threadCpuUsage()];
+    return cost;
+  };
+}
+
+/** The costs of many looks. A look is what the workers do when nothing is due. */
+async function looks(file: string): Promise<Cost[]> {
+  const storage = open(file);
+  const costs: Cost[] = [];
+  const lap = stopwatch();
+  for (let look = 0; look < WARM_UP + LOOKS; look += 1) {
+    const found = (await storage.settleDue(500)) + (await storage.promoteDue(1_000));
+    const lanes = await storage.readyLanes({ limit: 64 });
+    costs.push(lap());
+    if (found + lanes.length > 0) throw new Error("a look found work that is not due");
+  }
+  await storage.close();
+  return costs.slice(WARM_UP);
+}
+
+/** The costs of each turn of the event loop during `work`: other work waits for as long as a turn takes. */
+async function turns(work: () => Promise<unknown>): Promise<Cost[]> {
+  const costs: Cost[] = [];
+  const lap = stopwatch();
+  let isDone = false;
+  const turn = () => {
+    costs.push(lap());
+    if (!isDone) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work();
+  isDone = true;
+  return costs;
+}
+
+async function blocks(file: string): Promise<Record<string, Cost[]>> {
+  const storage = open(file);
+  const merchant = "merchant-0";
+  const move = await turns(() => storage.moveClock(merchant, { by: 1_000 }, LATEST));
+  const reset = await turns(() => storage.reset(merchant));
+  const prune = await turns(async () => {
+    while ((await storage.prune(1_000)) > 0);
+  });
+  await storage.close();
+  return { "clock move": move, reset, "clean-up after a reset": prune };
+}
+
+/** Prints a row and returns the median of the elapsed times. */
+function print(name: string, costs: Cost[]): number {
+  const ranked = (kind: keyof Cost) => costs.map((cost) => cost[kind]).toSorted((a, b) => a - b);
+  const [elapsed, cpu] = [ranked("elapsed"), ranked("cpu")];
+  const median = elapsed[Math.floor(costs.length / 2)]!;
+  const columns = [median, elapsed[Math.ceil(costs.length * 0.99) - 1]!, elapsed.at(-1)!, cpu.at(-1)!];
+  console.log(name.padEnd(28), ...columns.map((value) => value.toFixed(3).padStart(10)));
+  return median;
+}
+
+const header = (title: string) =>
+  console.log(title.padEnd(28), ...["p50", "p99", "max", "max of CPU"].map((column) => column.padStart(10)));
+
+try {
+  header("a look, ms");
+  await fill("few.db", { records: 1_000, retries: 100, merchants: MERCHANTS });
+  const few = print("  1,000 records", await looks("few.db"));
+  await fill("many.db", { records: 1_000_000, retries: 100_000, merchants: MERCHANTS });
+  const many = print("  1,000,000 records", await looks("many.db"));
+  console.log(`  ratio of the medians: ${(many / few).toFixed(2)}`);
+
+  console.log();
+  header("event loop blocked, ms");
+  // Of a merchant with 50,000 pending payouts.
+  await fill("blocks.db", { records: 50_000, retries: 0, merchants: 1 });
+  for (const [name, costs] of Object.entries(await blocks("blocks.db"))) print(`  ${name}`, costs);
+} finally {
+  rmSync(folder, { recursive: true });
+}
