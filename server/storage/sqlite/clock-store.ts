@@ -11,7 +11,7 @@ const RECORDS = [
 ] as const;
 
 /** Rows whose due_real is recomputed in one transaction. */
-const REBASE_STEP = 1_000;
+const REBASE_STEP = 500;
 /** Tables with pending rows: the column in sandbox time from which due_real is computed, and the rows to recompute. */
 const PENDING = [
   { table: "disbursements", dueAt: "due_at", which: "due_at IS NOT NULL" },
