@@ -195,7 +195,7 @@ export interface Page<T> {
 
 export interface EventLog {
   findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
-  /** @throws InvalidCursorError when the cursor is none that a page of this merchant returned */
+  /** @throws InvalidCursorError when no page can have returned the cursor */
   listEvents(query: PageQuery): Promise<Page<Event>>;
   /** Events with an address. @throws InvalidCursorError as `listEvents` */
   listDeliveries(query: PageQuery & { status?: DeliveryStatus }): Promise<Page<Delivery>>;

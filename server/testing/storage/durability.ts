@@ -51,8 +51,10 @@ export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): v
     await before.close();
     expect((await results).every(({ inserted }) => inserted)).toBe(true);
     await expect(before.insertDisbursement(aDisbursement(merchant.id))).rejects.toThrow(Error);
+    await expect(before.ping()).rejects.toThrow(Error);
 
     const after = await open(clock);
+    await after.ping();
     for (const { reference } of drafts) expect(await after.findDisbursement(merchant.id, reference)).toBeDefined();
     await after.close();
   });

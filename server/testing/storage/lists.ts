@@ -148,6 +148,16 @@ export function listTests(storage: Current): void {
     expect(await events({ ...query, reference })).toEqual([id]);
   });
 
+  test("a follower has no cursor before the first event, and keeps its cursor until the next", async () => {
+    const merchant = await addMerchant(storage());
+    const query = { merchantId: merchant.id, limit: 2, direction: "newer" } as const;
+    expect(await storage().listEvents(query)).toEqual({ items: [] });
+    await addDelivery(storage(), merchant.id);
+    const { cursor } = await storage().listEvents(query);
+    expect(cursor).toEqual(expect.any(String));
+    expect(await storage().listEvents({ ...query, cursor: cursor! })).toEqual({ items: [], cursor });
+  });
+
   test("keeps merchants apart", async () => {
     const [first, second] = [await fiveEvents(), await fiveEvents()];
     expect(await events({ merchantId: second.merchant.id, limit: 100 })).toEqual(second.ids);
