@@ -176,6 +176,11 @@ export const soundServers: readonly SoundServer[] = [
     },
   },
   {
+    id: "untyped",
+    differs: "Responses have no Content-Type.",
+    how: responses("every", (reply) => withHeader(reply, "content-type")),
+  },
+  {
     id: "other-references",
     differs: "Service references have another form and length.",
     how: otherReferences(() => `pay:${crypto.randomUUID()}~é`),

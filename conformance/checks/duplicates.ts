@@ -1,9 +1,37 @@
 // §2.1, §7: a reference can be used once.
 import { describeResponse, type Check } from "../check.ts";
 import { fieldsAbroad } from "./countries.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verifyDisbursement } from "./requests.ts";
+import {
+  dataOf,
+  disbursementBody,
+  isRefusal,
+  paid,
+  pay,
+  payInvalid,
+  usualAmount,
+  verified,
+  verifyDisbursement,
+  type Disbursement,
+} from "./requests.ts";
 
 const concurrency = 20;
+
+const invalid: [string, Record<string, unknown>][] = [
+  ["an amount of 0", { amount: 0 }],
+  ["an amount of the wrong type", { amount: "7" }],
+  ["an invalid phone number", { phoneNumber: "12" }],
+  ["an invalid country", { country: "ci" }],
+  ["no currency", { currency: undefined }],
+];
+
+/** The fields of a request that its record no longer has as sent. */
+function changedFields(sent: Record<string, unknown>, record: Disbursement): string[] {
+  const { merchantsReference: reference, amount, country, currency, customer } = record;
+  const kept = { reference, amount, country, currency, phoneNumber: customer?.phoneNumber };
+  return Object.entries(kept)
+    .filter(([field, value]) => sent[field] !== value)
+    .map(([field]) => field);
+}
 
 export const duplicateChecks: Check[] = [
   {
@@ -62,6 +90,30 @@ export const duplicateChecks: Check[] = [
           describeResponse(response),
           [response],
         );
+      }
+    },
+  },
+  {
+    name: "Invalid request with a duplicate reference is refused and changes nothing",
+    ids: ["create.duplicate-invalid-refused"],
+    effect: "moves-money",
+    payouts: 1 + invalid.length,
+    amount: (1 + invalid.length) * usualAmount,
+    async run(context) {
+      const { body, reference } = await paid(context);
+      for (const [what, over] of invalid) {
+        const response = await payInvalid(context, { ...body, ...over });
+        const ok = isRefusal(response) || response.status === 409;
+        const expected = `400, 409 or 422 for a duplicate reference with ${what}`;
+        context.judge("create.duplicate-invalid-refused", ok, expected, describeResponse(response), [response]);
+        const found = await verified(context, reference);
+        const changed = changedFields(body, found.data);
+        const actual = changed.length === 0 ? "as expected" : `changed: ${changed.join(", ")}`;
+        const kept = `the first disbursement unchanged after ${what}`;
+        context.judge("create.duplicate-invalid-refused", changed.length === 0, kept, actual, [
+          response,
+          found.response,
+        ]);
       }
     },
   },

@@ -85,7 +85,7 @@ export const verifyChecks: Check[] = [
   },
   {
     name: "Record shows the webhookURL",
-    ids: ["verify.webhook-address"],
+    ids: ["verify.webhook-address", "verify.record-shape"],
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
@@ -93,6 +93,8 @@ export const verifyChecks: Check[] = [
       const webhookURL = someAddress(context);
       const { reference } = await paid(context, { webhookURL });
       const { data } = await verified(context, reference);
+      const type = typeof data.webhookURL;
+      context.judge("verify.record-shape", type === "string", "webhookURL, a string", `webhookURL: ${type}`);
       context.judge(
         "verify.webhook-address",
         data.webhookURL === webhookURL,

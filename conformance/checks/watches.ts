@@ -17,12 +17,15 @@ const isDescribedError = (response: TargetResponse) =>
 const isJson = (response: TargetResponse) =>
   /^application\/(?:[\w.+-]+\+)?json\s*(;|$)/i.test(response.headers["content-type"] ?? "");
 
-function jsonFaults(response: TargetResponse): string[] {
-  const faults: string[] = [];
-  if (!isJson(response)) faults.push(`Content-Type is ${response.headers["content-type"] ?? "missing"}`);
-  if (response.json === undefined) faults.push(`the body is not JSON: ${describeResponse(response).slice(0, 80)}`);
-  return faults;
-}
+const typeFaults = (response: TargetResponse) =>
+  isJson(response) ? [] : [`Content-Type is ${response.headers["content-type"] ?? "missing"}`];
+const bodyFaults = (response: TargetResponse) =>
+  response.json === undefined ? [`the body is not JSON: ${describeResponse(response).slice(0, 80)}`] : [];
+
+/** Responses that the interface says have a JSON body: its errors, and every success. */
+const isDescribed = (response: TargetResponse) =>
+  isDescribedError(response) ||
+  (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response)));
 
 const shapeFaults = (response: TargetResponse, validator: (schema: string) => Validator) =>
   response.json === undefined ? ["the body is not JSON"] : validator(errorSchema)(response.json);
@@ -45,11 +48,16 @@ const coreWatches: Watch[] = [
   {
     id: "json.answers",
     name: "Responses are JSON",
-    expected: "a JSON body with a JSON Content-Type",
-    applies: (response) =>
-      isDescribedError(response) ||
-      (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response))),
-    faults: jsonFaults,
+    expected: "a JSON body",
+    applies: isDescribed,
+    faults: bodyFaults,
+  },
+  {
+    id: "json.content-type",
+    name: "Responses have a JSON Content-Type",
+    expected: "Content-Type application/json",
+    applies: isDescribed,
+    faults: typeFaults,
   },
   {
     id: "errors.shape",
@@ -108,7 +116,8 @@ const extendedWatches: Watch[] = [
     expected: "JSON with statusCode (the HTTP status), error and message",
     applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
     faults: (response, validator) => [
-      ...jsonFaults(response),
+      ...typeFaults(response),
+      ...bodyFaults(response),
       ...shapeFaults(response, validator),
       ...mirrorFaults(response),
     ],
@@ -116,9 +125,10 @@ const extendedWatches: Watch[] = [
   {
     id: "answers.exact",
     name: "Responses match the OpenAPI document",
-    expected: "a status documented for the operation, and a body that matches its schema",
+    expected:
+      "a status documented for the operation, Content-Type application/json, and a body that matches its schema",
     applies: (response) => response.status !== undefined && routeOfResponse(response) !== undefined,
-    faults: differences,
+    faults: (response, validator) => [...typeFaults(response), ...differences(response, validator)],
   },
   {
     id: "answers.envelope-200",

@@ -126,6 +126,45 @@ export const duplicateFaults = [
       },
     }),
   ),
+  fault(
+    "repeat-invalid-200",
+    "An invalid request with a duplicate reference returns 200 and the existing record.",
+    "create.duplicate-invalid-refused",
+    () => {
+      const made = new Map<unknown, Reply>();
+      return {
+        async handle(call, ask) {
+          const reference = isOf(call, createDisbursement) ? fieldsOf(call.body)?.["reference"] : undefined;
+          const reply = await ask(call);
+          if (reply && reference !== undefined && isAccepted(reply)) made.set(reference, reply);
+          return reply && [400, 422].includes(reply.status) ? (made.get(reference) ?? reply) : reply;
+        },
+      };
+    },
+  ),
+  fault(
+    "repeat-invalid-overwrites",
+    "An invalid request with a duplicate reference is refused, but overwrites the recipient's number.",
+    "create.duplicate-invalid-refused",
+    () => {
+      const numbers = new Map<unknown, unknown>();
+      return {
+        async handle(call, ask) {
+          const fields = isOf(call, createDisbursement) ? (fieldsOf(call.body) ?? {}) : {};
+          const reply = await ask(call);
+          if (reply && "reference" in fields && reply.status !== 401)
+            numbers.set(fields["reference"], fields["phoneNumber"]);
+          if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
+          const record = dataOf(reply);
+          const phoneNumber = numbers.get(record["merchantsReference"]);
+          return withBody(reply, {
+            statusCode: 200,
+            data: { ...record, customer: { ...(record["customer"] as Fields), phoneNumber } },
+          });
+        },
+      };
+    },
+  ),
   fault("repeat-422", "A duplicate reference returns 422.", "create.duplicate-refused", () =>
     responses(createDisbursement, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
   ),

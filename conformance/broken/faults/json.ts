@@ -57,15 +57,15 @@ const onStatus = (status: number, change: (body: Fields) => unknown) =>
   errors(payouts, (body, reply) => (reply.status === status ? change(body) : body));
 
 export const jsonFaults = [
-  fault("success-as-html", "The create response has Content-Type text/html.", "json.answers", () =>
+  fault("success-as-html", "The create response has Content-Type text/html.", "json.content-type answers.exact", () =>
     responses(createDisbursement, (reply) =>
       isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,
     ),
   ),
-  fault("record-without-type", "The verify response has no Content-Type.", "json.answers", () =>
+  fault("record-without-type", "The verify response has no Content-Type.", "json.content-type", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
   ),
-  fault("checkout-as-text", "The checkout response has Content-Type text/plain.", "json.answers", () =>
+  fault("checkout-as-text", "The checkout response has Content-Type text/plain.", "json.content-type", () =>
     responses(createCheckout, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type", "text/plain") : reply)),
   ),
   fault("unknown-as-html", "An unknown reference returns an HTML page.", "json.answers errors.shape", () =>

@@ -171,7 +171,7 @@ export const verifyFaults = [
   fault(
     "webhook-null",
     "A webhookURL that was given is null.",
-    "verify.webhook-address",
+    "verify.webhook-address verify.record-shape",
     shown((record) => ({ ...record, webhookURL: null })),
   ),
   fault(
