@@ -1,6 +1,7 @@
 // All broken servers. Each has one fault and names the requirements whose checks must catch it.
 import type { Fault } from "./fault.ts";
 import { acceptedFaults } from "./faults/accepted.ts";
+import { requestFaults } from "./faults/requests.ts";
 import { responseFaults } from "./faults/responses.ts";
 import { authFaults } from "./faults/auth.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
@@ -32,6 +33,7 @@ export const faults: readonly Fault[] = [
   ...signatureFaults,
   ...retryFaults,
   ...refusalFaults,
+  ...requestFaults,
   ...responseFaults,
   ...stateFaults,
   ...referenceFaults,

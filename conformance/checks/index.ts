@@ -14,10 +14,12 @@ import { forcedChecks } from "./forced.ts";
 import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
+import { jsonValueChecks } from "./json-values.ts";
 import { limitChecks } from "./limits.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
+import { pathChecks } from "./paths.ts";
 import { redirectChecks } from "./redirect.ts";
 import { referenceChecks } from "./references.ts";
 import { refusalChecks } from "./refusals.ts";
@@ -43,6 +45,7 @@ export const checks: readonly Check[] = [
   ...generatedChecks,
   ...modelChecks,
   ...oddChecks,
+  ...pathChecks,
   ...refusalChecks,
   ...stateChecks,
   ...checkoutRecordChecks,
@@ -50,6 +53,7 @@ export const checks: readonly Check[] = [
   ...redirectChecks,
   ...addressChecks,
   ...limitChecks,
+  ...jsonValueChecks,
   ...forcedChecks,
   ...referenceChecks,
   ...sandboxChecks,

@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { checks, pending, watches } from "../checks/index.ts";
+import { catalogueText } from "./contract.ts";
 import { catalogue, parseCatalogue } from "./requirements.ts";
 
+const decisionsFile = new URL("../../DECISIONS.md", import.meta.url);
 const judged = new Set([...checks.flatMap((check) => check.ids), ...watches.map((watch) => watch.id)]);
 const byId = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 const rank = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
@@ -36,6 +39,24 @@ describe("requirements and checks", () => {
   test("checks have unique names", () => {
     const names = checks.map((check) => check.name);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+});
+
+describe("requirements and decisions", () => {
+  const decided = [...readFileSync(decisionsFile, "utf8").matchAll(/^## (D\d+a?) /gm)].map(
+    ([, number]) => number ?? "",
+  );
+  const cited = new Set(catalogue.map(({ decision }) => decision).filter((number) => number !== undefined));
+  const reasons = [...catalogueText().matchAll(/^#   (D[\da, D]+?)  +\S/gm)].flatMap(
+    ([, list]) => list?.split(", ") ?? [],
+  );
+
+  test.each(decided)("%s has a requirement, or the catalogue says why it has none", (number) => {
+    expect(cited.has(number) !== reasons.includes(number)).toBe(true);
+  });
+
+  test("no requirement cites a decision that does not exist", () => {
+    expect([...cited, ...reasons].filter((number) => !decided.includes(number))).toEqual([]);
   });
 });
 

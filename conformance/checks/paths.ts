@@ -1,0 +1,69 @@
+// §9, D26: the paths of the endpoints, and the methods HEAD and OPTIONS.
+import { describeResponse, type Check } from "../check.ts";
+import { is4xx, paid, payInvalid, startInvalidCheckout, usualAmount, verifyDisbursement } from "./requests.ts";
+
+/** Statuses that say that a path or method does not exist. */
+const absent = [404, 405, 410];
+
+const paths: [path: string, allowed: string][] = [
+  ["/v1/disbursements", "POST"],
+  ["/v1/disbursements/certify-unknown", "GET"],
+  ["/v1/checkouts", "POST"],
+];
+
+export const pathChecks: Check[] = [
+  {
+    name: "Endpoints are under /v1 of the base address",
+    ids: ["versioning.paths"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const response of [await payInvalid(context, {}), await startInvalidCheckout(context, {})]) {
+        const { method, path } = response.request;
+        const found = is4xx(response) && !absent.includes(response.status ?? 0);
+        const expected = `a 4xx other than ${absent.join(", ")} for an empty object at ${method} ${path}`;
+        context.judge("versioning.paths", found, expected, describeResponse(response), [response]);
+      }
+      const unknown = await verifyDisbursement(context, context.fresh());
+      const found = unknown.status === 404 && unknown.json !== undefined;
+      const expected = "the service's own 404, in JSON, for an unknown reference";
+      context.judge("versioning.paths", found, expected, describeResponse(unknown), [unknown]);
+    },
+  },
+  {
+    name: "HEAD returns what GET returns, without a body",
+    ids: ["methods.head"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    async run(context) {
+      const { reference } = await paid(context);
+      for (const each of [reference, context.fresh()]) {
+        const get = await verifyDisbursement(context, each);
+        const { path } = get.request;
+        const head = await context.target.send({ method: "HEAD", path, effect: "must-be-rejected" });
+        const type = "content-type";
+        const same = head.status === get.status && head.text === "" && head.headers[type] === get.headers[type];
+        const expected = `${get.status} with Content-Type ${get.headers[type]} and no body`;
+        const actual = `${describeResponse(head)}, Content-Type ${head.headers[type] ?? "missing"}`;
+        context.judge("methods.head", same, expected, actual, [get, head]);
+      }
+    },
+  },
+  {
+    name: "OPTIONS is refused with 405",
+    ids: ["methods.options-405"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const [path, allowed] of paths) {
+        const headers = { origin: "https://merchant.example", "access-control-request-method": allowed };
+        const request = { method: "OPTIONS", path, key: "none", effect: "must-be-rejected", headers } as const;
+        const response = await context.target.send(request);
+        const { allow = "", "access-control-allow-origin": origin } = response.headers;
+        const ok = response.status === 405 && allow.split(/\s*,\s*/).includes(allowed) && origin === undefined;
+        const expected = `405 for a CORS preflight of ${path}, with ${allowed} in Allow`;
+        const actual = `${describeResponse(response)}, Allow: ${allow || "missing"}, allowed origin: ${origin ?? "none"}`;
+        context.judge("methods.options-405", ok, expected, actual, [response]);
+      }
+    },
+  },
+];
