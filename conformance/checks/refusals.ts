@@ -13,8 +13,8 @@ const status = (context: Context, id: string, expected: number, what: string, re
 
 /** Sends every case of a kind in a disbursement and, where a checkout has the same field, in a checkout. */
 async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
-  for (const { field, cases } of rules.filter((rule) => rule.kind === kind)) {
-    for (const [what, value] of cases) {
+  for (const { field, cases, strict = [] } of rules.filter((rule) => rule.kind === kind)) {
+    for (const [what, value] of [...cases, ...strict]) {
       const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
       status(context, id, expected, `a disbursement with ${field}: ${what}`, response);
       if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;

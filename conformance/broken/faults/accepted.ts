@@ -80,6 +80,7 @@ const ofCheckouts: Row[] = [
   ["currency-number", "A numeric checkout currency is accepted.", "checkout.types", "currency", (v) => typeof v === "number", () => "XOF"],
   ["country-list", "An array is accepted as a checkout's country.", "checkout.types", "country", Array.isArray, () => "CI"],
   ["webhook-not-text", "A checkout's webhookURL that is not a string is ignored.", "checkout.types", "webhookURL", notString, () => undefined],
+  ["webhook-null", "A checkout's webhookURL of null counts as missing.", "refusal.wrong-type-400", "webhookURL", (v) => v === null, () => undefined],
   ["redirect-not-text", "A redirectURL that is not a string is ignored.", "checkout.types", "redirectURL", notString, () => undefined],
   ["country-one", "A checkout's country of one letter is accepted.", "checkout.country-length", "country", texts(/^[A-Z]$/), () => "CI"],
   ["country-three", "A checkout's country of three letters is accepted.", "checkout.country-length", "country", texts(/^[A-Z]{3}$/), () => "CI"],
