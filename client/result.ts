@@ -16,10 +16,13 @@ import type { ErrorStatus, OperationId } from "./types.ts";
 type Creates = "createDisbursement" | "createCheckout";
 type Verifies = Exclude<OperationId, Creates>;
 
-/** The error statuses of a result. A create reports 5xx as "unknown", because the record may exist. */
+/**
+ * The error statuses of a result. A create reports 5xx as "unknown", because the record may exist. 405 is left out: the
+ * client only uses methods that the contract defines.
+ */
 type ReportedStatus<Op extends OperationId> = Op extends Creates
-  ? Exclude<ErrorStatus<Op>, 500 | 503>
-  : ErrorStatus<Op>;
+  ? Exclude<ErrorStatus<Op>, 405 | 500 | 503>
+  : Exclude<ErrorStatus<Op>, 405>;
 
 interface ErrorByStatus<R> {
   400: ValidationError;

@@ -73,17 +73,17 @@ async function inParallel<T>(jobs: T[], width: number, work: (job: T) => Promise
 async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
   await raw.POST("/sandbox/clock/advance", { body: { seconds: 3600 } });
   const records = new Map<string, Disbursement[]>();
-  for (let before: string | undefined; ;) {
+  for (let cursor: string | undefined; ;) {
     const { data, error } = await raw.GET("/sandbox/events", {
-      params: { query: { limit: 100, ...(before && { before }) } },
+      params: { query: { limit: 100, ...(cursor && { cursor }) } },
     });
     if (error) throw new Error(`Cannot read the events: ${error.message ?? error.error}`);
-    for (const { body } of data!.data.events) {
+    for (const { body } of data!.data.items) {
       const record = body.data as Disbursement;
       records.set(record.merchantsReference, [...(records.get(record.merchantsReference) ?? []), record]);
     }
-    before = data!.data.next;
-    if (!before) return records;
+    cursor = data!.data.nextCursor;
+    if (!cursor) return records;
   }
 }
 

@@ -35,9 +35,9 @@ const responses: [name: string, schema: string, within: string][] = [
   ["checkout-record", "Checkout", ""],
   ["clock", "Clock", ""],
   ["secret", "WebhookSecret", ""],
-  ["listed-event", "Event", "events-"],
-  ["listed-delivery", "Delivery", "deliveries-"],
-  ["listed-delivery", "Attempt", "deliveries-attempts-"],
+  ["listed-event", "SandboxEvent", "items-"],
+  ["listed-delivery", "Delivery", "items-"],
+  ["listed-delivery", "Attempt", "items-attempts-"],
 ];
 
 /** Optional fields that appear only in states which the checks do not produce. */

@@ -24,7 +24,7 @@ const list = (context: Context, what: string, query: string) =>
 /** The only delivery of a record. */
 export async function deliveryOf(context: Context, reference: string) {
   const response = await list(context, "deliveries", `reference=${reference}`);
-  const [delivery = {}] = listed(response, "deliveries");
+  const [delivery = {}] = listed(response);
   return { response, delivery };
 }
 
@@ -40,7 +40,7 @@ export const deliveryChecks: Check[] = [
       const older = await delivered(context, respondWith(204));
       const newer = await delivered(context, respondWith(204));
       const own = await list(context, "events", `reference=${older.reference}`);
-      const [event = {}, ...more] = listed(own, "events");
+      const [event = {}, ...more] = listed(own);
       const right = more.length === 0 && event["reference"] === older.reference && event["id"] === older.id;
       context.judge(
         "sandbox.events",
@@ -50,8 +50,8 @@ export const deliveryChecks: Check[] = [
         [own],
       );
       const page = await list(context, "events", "limit=1");
-      const next = dataOf(page)["next"];
-      const latest = listed(page, "events").map((each) => each["reference"]);
+      const next = dataOf(page)["nextCursor"];
+      const latest = listed(page).map((each) => each["reference"]);
       context.judge(
         "sandbox.events",
         latest.length === 1 && latest[0] === newer.reference,
@@ -59,8 +59,8 @@ export const deliveryChecks: Check[] = [
         describeResponse(page),
         [page],
       );
-      const following = await list(context, "events", `limit=1&before=${encodeURIComponent(String(next))}`);
-      const [second = {}] = listed(following, "events");
+      const following = await list(context, "events", `limit=1&cursor=${encodeURIComponent(String(next))}`);
+      const [second = {}] = listed(following);
       context.judge(
         "sandbox.events",
         second["reference"] === older.reference,
@@ -99,7 +99,7 @@ export const deliveryChecks: Check[] = [
         const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
         context.judge(
           "sandbox.deliveries",
-          listed(other, "deliveries").length === 0,
+          listed(other).length === 0,
           "no delivery of the record with status pending",
           describeResponse(other),
           [other],

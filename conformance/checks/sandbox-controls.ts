@@ -69,8 +69,8 @@ export async function paidAndSettled(context: Context, phoneNumber: string, over
   return { ...made, ...(await settled(context, made.reference)) };
 }
 
-/** The items of a list under /sandbox; empty if there is no such list. */
-export const listed = (response: TargetResponse, name: string): Record<string, unknown>[] => {
-  const list = dataOf(response)[name];
-  return Array.isArray(list) ? (list as Record<string, unknown>[]) : [];
+/** The items of a page; empty if there is no list. */
+export const listed = (response: TargetResponse): Record<string, unknown>[] => {
+  const { items } = dataOf(response);
+  return Array.isArray(items) ? (items as Record<string, unknown>[]) : [];
 };

@@ -156,7 +156,7 @@ export const stateChecks: Check[] = [
     async run(context) {
       const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: someAddress(context) });
       const own = await context.target.send({ method: "GET", path: `/sandbox/deliveries?reference=${reference}` });
-      const id = String(listed(own, "deliveries")[0]?.["id"]);
+      const id = String(listed(own)[0]?.["id"]);
       const { reference: checkout } = await started(context);
       const second = { key: "second", effect: "moves-money" } as const;
       const refused: TargetRequest[] = [

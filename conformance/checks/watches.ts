@@ -4,7 +4,7 @@ import { differences, operationOf, routeOfResponse } from "../contract/documente
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 
-const errorSchema = "Error";
+const errorSchema = "ErrorResponse";
 /** The operations whose errors the interface defines. It leaves the errors of checkouts open (§4.3). */
 const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);

@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
-import type { CheckoutStore, DisbursementStore } from "./storage.ts";
+import { DEFAULT_LIMIT, type CheckoutStore, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 import type { Checkout, Draft, FinalStatus, Merchant } from "./types.ts";
 
@@ -37,11 +37,13 @@ export interface CheckoutContext {
 export interface Checkouts {
   /**
    * Creates a checkout (§4.3). Resolves with the record once it is committed.
-   * @throws ServiceError `duplicate` with the existing checkout (D5, D7)
+   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7)
    */
   create(merchant: Merchant, request: Request): Promise<Checkout>;
-  /** @throws ServiceError `not-found`, also for another merchant's reference (D8) */
+  /** @throws ServiceError `not_found`, also for another merchant's reference (D8) */
   verify(merchant: Merchant, reference: string): Promise<Checkout>;
+  /** The merchant's checkouts, newest first (D42). @throws InvalidCursorError */
+  list(merchant: Merchant, filter: RecordFilter<Checkout["status"]>): Promise<Page<Checkout>>;
   /** The checkout with a public reference (D19), after whatever is due has happened. */
   open(reference: string): Promise<OpenCheckout | undefined>;
   /**
@@ -57,7 +59,7 @@ export interface Checkouts {
   cancel(opened: OpenCheckout): Promise<void>;
   /**
    * Ends a checkout as a payer would (D18).
-   * @throws ServiceError `not-found`, or `conflict` when it has ended already
+   * @throws ServiceError `not_found`, or `checkout_final` when it has ended already
    */
   finish(merchant: Merchant, reference: string, outcome: FinalStatus): Promise<Checkout>;
 }
@@ -70,7 +72,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
 
   async function verify(merchant: Merchant, reference: string): Promise<Checkout> {
     const record = await storage.findCheckout(merchant.id, reference);
-    if (!record) throw new ServiceError("not-found", "You have no checkout with this reference.");
+    if (!record) throw new ServiceError("not_found", "You have no checkout with this reference.");
     return record;
   }
 
@@ -80,8 +82,11 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       const { inserted, record } = await storage.insertCheckout(draft(context, merchant, request));
       if (inserted) return record;
       const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;
-      throw new ServiceError("duplicate", message, { existing: { kind: "checkout", reference: record.reference } });
+      throw new ServiceError("duplicate_reference", message, {
+        existing: { kind: "checkout", reference: record.reference },
+      });
     },
+    list: ({ id: merchantId }, filter) => storage.listCheckouts({ limit: DEFAULT_LIMIT, ...filter, merchantId }),
     async open(reference) {
       // PostgreSQL accepts no NUL in text.
       if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
@@ -114,7 +119,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       const finished = await storage.finishCheckout(reference, outcome);
       const checkout = await verify(merchant, reference);
       if (!finished) {
-        throw new ServiceError("conflict", `The checkout has already ended with status ${checkout.status}.`);
+        throw new ServiceError("checkout_final", `The checkout has already ended with status ${checkout.status}.`);
       }
       wake();
       return checkout;
@@ -148,7 +153,7 @@ async function refuseIfForced(
   { merchant, checkout }: OpenCheckout,
   when: "always" | "at-first",
 ): Promise<void> {
-  if (when === "always") throw new ServiceError("internal", "This phone number makes the sandbox fail.");
+  if (when === "always") throw new ServiceError("internal_error", "This phone number makes the sandbox fail.");
   const attempts = await storage.countRefusal(merchant.id, checkout.reference);
   if (attempts > REFUSED_ATTEMPTS) return;
   throw new ServiceError("unavailable", "Nothing was recorded.", { retryAfterSeconds: 1 });

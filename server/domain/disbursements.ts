@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
-import type { DisbursementStore } from "./storage.ts";
+import { DEFAULT_LIMIT, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 import type { Disbursement, Draft, Merchant } from "./types.ts";
 
@@ -26,12 +26,14 @@ export interface DisbursementContext {
 export interface Disbursements {
   /**
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
-   * @throws ServiceError `duplicate` with the existing disbursement (D5), or the error that D17 forces
+   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), or the error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request): Promise<Disbursement>;
-  /** @throws ServiceError `not-found`, also for another merchant's reference (§4.2) */
+  /** @throws ServiceError `not_found`, also for another merchant's reference (§4.2) */
   verify(merchant: Merchant, reference: string): Promise<Disbursement>;
+  /** The merchant's disbursements, newest first (D42). @throws InvalidCursorError */
+  list(merchant: Merchant, filter: RecordFilter<Disbursement["status"]>): Promise<Page<Disbursement>>;
 }
 
 export function createDisbursements(context: DisbursementContext): Disbursements {
@@ -51,9 +53,10 @@ export function createDisbursements(context: DisbursementContext): Disbursements
     },
     async verify(merchant, reference) {
       const record = await storage.findDisbursement(merchant.id, reference);
-      if (!record) throw new ServiceError("not-found", "You have no disbursement with this reference.");
+      if (!record) throw new ServiceError("not_found", "You have no disbursement with this reference.");
       return record;
     },
+    list: ({ id: merchantId }, filter) => storage.listDisbursements({ limit: DEFAULT_LIMIT, ...filter, merchantId }),
   };
 }
 
@@ -94,7 +97,7 @@ async function refuseIfForced(
   const existing = await storage.findDisbursementByMerchantsReference(merchant.id, reference);
   if (existing) throw duplicate(existing);
   if (when === "always") {
-    throw new ServiceError("internal", "This phone number makes the sandbox fail; nothing was recorded.");
+    throw new ServiceError("internal_error", "This phone number makes the sandbox fail; nothing was recorded.");
   }
   const attempts = await storage.countRefusal(merchant.id, reference);
   if (attempts > REFUSED_ATTEMPTS) return;
@@ -103,5 +106,5 @@ async function refuseIfForced(
 
 function duplicate({ merchantsReference, reference }: Disbursement): ServiceError {
   const message = `A disbursement with reference ${merchantsReference} already exists; Location names it.`;
-  return new ServiceError("duplicate", message, { existing: { kind: "disbursement", reference } });
+  return new ServiceError("duplicate_reference", message, { existing: { kind: "disbursement", reference } });
 }

@@ -1,25 +1,18 @@
-/** Every reason to refuse a request. The HTTP layer maps each to a status (see `http/errors.ts`). */
-export type ErrorCode =
-  | "invalid-request"
-  | "unauthorized"
-  | "not-found"
-  | "method-not-allowed"
-  | "duplicate"
-  | "conflict"
-  | "content-too-large"
-  | "unsupported-media-type"
-  | "unprocessable"
-  | "too-many-requests"
-  | "internal"
-  | "unavailable";
+import type { components } from "../../generated/openapi.ts";
+
+/** Every reason to refuse a request, as the contract lists them. The HTTP layer maps each to a status (`http/errors.ts`). */
+export type ErrorCode = components["schemas"]["ErrorCode"];
+export type FieldError = components["schemas"]["FieldError"];
 
 interface Details {
-  /** The path of the record that exists already, for `duplicate` (D5). */
+  /** The path of the record that exists already, for `duplicate_reference` (D5). */
   existing?: { kind: "disbursement" | "checkout"; reference: string };
-  /** When to retry, for `too-many-requests` and `unavailable`. */
+  /** When to retry, for `rate_limited` and `unavailable`. */
   retryAfterSeconds?: number;
-  /** The methods that the path allows, for `method-not-allowed`. */
+  /** The methods that the path allows, for `method_not_allowed`. */
   allow?: string;
+  /** The invalid fields, for `invalid_request` and `invalid_value`. */
+  fields?: FieldError[];
 }
 
 /** A refused request. `message` tells the caller what to fix (D2); it never contains a secret. */
@@ -40,9 +33,10 @@ export class ConnectionDropped extends Error {
   override name = "ConnectionDropped";
 }
 
-/** A list was asked to continue from a cursor that it never returned. */
+/** A list was asked to continue from a cursor that it never returned to this merchant. */
 export class InvalidCursorError extends ServiceError {
   constructor() {
-    super("unprocessable", "cursor must be a nextCursor that this list returned.");
+    const message = "cursor must be a nextCursor that this list returned.";
+    super("invalid_value", message, { fields: [{ path: "cursor", code: "unknown", message }] });
   }
 }

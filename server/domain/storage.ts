@@ -59,6 +59,26 @@ export interface Insertion<T> {
   record: T;
 }
 
+/** Which records to list, newest first. */
+export interface RecordQuery<Status extends string = string> {
+  merchantId: string;
+  merchantsReference?: string;
+  status?: Status;
+  /** Created at or after this time. */
+  createdAfter?: number;
+  /** Created before this time. */
+  createdBefore?: number;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+}
+
+/** As `RecordQuery`, as a caller asks for it. */
+export type RecordFilter<Status extends string> = Partial<Omit<RecordQuery<Status>, "merchantId">>;
+
+/** Items on a page if the caller sets no limit. */
+export const DEFAULT_LIMIT = 20;
+
 export interface DisbursementStore {
   /**
    * Stores a disbursement. The customer's id is used if the merchant has no customer with this phone number yet. A record
@@ -67,6 +87,8 @@ export interface DisbursementStore {
   insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
   findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
   findDisbursementByMerchantsReference(merchantId: string, ref: string): Promise<Disbursement | undefined>;
+  /** Newest first. @throws InvalidCursorError when the cursor is none that this list returned to this merchant */
+  listDisbursements(query: RecordQuery<Disbursement["status"]>): Promise<Page<Disbursement>>;
   /** Counts one more attempt with a reference that the sandbox refuses at first (D17, 503). Returns the new count. */
   countRefusal(merchantId: string, merchantsReference: string): Promise<number>;
 }
@@ -74,6 +96,8 @@ export interface DisbursementStore {
 export interface CheckoutStore {
   insertCheckout(draft: Draft<Checkout>): Promise<Insertion<Checkout>>;
   findCheckout(merchantId: string, reference: string): Promise<Checkout | undefined>;
+  /** As `listDisbursements`. */
+  listCheckouts(query: RecordQuery<Checkout["status"]>): Promise<Page<Checkout>>;
   /** By the service's reference alone, which is the key to the public page (D19). */
   findPublicCheckout(reference: string): Promise<{ checkout: Checkout; merchant: Merchant } | undefined>;
   /** Sets the payer and what is due, once. False if the checkout is final or has a payer already. */
@@ -195,7 +219,7 @@ export interface Page<T> {
 
 export interface EventLog {
   findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
-  /** @throws InvalidCursorError when no page can have returned the cursor */
+  /** @throws InvalidCursorError when the cursor is none that this list returned to this merchant */
   listEvents(query: PageQuery): Promise<Page<Event>>;
   /** Events with an address. @throws InvalidCursorError as `listEvents` */
   listDeliveries(query: PageQuery & { status?: DeliveryStatus }): Promise<Page<Delivery>>;

@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Random } from "./ids.ts";
 import { newSecret } from "./secrets.ts";
-import type { EventLog, MerchantStore, Page, PageQuery } from "./storage.ts";
+import { DEFAULT_LIMIT, type EventLog, type MerchantStore, type Page, type PageQuery } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 import type { Delivery, DeliveryStatus, Event, Merchant, WebhookSecrets } from "./types.ts";
 
@@ -10,7 +10,6 @@ import type { Delivery, DeliveryStatus, Event, Merchant, WebhookSecrets } from "
 const ROTATION_MS = 24 * 3_600_000;
 /** How many previous secrets sign at most (D12). */
 const PREVIOUS_SECRETS = 5;
-const DEFAULT_LIMIT = 20;
 
 export interface WebhookContext {
   storage: EventLog & Pick<MerchantStore, "readSecrets" | "rotateSecret">;
@@ -29,7 +28,7 @@ export interface Webhooks {
   listDeliveries(merchant: Merchant, filter: ListFilter & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
   /**
    * Makes one attempt before it resolves (D31).
-   * @throws ServiceError `not-found`, or `conflict` while another attempt is in progress
+   * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
    */
   replay(merchant: Merchant, id: string): Promise<Delivery>;
   /** The secrets that sign now; those that have expired are left out. */
@@ -51,13 +50,13 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
     async replay(merchant, id) {
       if ((await attempt(merchant.id, id)) === "claimed") {
         throw new ServiceError(
-          "conflict",
+          "delivery_in_progress",
           "An attempt of this delivery is in progress. Replay it when that has ended.",
         );
       }
       // A reset may have deleted it meanwhile.
       const delivery = await storage.findDelivery(merchant.id, id);
-      if (!delivery) throw new ServiceError("not-found", "You have no delivery with this id.");
+      if (!delivery) throw new ServiceError("not_found", "You have no delivery with this id.");
       return delivery;
     },
     async readSecrets(merchant) {

@@ -47,7 +47,7 @@ export function createApp(context: AppContext): Express {
 /** HTTP/1.1 requires a Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of §7. */
 const requireHost: express.RequestHandler = ({ httpVersion, headers }, _res, next) => {
   if (httpVersion !== "1.1" || headers.host !== undefined) return next();
-  throw new ServiceError("invalid-request", "Send a Host header.");
+  throw new ServiceError("invalid_request", "Send a Host header.");
 };
 
 /** `/healthz`: the process is running. `/readyz`: the spec and the storage work, so it can serve requests. */
@@ -66,7 +66,7 @@ function health({ config, storage, log }: AppContext, prove: () => Promise<void>
     res.json({ status: "ok" });
   });
   router.all(["/healthz", "/readyz"], ({ method }) => {
-    throw new ServiceError("method-not-allowed", `Method ${method} is not allowed here. Allowed: GET, HEAD.`, {
+    throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: GET, HEAD.`, {
       allow: "GET, HEAD",
     });
   });
@@ -83,7 +83,7 @@ function limiter(perSecond: number): express.RequestHandler {
     keyGenerator: (_req, res) => res.locals.merchant.id,
     handler: () => {
       const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
-      throw new ServiceError("too-many-requests", message, { retryAfterSeconds: 1 });
+      throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
     },
   });
 }

@@ -31,7 +31,15 @@ describe.each(paths)("%s", (path) => {
 
 test("a slice has only the components it needs", () => {
   const slice = slicePaths(document, ["/sandbox/clock"]);
-  expect(names(slice)).toEqual(["Clock", "ClockEnvelope", "Error", "Timestamp"]);
+  expect(names(slice)).toEqual([
+    "Clock",
+    "ClockEnvelope",
+    "ErrorCode",
+    "ErrorResponse",
+    "FieldError",
+    "FieldErrorCode",
+    "Timestamp",
+  ]);
   expect(names(slicePaths(document, paths)).length).toBeGreaterThan(20);
 });
 

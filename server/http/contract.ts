@@ -83,7 +83,7 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");
-      throw new ServiceError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${allow}.`, {
+      throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: ${allow}.`, {
         allow,
       });
     });
@@ -99,9 +99,16 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
 
 /** True if the operation has constraints to validate (D27). An unconstrained string path parameter has none. */
 function isConstrained({ requestBody, parameters = [] }: Operation): boolean {
-  const isFree = ({ in: place, schema }: (typeof parameters)[number]) =>
-    place === "path" && JSON.stringify(schema) === '{"type":"string"}';
+  const isFree = ({ in: place, schema }: (typeof parameters)[number]) => place === "path" && isAnyString(schema);
   return requestBody !== undefined || !parameters.every(isFree);
+}
+
+/** True for a schema that accepts every string. Descriptions and marks constrain nothing. */
+function isAnyString(schema: object = {}): boolean {
+  const name = "$ref" in schema ? String(schema.$ref).split("/").at(-1)! : undefined;
+  const resolved = name === undefined ? schema : document.components.schemas[name as "ServiceReference"];
+  const keywords = Object.keys(resolved).filter((key) => !/^(description|examples|x-.+)$/.test(key));
+  return keywords.join() === "type" && "type" in resolved && resolved.type === "string";
 }
 
 /** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */

@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { toHttpError } from "./errors.ts";
 
 export const noSuchPath: RequestHandler = () => {
-  throw new ServiceError("not-found", "This path does not exist.");
+  throw new ServiceError("unknown_path", "This path does not exist.");
 };
 
 /** Sends every error in the shape of §7. An unexpected error is logged with the request id; its response is generic. */
@@ -13,20 +13,20 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
     if (error instanceof ConnectionDropped) return void req.socket.destroy();
     if (res.headersSent) return next(error);
     const known = toServiceError(error);
-    if (known.code === "internal" && known !== error) {
+    if (known.code === "internal_error" && known !== error) {
       log.error({ err: error, requestId: res.locals.requestId }, "unexpected error");
     }
-    const { status, phrase, headers } = toHttpError(known);
-    res.status(status).set(headers).json({ statusCode: status, error: phrase, message: known.message });
+    const { status, headers, body } = toHttpError(known);
+    res.status(status).set(headers).json(body);
   };
 }
 
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   // A malformed escape such as %zz in a path.
-  if (error instanceof URIError) return new ServiceError("not-found", "This path does not exist.");
+  if (error instanceof URIError) return new ServiceError("unknown_path", "This path does not exist.");
   return new ServiceError(
-    "internal",
+    "internal_error",
     "The server failed to process the request. Include the x-request-id when you report this.",
   );
 }

@@ -1,19 +1,22 @@
 import { STATUS_CODES } from "node:http";
+import type { components } from "../../generated/openapi.ts";
 import type { ErrorCode, ServiceError } from "../domain/errors.ts";
 
 /** The HTTP status of each error (§7, D1). */
 const STATUS: Readonly<Record<ErrorCode, number>> = {
-  "invalid-request": 400,
+  invalid_request: 400,
   unauthorized: 401,
-  "not-found": 404,
-  "method-not-allowed": 405,
-  duplicate: 409,
-  conflict: 409,
-  "content-too-large": 413,
-  "unsupported-media-type": 415,
-  unprocessable: 422,
-  "too-many-requests": 429,
-  internal: 500,
+  not_found: 404,
+  unknown_path: 404,
+  method_not_allowed: 405,
+  duplicate_reference: 409,
+  checkout_final: 409,
+  delivery_in_progress: 409,
+  content_too_large: 413,
+  unsupported_media_type: 415,
+  invalid_value: 422,
+  rate_limited: 429,
+  internal_error: 500,
   unavailable: 503,
 };
 
@@ -27,21 +30,20 @@ const PHRASES: Readonly<Record<number, string | undefined>> = {
 /** How an error is sent over HTTP. */
 export interface HttpError {
   status: number;
-  /** A short phrase for people. */
-  phrase: string;
   headers: Record<string, string>;
+  body: components["schemas"]["ErrorResponse"];
 }
 
-export function toHttpError({ code, details }: ServiceError): HttpError {
-  const { existing, retryAfterSeconds, allow } = details;
+export function toHttpError({ code, message, details }: ServiceError): HttpError {
+  const { existing, retryAfterSeconds, allow, fields } = details;
   const status = STATUS[code];
   return {
     status,
-    phrase: PHRASES[status]!,
     headers: {
       ...(existing && { Location: `/v1/${existing.kind}s/${existing.reference}` }),
       ...(retryAfterSeconds !== undefined && { "Retry-After": String(retryAfterSeconds) }),
       ...(allow !== undefined && { Allow: allow }),
     },
+    body: { statusCode: status, error: PHRASES[status]!, message, code, ...(fields && { fields }) },
   };
 }

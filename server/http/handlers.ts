@@ -1,17 +1,19 @@
 import type { Checkouts } from "../domain/checkouts.ts";
+import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
+import type { ClockMove } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
 import {
   checkoutCreated,
   clockView,
-  deliveryListView,
   deliveryView,
   disbursementCreated,
-  eventListView,
+  eventView,
+  listView,
   secretView,
 } from "./views.ts";
 
@@ -31,23 +33,41 @@ export function createHandlers(context: HandlerContext): Handlers {
     createDisbursement: async ({ merchant, body }) => disbursementCreated(await disbursements.create(merchant, body)),
     verifyDisbursement: async ({ merchant, path }) =>
       disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
+    listDisbursements: async ({ merchant, query }) =>
+      listView(await disbursements.list(merchant, recordFilter(query)), (one) => disbursementView(one, merchant.name)),
     createCheckout: async ({ merchant, body }) =>
       checkoutCreated(await checkouts.create(merchant, body), config.publicUrl),
     verifyCheckout: async ({ merchant, path }) =>
       checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
+    listCheckouts: async ({ merchant, query }) =>
+      listView(await checkouts.list(merchant, recordFilter(query)), (one) => checkoutView(one, merchant.name)),
 
     readClock: async ({ merchant }) => clockView(merchant, clock.now()),
     advanceClock: async ({ merchant, body }) =>
-      clockView(await merchantClock.advance(merchant.id, { by: body.seconds * 1_000 }), clock.now()),
+      clockView(await merchantClock.advance(merchant.id, clockMove(body)), clock.now()),
     resetSandbox: async ({ merchant }) => clockView(await merchantClock.reset(merchant.id), clock.now()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
-    listEvents: async ({ merchant, query: { before, ...filter } }) =>
-      eventListView(await webhooks.listEvents(merchant, { ...filter, ...(before && { cursor: before }) })),
-    listDeliveries: async ({ merchant, query: { before, ...filter } }) =>
-      deliveryListView(await webhooks.listDeliveries(merchant, { ...filter, ...(before && { cursor: before }) })),
+    listEvents: async ({ merchant, query }) => listView(await webhooks.listEvents(merchant, query), eventView),
+    listDeliveries: async ({ merchant, query }) =>
+      listView(await webhooks.listDeliveries(merchant, query), deliveryView),
     replayDelivery: async ({ merchant, path }) => deliveryView(await webhooks.replay(merchant, path.id)),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant }) => secretView(await webhooks.rotateSecret(merchant)),
+  };
+}
+
+/** The contract requires exactly one of the two fields. */
+function clockMove({ seconds, to }: components["schemas"]["ClockAdvance"]): ClockMove {
+  return to === undefined ? { by: seconds! * 1_000 } : { to: Date.parse(to) };
+}
+
+/** A query with its timestamps as milliseconds. */
+function recordFilter<Q extends { createdAfter?: string; createdBefore?: string }>(query: Q) {
+  const { createdAfter, createdBefore, ...rest } = query;
+  return {
+    ...rest,
+    ...(createdAfter === undefined ? {} : { createdAfter: Date.parse(createdAfter) }),
+    ...(createdBefore === undefined ? {} : { createdBefore: Date.parse(createdBefore) }),
   };
 }

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Express } from "express";
 import type { Logger } from "pino";
+import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
 
@@ -123,8 +124,13 @@ const STATUS_BY_CODE: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_H
 
 /** The response to a malformed HTTP request. Such requests never reach Express, but get the shape of §7 too. */
 function malformed(status: number, requestId: string): string {
-  const phrase = STATUS_CODES[status];
-  const body = JSON.stringify({ statusCode: status, error: phrase, message: "Malformed HTTP request." });
+  const phrase = STATUS_CODES[status]!;
+  const body = JSON.stringify({
+    statusCode: status,
+    error: phrase,
+    message: "Malformed HTTP request.",
+    code: "invalid_request",
+  } satisfies components["schemas"]["ErrorResponse"]);
   return (
     `HTTP/1.1 ${status} ${phrase}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json; charset=utf-8\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`

@@ -20,7 +20,7 @@ export const jsonBody: RequestHandler = (req, res, next) => {
     if (error) return next(readError(error));
     try {
       if (!Buffer.isBuffer(req.body) || req.body.length === 0) {
-        throw new ServiceError("invalid-request", "The request body is missing. Send a JSON object.");
+        throw new ServiceError("invalid_request", "The request body is missing. Send a JSON object.");
       }
       requireJson(req.headers["content-type"]);
       req.body = parseBody(req.body);
@@ -36,20 +36,20 @@ function requireJson(contentType: string | undefined): void {
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="));
   const isUtf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
   if (mediaType.trim() === "application/json" && isUtf8) return;
-  throw new ServiceError("unsupported-media-type", "Send the body as UTF-8 with Content-Type: application/json.");
+  throw new ServiceError("unsupported_media_type", "Send the body as UTF-8 with Content-Type: application/json.");
 }
 
 /**
  * Parses bytes as strict JSON: duplicate keys with different values, and fractions that rounding would lose, are
  * refused (D25).
- * @throws ServiceError `invalid-request`
+ * @throws ServiceError `invalid_request`
  */
 function parseBody(bytes: Uint8Array): unknown {
   try {
     return parse(utf8.decode(bytes), undefined, { parseNumber, onDuplicateKey });
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    throw new ServiceError("invalid-request", "The request body is not valid JSON in UTF-8.");
+    throw new ServiceError("invalid_request", "The request body is not valid JSON in UTF-8.");
   }
 }
 
@@ -57,7 +57,7 @@ function parseNumber(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && /[.eE]/.test(text) && !isWhole(text)) {
     throw new ServiceError(
-      "invalid-request",
+      "invalid_request",
       `The number ${shortened(text)} cannot be represented exactly. Send a whole number.`,
     );
   }
@@ -74,23 +74,23 @@ function isWhole(text: string): boolean {
 
 function onDuplicateKey({ key }: { key: string }): never {
   throw new ServiceError(
-    "invalid-request",
+    "invalid_request",
     `The body contains the key ${shortened(key)} twice, with different values.`,
   );
 }
 
 const shortened = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);
 
-const tooLarge = () => new ServiceError("content-too-large", `The request body must not exceed ${BODY_LIMIT} bytes.`);
+const tooLarge = () => new ServiceError("content_too_large", `The request body must not exceed ${BODY_LIMIT} bytes.`);
 
 /** Converts a read error into an `ServiceError`, so that its response has the shape of §7. */
 function readError(error: unknown): unknown {
   const { status } = error as { status?: number };
   if (status === 413) return tooLarge();
-  if (status === 415) return new ServiceError("unsupported-media-type", "This Content-Encoding is not supported.");
+  if (status === 415) return new ServiceError("unsupported_media_type", "This Content-Encoding is not supported.");
   if (status === 400)
     return new ServiceError(
-      "invalid-request",
+      "invalid_request",
       "The request body does not match its Content-Length or Content-Encoding.",
     );
   return error;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { aCheckout, aPayout, startServer, type TestServer } from "../testing/server.ts";
 
-const { Reference, WebURL, PhoneNumber, Country, Currency } = document.components.schemas;
+const { MerchantReference, WebURL, PhoneNumber, Country, Currency } = document.components.schemas;
 
 let server: TestServer;
 beforeAll(async () => {
@@ -123,8 +123,8 @@ const URLS = {
 };
 
 const FIELDS = [
-  ["/v1/disbursements", "reference", Reference, REFERENCES],
-  ["/v1/checkouts", "reference", Reference, REFERENCES],
+  ["/v1/disbursements", "reference", MerchantReference, REFERENCES],
+  ["/v1/checkouts", "reference", MerchantReference, REFERENCES],
   ["/v1/disbursements", "webhookURL", WebURL, URLS],
   ["/v1/checkouts", "webhookURL", WebURL, URLS],
   ["/v1/checkouts", "redirectURL", WebURL, URLS],
@@ -182,14 +182,14 @@ describe.each(FLAGS)("values generated from the patterns with the flags %j", (fl
   const disbursement = fc.record(
     {
       ...common,
-      reference: matching(Reference.pattern),
+      reference: matching(MerchantReference.pattern),
       phoneNumber: matching(PhoneNumber.pattern).filter((digits) => !FORCED_OUTCOME.test(digits)),
       webhookURL: url,
     },
     { requiredKeys: ["country", "currency", "amount", "reference", "phoneNumber"] },
   );
   const checkout = fc.record(
-    { ...common, reference: matching(Reference.pattern), webhookURL: url, redirectURL: url },
+    { ...common, reference: matching(MerchantReference.pattern), webhookURL: url, redirectURL: url },
     { requiredKeys: ["country", "currency", "amount"] },
   );
 

@@ -203,7 +203,7 @@ describe("/sandbox", () => {
     ["deliveries?status=", 422],
     ["events?limit=100", 200],
     ["events?reference=a:b/c@d", 200],
-    ["events?limit=1&before=nothing", 422],
+    ["events?limit=1&cursor=nothing", 422],
     ["events?limit=1&reference=%00", 200],
     ["deliveries?status=exhausted&unknown=1", 200],
   ])("GET /sandbox/%s returns %i", async (query, status) => {

@@ -57,7 +57,7 @@ describe("the clock", () => {
     await advance(0);
     expect((await get(`/v1/disbursements/${reference}`)).createdAt).toBe("2026-11-21T09:30:00.000Z");
     expect(receiver.received[0]!.headers["webhook-timestamp"]).toBe(String(server.clock.now() / 1_000));
-    const [delivery] = (await get("/sandbox/deliveries")).deliveries;
+    const [delivery] = (await get("/sandbox/deliveries")).items;
     expect(delivery.attempts).toMatchObject([{ at: "2026-11-21T09:30:00.000Z", sentAt: "2026-11-20T09:30:00.000Z" }]);
   });
 
@@ -85,7 +85,7 @@ describe("webhooks", () => {
     const [webhook] = receiver.received;
     const data = await get(`/v1/disbursements/${reference}`);
     expect(verified(webhook!, secret)).toEqual({ event: "disbursement.completed", data });
-    const { events } = await get("/sandbox/events");
+    const { items: events } = await get("/sandbox/events");
     expect(events).toEqual([
       { id: webhook!.headers["webhook-id"], createdAt: data.updatedAt, reference, body: webhook!.body },
     ]);
@@ -200,16 +200,13 @@ describe("a reset", () => {
     for (const path of [`/v1/disbursements/${mine}`, `/v1/checkouts/${checkout}`, `/checkouts/${checkout}`]) {
       expect((await server.request("GET", path)).status).toBe(404);
     }
-    expect([await get("/sandbox/events"), await get("/sandbox/deliveries")]).toEqual([
-      { events: [] },
-      { deliveries: [] },
-    ]);
+    expect([await get("/sandbox/events"), await get("/sandbox/deliveries")]).toEqual([{ items: [] }, { items: [] }]);
     expect(await get("/sandbox/webhook-secret")).toEqual(secret);
     expect((await server.createPayout({ reference: "same" })).status).toBe(200);
 
     expect(await get("/sandbox/clock", key)).toEqual({ now: "2026-11-20T10:30:00.000Z" });
     expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("success");
-    expect((await get("/sandbox/deliveries", key)).deliveries).toHaveLength(1);
+    expect((await get("/sandbox/deliveries", key)).items).toHaveLength(1);
   });
 });
 
@@ -229,16 +226,19 @@ describe("lists", () => {
     for (const list of ["events", "deliveries"]) {
       const listed = async (query: string) => {
         const page = await get(`/sandbox/${list}?${query}`);
-        return { references: page[list].map(({ reference }: { reference: string }) => reference), next: page.next };
+        return {
+          references: page.items.map(({ reference }: { reference: string }) => reference),
+          next: page.nextCursor,
+        };
       };
       const first = await listed("");
       expect(first.references).toEqual(references.slice(0, 20));
-      expect(await listed(`before=${first.next}`)).toEqual({ references: references.slice(20), next: undefined });
+      expect(await listed(`cursor=${first.next}`)).toEqual({ references: references.slice(20), next: undefined });
       expect((await listed("limit=100")).references).toEqual(references);
       expect(await listed("limit=25")).toEqual({ references, next: undefined });
       expect((await listed("limit=1")).references).toEqual(references.slice(0, 1));
       expect((await listed(`reference=${references[7]}`)).references).toEqual([references[7]]);
-      expect((await server.request("GET", `/sandbox/${list}?before=nothing`)).status).toBe(422);
+      expect((await server.request("GET", `/sandbox/${list}?cursor=nothing`)).status).toBe(422);
     }
   });
 
@@ -255,10 +255,10 @@ describe("lists", () => {
     const pending = await payout({ phoneNumber: "2257038102001" });
     await advance(0);
     const ofStatus = async (status: string) =>
-      (await get(`/sandbox/deliveries?status=${status}`)).deliveries.map((one: { reference: string }) => one.reference);
+      (await get(`/sandbox/deliveries?status=${status}`)).items.map((one: { reference: string }) => one.reference);
     expect([await ofStatus("delivered"), await ofStatus("ended")]).toEqual([[delivered], [ended]]);
     expect([await ofStatus("pending"), await ofStatus("exhausted")]).toEqual([[pending], []]);
-    const { events } = await get(`/sandbox/events?reference=${plain}`);
+    const { items: events } = await get(`/sandbox/events?reference=${plain}`);
     expect(events).toMatchObject([{ body: { event: "disbursement.failed" } }]);
     expect((await server.request("POST", `/sandbox/deliveries/${events[0].id}/replay`)).status).toBe(404);
   });

@@ -30,15 +30,12 @@ export function secretView({ current, previous }: WebhookSecrets): Schemas["Webh
   };
 }
 
-export function eventListView({ items, cursor }: Page<Event>): Schemas["EventList"] {
-  return { events: items.map(eventView), ...(cursor === undefined ? {} : { next: cursor }) };
+/** A page of any list (D42). */
+export function listView<T, V>({ items, cursor }: Page<T>, view: (item: T) => V): { items: V[]; nextCursor?: string } {
+  return { items: items.map(view), ...(cursor === undefined ? {} : { nextCursor: cursor }) };
 }
 
-export function deliveryListView({ items, cursor }: Page<Delivery>): Schemas["DeliveryList"] {
-  return { deliveries: items.map(deliveryView), ...(cursor === undefined ? {} : { next: cursor }) };
-}
-
-function eventView({ id, createdAt, reference, body }: Event): Schemas["Event"] {
+export function eventView({ id, createdAt, reference, body }: Event): Schemas["SandboxEvent"] {
   return { id, createdAt: timestamp(createdAt), reference, body: JSON.parse(body) };
 }
 

@@ -90,7 +90,7 @@ function bodyProblems(response: CheckedResponse): string[] {
 
 /** Checks the rules for every error, documented or not (§7, D2). */
 function errorProblems(status: number, body: unknown): string[] {
-  const problems = matches("#/components/schemas/Error", body);
+  const problems = matches("#/components/schemas/ErrorResponse", body);
   const { statusCode, error, message } = body as Record<string, unknown>;
   if (statusCode !== status) problems.push("statusCode does not mirror the status");
   const phrase = { 413: "Content Too Large", 422: "Unprocessable Content" }[status] ?? STATUS_CODES[status];

@@ -48,5 +48,5 @@ export async function fuzz({ request, count, seed, onProgress }: FuzzOptions): P
 export async function hasNoRecords(request: HttpClient["request"]): Promise<boolean> {
   await request("POST", "/sandbox/clock/advance", { body: { seconds: 86_400 } });
   const { body } = await request("GET", "/sandbox/events");
-  return body.data.events.length === 0;
+  return body.data.items.length === 0;
 }

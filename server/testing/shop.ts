@@ -60,7 +60,7 @@ export async function openShop(env: Record<string, string> = {}) {
     record: (reference: string) => call<Schemas["Checkout"]>("GET", `/v1/checkouts/${reference}`),
     /** All events of the checkout, delivered or not. */
     events: async (reference: string) =>
-      (await call<Schemas["EventList"]>("GET", `/sandbox/events?reference=${reference}`)).events.map(
+      (await call<Schemas["SandboxEventList"]>("GET", `/sandbox/events?reference=${reference}`)).items.map(
         ({ body }) => body,
       ),
     finish: (reference: string, outcome: Schemas["CheckoutFinish"]["outcome"]) =>

@@ -34,7 +34,7 @@ async function heldAttempt(): Promise<ServerResponse> {
   const [response] = (await held) as [ServerResponse];
   return response;
 }
-const delivery = async () => (await server.request("GET", "/sandbox/deliveries")).body.data.deliveries[0];
+const delivery = async () => (await server.request("GET", "/sandbox/deliveries")).body.data.items[0];
 
 test("an attempt in progress is not repeated after its lease has expired", async () => {
   const response = await heldAttempt();

@@ -37,6 +37,6 @@ test("1,000 deliveries to a receiver that never responds do not delay 1,000 to a
   await expect.poll(() => healthy.received.length, { timeout: 15_000 }).toBe(1_000);
 
   const { body } = await server.request("GET", "/sandbox/deliveries?status=delivered&limit=100");
-  const urls = new Set(body.data.deliveries.map(({ url }: { url: string }) => url));
+  const urls = new Set(body.data.items.map(({ url }: { url: string }) => url));
   expect(urls).toEqual(new Set([healthy.url]));
 });

@@ -30,7 +30,7 @@ const advance = (seconds: number) => server.request("POST", "/sandbox/clock/adva
 const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
   (await server.createPayout({ webhookURL: receiver.url, ...changes })).body.data.reference as string;
 const deliveries = async (): Promise<Delivery[]> =>
-  (await server.request("GET", "/sandbox/deliveries")).body.data.deliveries;
+  (await server.request("GET", "/sandbox/deliveries")).body.data.items;
 /** Seconds of sandbox time since the start of the test. */
 const secondsOf = (timestamp: string) => (Date.parse(timestamp) - Date.UTC(2026, 10, 20, 9, 30)) / 1_000;
 

@@ -16,7 +16,7 @@ export interface MerchantClock {
    * Moves a merchant's time forward. Resolves when everything that fell due meanwhile has been processed, each
    * dated when it fell due (D29). Different events are delivered in parallel; attempts of one event stay in order.
    * @returns the merchant with its new time
-   * @throws ServiceError `unprocessable` beyond the year 9999; `internal` if the server stops first. The clock has
+   * @throws ServiceError `invalid_value` beyond the year 9999; `internal_error` if the server stops first. The clock has
    *   moved by then, and the rest is processed after the next start.
    */
   advance(merchantId: string, move: ClockMove): Promise<Merchant>;
@@ -44,12 +44,12 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
   return {
     async advance(merchantId, move) {
       const moved = await storage.moveClock(merchantId, move, LATEST);
-      if (!moved) throw new ServiceError("unprocessable", "The clock cannot be moved beyond the year 9999.");
+      if (!moved) throw tooLate(move);
       for (;;) {
         if (stopping.aborted) {
           const message =
             "The server is stopping. The clock has moved; what fell due will happen after the next start.";
-          throw new ServiceError("internal", message);
+          throw new ServiceError("internal_error", message);
         }
         const done = (await settlement.settle(merchantId)) + (await deliveries.begin(merchantId));
         if (done > 0) continue;
@@ -62,4 +62,10 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
       return (await storage.findMerchant(merchantId))!;
     },
   };
+}
+
+function tooLate(move: ClockMove): ServiceError {
+  const message = "The clock cannot be moved beyond the year 9999.";
+  const path = "by" in move ? "seconds" : "to";
+  return new ServiceError("invalid_value", message, { fields: [{ path, code: "maximum", message }] });
 }

@@ -118,8 +118,8 @@ const responses: TargetResponse[] = [
     name: "listed-event",
     operation: "listEvents",
     fields: [
-      "events",
-      ...["id", "createdAt", "reference", "body", "body.event", "body.data"].map((field) => `events.${field}`),
+      "items",
+      ...["id", "createdAt", "reference", "body", "body.event", "body.data"].map((field) => `items.${field}`),
     ],
     shape: "answers.exact",
     through: "sandbox.events",
@@ -128,9 +128,9 @@ const responses: TargetResponse[] = [
     name: "listed-delivery",
     operation: "listDeliveries",
     fields: [
-      "deliveries",
-      ...["id", "event", "reference", "url", "status", "createdAt", "attempts"].map((field) => `deliveries.${field}`),
-      ...["number", "at", "sentAt", "latencyMs"].map((field) => `deliveries.attempts.${field}`),
+      "items",
+      ...["id", "event", "reference", "url", "status", "createdAt", "attempts"].map((field) => `items.${field}`),
+      ...["number", "at", "sentAt", "latencyMs"].map((field) => `items.attempts.${field}`),
     ],
     shape: "answers.exact",
     through: "sandbox.deliveries",

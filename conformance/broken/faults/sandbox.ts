@@ -20,13 +20,13 @@ import {
 
 const advance = "advanceClock";
 const isText = (value: unknown): value is string => typeof value === "string";
-/** Changes the entries of a list response. */
-const list = (operation: string, name: string, change: (each: Fields[], call: Call) => unknown): How =>
+/** Changes the items of a list response. */
+const list = (operation: string, change: (each: Fields[], call: Call) => unknown): How =>
   responses(operation, (reply, call) => {
     const body = fieldsOf(reply.text) ?? {};
     const inner = (body["data"] ?? {}) as Fields;
     return isAccepted(reply)
-      ? withBody(reply, { ...body, data: { ...inner, [name]: change(inner[name] as Fields[], call) } })
+      ? withBody(reply, { ...body, data: { ...inner, items: change(inner["items"] as Fields[], call) } })
       : reply;
   });
 const withoutFilter = (name: string): How => ({
@@ -119,7 +119,7 @@ export const sandboxFaults = [
   ),
   fault("events-oldest-first", "Events are listed oldest first.", "sandbox.events", () => {
     const all: Fields[] = [];
-    return list("listEvents", "events", (events, { path }) => {
+    return list("listEvents", (events, { path }) => {
       if (path.includes("reference=")) all.unshift(...events);
       return path.includes("limit=1") ? all.slice(-1) : events;
     }) as ReturnType<typeof responses>;
@@ -134,7 +134,7 @@ export const sandboxFaults = [
     "events-without-pages",
     "The cursor of events is ignored, so that every page is the first.",
     "sandbox.events",
-    withoutFilter("before"),
+    withoutFilter("cursor"),
   ),
   fault("events-without-limit", "The limit of events is ignored.", "sandbox.events", withoutFilter("limit")),
   fault(
@@ -147,13 +147,13 @@ export const sandboxFaults = [
     "deliveries-without-attempts",
     "Deliveries are listed without their attempts.",
     "sandbox.deliveries",
-    list("listDeliveries", "deliveries", (each) => each.map((delivery) => ({ ...delivery, attempts: [] }))),
+    list("listDeliveries", (each) => each.map((delivery) => ({ ...delivery, attempts: [] }))),
   ),
   fault(
     "deliveries-pending",
     "Every delivery has the status pending.",
     "sandbox.deliveries",
-    list("listDeliveries", "deliveries", (each) => each.map((delivery) => ({ ...delivery, status: "pending" }))),
+    list("listDeliveries", (each) => each.map((delivery) => ({ ...delivery, status: "pending" }))),
   ),
   fault(
     "replay-nothing",

@@ -49,7 +49,7 @@ const readForm = express.urlencoded({ extended: false, limit: 2_048, parameterLi
 
 const openedIn = (res: Response): OpenCheckout => res.locals.opened;
 
-const notFound = () => new ServiceError("not-found", "No checkout exists at this URL.");
+const notFound = () => new ServiceError("not_found", "No checkout exists at this URL.");
 
 async function found(context: PageContext, reference: string): Promise<OpenCheckout> {
   const opened = await context.checkouts.open(reference);
@@ -59,7 +59,7 @@ async function found(context: PageContext, reference: string): Promise<OpenCheck
 
 function onlyFor(methods: string): RequestHandler {
   return ({ method }) => {
-    throw new ServiceError("method-not-allowed", `Method ${method} is not allowed here. Allowed: ${methods}.`, {
+    throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: ${methods}.`, {
       allow: methods,
     });
   };
@@ -90,10 +90,10 @@ async function submit(context: PageContext, req: Request, res: Response): Promis
 /** Reads the form's fields. Pressing Enter sends `pay`, because that button comes first. */
 function formOf(req: Request): { action: "pay" | "cancel"; phoneNumber: string } {
   if (!req.is("urlencoded"))
-    throw new ServiceError("unsupported-media-type", "Send the form as application/x-www-form-urlencoded.");
+    throw new ServiceError("unsupported_media_type", "Send the form as application/x-www-form-urlencoded.");
   const { action, phoneNumber = "" } = (req.body ?? {}) as Record<string, unknown>;
   if ((action === "pay" || action === "cancel") && typeof phoneNumber === "string") return { action, phoneNumber };
-  throw new ServiceError("invalid-request", "Press Pay or Cancel.");
+  throw new ServiceError("invalid_request", "Press Pay or Cancel.");
 }
 
 /** Pays if the checkout is still payable. Returns false if it showed the form again instead. */

@@ -1,10 +1,15 @@
 import { sandboxTime } from "../../domain/time.ts";
 import type { CheckoutStore } from "../../domain/storage.ts";
+import type { Checkout } from "../../domain/types.ts";
 import { insertInto, type Context, type Row } from "./context.ts";
 import { customers } from "./customers.ts";
+import { recordList } from "./record-lists.ts";
 import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "./record-rows.ts";
 
+const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
+
 export function checkouts({ db, write, read, now, merchantOf, events }: Context): CheckoutStore {
+  const list = recordList({ db, merchantOf }, { table: "checkouts", statuses: STATUSES, toRecord: toCheckout });
   const customerFor = customers(db);
   const selectAny = db.prepare("SELECT * FROM checkouts WHERE reference = ?");
   const selectByMerchants = db.prepare(
@@ -53,6 +58,9 @@ export function checkouts({ db, write, read, now, merchantOf, events }: Context)
     async findCheckout(merchantId, reference) {
       const row = read(() => select(reference));
       return row?.merchant_id === merchantId ? toCheckout(row) : undefined;
+    },
+    async listCheckouts(query) {
+      return read(() => list(query));
     },
     async findPublicCheckout(reference) {
       const row = read(() => select(reference));

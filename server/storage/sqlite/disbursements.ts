@@ -2,9 +2,13 @@ import type { DisbursementStore } from "../../domain/storage.ts";
 import type { Disbursement } from "../../domain/types.ts";
 import { insertInto, type Context } from "./context.ts";
 import { customers } from "./customers.ts";
+import { recordList } from "./record-lists.ts";
 import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "./record-rows.ts";
 
+const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
+
 export function disbursements({ db, write, read, now, merchantOf, events }: Context): DisbursementStore {
+  const list = recordList({ db, merchantOf }, { table: "disbursements", statuses: STATUSES, toRecord: toDisbursement });
   const customerFor = customers(db);
   const select = db.prepare("SELECT * FROM disbursements WHERE reference = ?");
   const selectByMerchants = db.prepare(
@@ -36,6 +40,9 @@ export function disbursements({ db, write, read, now, merchantOf, events }: Cont
     async findDisbursementByMerchantsReference(merchantId, merchantsReference) {
       const row = selectByMerchants.get(merchantId, merchantOf(merchantId)!.epoch, merchantsReference);
       return row && toDisbursement(row);
+    },
+    async listDisbursements(query) {
+      return read(() => list(query));
     },
     countRefusal: (merchantId, merchantsReference) =>
       write(() => {

@@ -1,7 +1,7 @@
 import type { SQLInputValue } from "node:sqlite";
-import { InvalidCursorError } from "../../domain/errors.ts";
 import type { EventLog, Page, PageQuery } from "../../domain/storage.ts";
 import type { Delivery } from "../../domain/types.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
 import { optional, type Context, type Row } from "./context.ts";
 import { toAttempt, toEvent } from "./event-rows.ts";
 
@@ -11,6 +11,12 @@ const FILTERS = { reference: "reference = :reference", status: "status = :status
 const FILTERS_OF_RECORD = { ...FILTERS, status: "+status = :status" };
 
 type Query = PageQuery & { status?: string };
+
+interface List {
+  list: "events" | "deliveries";
+  /** The condition that every entry meets. */
+  base: string;
+}
 
 export function eventLog({ db, merchantOf }: Context): EventLog {
   const selectEvent = db.prepare("SELECT * FROM events WHERE id = ? AND url IS NOT NULL");
@@ -27,14 +33,17 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
     return known;
   }
 
-  function page<T>(query: Query, base: string, map: (row: Row) => T): Page<T> {
+  function page<T>(query: Query, { list, base }: List, map: (row: Row) => T): Page<T> {
+    // SQLite commits one transaction at a time, so `seq` is the order of commits.
+    const cursorAt = (row: Row) => sealCursor(list, query.merchantId, [row.seq as number]);
     const { merchantId, limit, cursor, direction = "older" } = query;
+    const start = direction === "older" ? Number.MAX_SAFE_INTEGER : 0;
     const offered = query.reference === undefined ? FILTERS : FILTERS_OF_RECORD;
     const filters = Object.entries(offered).filter(([name]) => query[name as keyof Query] !== undefined);
     const values: Record<string, SQLInputValue> = {
       merchant: merchantId,
       epoch: merchantOf(merchantId)?.epoch ?? -1,
-      seq: cursor === undefined ? (direction === "older" ? Number.MAX_SAFE_INTEGER : 0) : positionOf(cursor),
+      seq: cursor === undefined ? start : openCursor(list, merchantId, cursor)[0]!,
       // One extra row shows whether another page follows.
       limit: limit + 1,
     };
@@ -65,21 +74,10 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
       return isCurrent ? toDelivery(row!) : undefined;
     },
     async listEvents(query) {
-      return page(query, "TRUE", toEvent);
+      return page(query, { list: "events", base: "TRUE" }, toEvent);
     },
     async listDeliveries(query) {
-      return page(query, "url IS NOT NULL", toDelivery);
+      return page(query, { list: "deliveries", base: "url IS NOT NULL" }, toDelivery);
     },
   };
-}
-
-/** A position in the log. SQLite commits one transaction at a time, so `seq` is the order of commits. */
-const cursorAt = (row: Row): string => `e${(row.seq as number).toString(36)}`;
-
-function positionOf(cursor: string): number {
-  const position = /^e[0-9a-z]{1,11}$/.test(cursor) ? Number.parseInt(cursor.slice(1), 36) : 0;
-  if (position < 1 || position > Number.MAX_SAFE_INTEGER || `e${position.toString(36)}` !== cursor) {
-    throw new InvalidCursorError();
-  }
-  return position;
 }

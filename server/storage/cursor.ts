@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import { InvalidCursorError } from "../domain/errors.ts";
+
+/**
+ * Makes the cursor of a position in a list. The digest ties it to the list and to `scope`, for example the merchant: a
+ * cursor of another list or merchant is refused, instead of silently continuing somewhere else.
+ * @param position whole numbers of at least 0
+ */
+export function sealCursor(list: string, scope: string, position: readonly number[]): string {
+  const text = position.map((number) => number.toString(36)).join(".");
+  const digest = createHash("sha256")
+    .update(JSON.stringify([list, scope, text]))
+    .digest("hex");
+  return `${text}-${digest.slice(0, 16)}`;
+}
+
+/**
+ * The position of a cursor that `sealCursor` made for the same list and scope.
+ * @throws InvalidCursorError for any other text
+ */
+export function openCursor(list: string, scope: string, cursor: string): number[] {
+  const [text = ""] = cursor.split("-", 1);
+  const position = text.split(".").map((part) => Number.parseInt(part, 36));
+  const isPosition = position.every((number) => Number.isSafeInteger(number) && number >= 0);
+  if (!isPosition || sealCursor(list, scope, position) !== cursor) throw new InvalidCursorError();
+  return position;
+}

@@ -1,0 +1,58 @@
+import type { Page, RecordQuery } from "../../domain/storage.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import type { Context, Row } from "./context.ts";
+
+interface RecordTable<T> {
+  table: "disbursements" | "checkouts";
+  statuses: readonly string[];
+  toRecord(row: Row): T;
+}
+
+/** Reads the pages of a list of records, newest first. Records of the same millisecond keep the order of insertion. */
+export function recordList<T>({ db, merchantOf }: Pick<Context, "db" | "merchantOf">, of: RecordTable<T>) {
+  const { table, statuses, toRecord } = of;
+  const inRange = "created_at >= :from AND (created_at, rowid) < (:before, :row)";
+  const ofStatus = db.prepare(
+    `SELECT rowid, * FROM ${table} WHERE merchant_id = :merchant AND epoch = :epoch AND status = :status AND ${inRange}
+     ORDER BY created_at DESC, rowid DESC LIMIT :limit`,
+  );
+  const ofReference = db.prepare(
+    `SELECT rowid, * FROM ${table} WHERE merchant_id = :merchant AND epoch = :epoch AND merchants_reference = :reference
+     AND status = :status AND ${inRange} LIMIT :limit`,
+  );
+
+  return (query: RecordQuery): Page<T> => {
+    const { merchantId, merchantsReference: reference, limit } = query;
+    const epoch = merchantOf(merchantId)?.epoch ?? -1;
+    const scope = `${merchantId} ${epoch}`;
+    const values = {
+      merchant: merchantId,
+      epoch,
+      ...range(query, query.cursor === undefined ? undefined : openCursor(table, scope, query.cursor)),
+      // One more than the page holds shows whether another page follows.
+      limit: limit + 1,
+    };
+    const found = (query.status === undefined ? statuses : [query.status]).flatMap((status) =>
+      reference === undefined ? ofStatus.all({ ...values, status }) : ofReference.all({ ...values, status, reference }),
+    );
+    const rows = found.toSorted(newestFirst).slice(0, limit);
+    const last = rows.at(-1);
+    const cursor = found.length > limit && last ? sealCursor(table, scope, positionOf(last)) : undefined;
+    return { items: rows.map(toRecord), ...(cursor === undefined ? {} : { cursor }) };
+  };
+}
+
+const positionOf = (row: Row): [createdAt: number, row: number] => [row.created_at as number, row.rowid as number];
+
+function newestFirst(a: Row, b: Row): number {
+  const [[atA, rowA], [atB, rowB]] = [positionOf(a), positionOf(b)];
+  return atB - atA || rowB - rowA;
+}
+
+/** Where a page starts and ends: `from` is included; records at or behind (`before`, `row`) are not. */
+function range({ createdAfter = 0, createdBefore }: RecordQuery, position?: number[]) {
+  // Rows count from 1, so no record at the time `createdBefore` precedes row 0.
+  const end = createdBefore === undefined ? [Number.MAX_SAFE_INTEGER, 0] : [createdBefore, 0];
+  const [before, row] = position && position[0]! < end[0]! ? position : end;
+  return { from: createdAfter, before: before!, row: row! };
+}
