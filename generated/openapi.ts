@@ -602,6 +602,7 @@ export interface components {
              */
             locale?: "en" | "fr";
         };
+        /** @description The base interface promises the URL and the reference. **Extension:** their names and place, and the other fields. */
         CheckoutCreated: {
             /**
              * Format: uri
@@ -620,6 +621,7 @@ export interface components {
             statusCode: number;
             data: components["schemas"]["CheckoutCreated"];
         };
+        /** @description **Extension.** A checkout as it is now. */
         Checkout: {
             /** @description The record's internal identifier. */
             id: string;
@@ -667,14 +669,17 @@ export interface components {
             statusCode: number;
             /** @description A short description for people. */
             error: string;
-            /** @description What is wrong and how to fix it, naming every invalid field. */
+            /**
+             * @description **Extension:** It says what is wrong and how to fix it, and names every invalid field. The base interface
+             *     declares the field, but its sample errors do not have it.
+             */
             message?: string;
             code?: components["schemas"]["ErrorCode"];
-            /** @description The invalid body fields or query parameters. Present if the error is about named fields. */
+            /** @description **Extension.** The invalid body fields or query parameters. Present if the error is about named fields. */
             fields?: components["schemas"]["FieldError"][];
         };
         /**
-         * @description Says what went wrong, for programs. Codes never change their meaning; later versions may add codes.
+         * @description **Extension.** Says what went wrong, for programs. Codes never change their meaning; later versions may add codes.
          *
          *     | Code | Status | Meaning | Recorded? | Retry? |
          *     | --- | --- | --- | --- | --- |
@@ -915,7 +920,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The path does not support this method. `Allow` lists the methods that it supports. */
+        /** @description **Extension.** The path does not support this method. `Allow` lists the methods that it supports. */
         MethodNotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -926,11 +931,11 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The merchant already has a disbursement with this `reference`. `Location` points to it. */
+        /** @description The merchant already has a disbursement with this `reference`. **Extension:** `Location` points to it. */
         DuplicateDisbursement: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                /** @description Path of the existing disbursement. */
+                /** @description **Extension.** Path of the existing disbursement. */
                 Location: string;
                 [name: string]: unknown;
             };
@@ -938,11 +943,11 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The merchant already has a checkout with this `reference`. `Location` points to it. */
+        /** @description **Extension.** The merchant already has a checkout with this `reference`. `Location` points to it. */
         DuplicateCheckout: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                /** @description Path of the existing checkout. */
+                /** @description **Extension.** Path of the existing checkout. */
                 Location: string;
                 [name: string]: unknown;
             };
@@ -970,7 +975,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The body is larger than 16 KiB. */
+        /** @description **Extension.** The body is larger than 16 KiB. */
         ContentTooLarge: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -980,7 +985,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The `Content-Type` is not `application/json`. */
+        /** @description **Extension.** The `Content-Type` is not `application/json`. */
         UnsupportedMediaType: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -1000,7 +1005,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The rate limit is exceeded. Retry after the time in `Retry-After`. */
+        /** @description **Extension.** The rate limit is exceeded. Retry after the time in `Retry-After`. */
         TooManyRequests: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -1021,7 +1026,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The service is temporarily unavailable. Nothing was recorded; retry after the time in `Retry-After`. */
+        /** @description **Extension.** The service is temporarily unavailable. Nothing was recorded; retry after the time in `Retry-After`. */
         ServiceUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -1128,7 +1133,7 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description Identifies the request in the server's logs. Quote it when you ask for help. */
+        /** @description **Extension.** Identifies the request in the server's logs. Quote it when you ask for help. */
         RequestId: string;
         /** @description The methods that the path supports, separated by commas. */
         Allow: string;
