@@ -11,6 +11,7 @@ import { fieldFaults } from "./faults/fields.ts";
 import { forcedFaults } from "./faults/forced.ts";
 import { jsonFaults } from "./faults/json.ts";
 import { limitFaults } from "./faults/limits.ts";
+import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
 import { refusalFaults } from "./faults/refusals.ts";
 import { retryFaults } from "./faults/retries.ts";
@@ -29,6 +30,7 @@ export const faults: readonly Fault[] = [
   ...fieldFaults,
   ...verifyFaults,
   ...checkoutFaults,
+  ...redirectFaults,
   ...webhookFaults,
   ...signatureFaults,
   ...retryFaults,

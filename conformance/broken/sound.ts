@@ -121,6 +121,11 @@ export const soundServers: readonly SoundServer[] = [
     how: { env: { SANDBOX: "false" } },
   },
   {
+    id: "no-finish",
+    differs: "The sandbox cannot finish a checkout.",
+    how: { handle: async (call, ask) => (call.path.endsWith("/finish") ? refusal(404) : ask(call)) },
+  },
+  {
     id: "no-healthz",
     differs: "The server has no /healthz.",
     how: { handle: async (call, ask) => (call.path === "/healthz" ? html(404) : ask(call)) },
