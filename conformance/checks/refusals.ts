@@ -33,13 +33,12 @@ const kinds: { id: string; kind: Kind; expected: number; name: string }[] = [
 const paths = ["/v1/nothing", "/nothing", "/v1/disbursements/a/b", "/v1", "/V1/disbursements", "/v2/disbursements/a"];
 
 const methods: [method: string, path: string, allowed: string][] = [
-  ["GET", "/v1/disbursements", "POST"],
   ["PUT", "/v1/disbursements", "POST"],
   ["PATCH", "/v1/disbursements", "POST"],
   ["DELETE", "/v1/disbursements", "POST"],
   ["POST", "/v1/disbursements/certify-unknown", "GET"],
   ["DELETE", "/v1/disbursements/certify-unknown", "GET"],
-  ["GET", "/v1/checkouts", "POST"],
+  ["PUT", "/v1/checkouts", "POST"],
   ["DELETE", "/v1/checkouts/certify-unknown", "GET"],
 ];
 
