@@ -17,7 +17,8 @@ export default defineConfig({
     // Many tests run whole servers and mostly wait for I/O, so one worker per processor would leave processors idle.
     maxWorkers: Math.max(3, availableParallelism()),
     sequence: { sequencer: LongestFirst },
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // Only ends a test that hangs: some of them start a process or a browser, which takes long on a busy machine.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

@@ -113,7 +113,7 @@ export const soundServers: readonly SoundServer[] = [
   {
     id: "no-location",
     differs: "A 409 has no Location.",
-    how: responses("every", (reply) => withHeader(reply, "location")),
+    how: responses("every", (reply) => (reply.status === 409 ? withHeader(reply, "location") : reply)),
   },
   {
     id: "no-sandbox",
