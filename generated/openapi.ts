@@ -586,7 +586,7 @@ export interface components {
              */
             webhookURL?: components["schemas"]["WebURL"];
             /**
-             * @description The URL to which the customer is redirected after the payment. **Extension:** `reference`,
+             * @description The URL where the customer returns after the payment, by a redirect. **Extension:** `reference`,
              *     `merchantsReference` and `status` are set in its query. Do not trust them.
              */
             redirectURL?: components["schemas"]["WebURL"];
