@@ -10,6 +10,7 @@ import { durabilityTests } from "./durability.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
 import { queueTests } from "./queue.ts";
+import { recordListTests } from "./record-lists.ts";
 import { resetTests } from "./reset.ts";
 import { settlementTests } from "./settlement.ts";
 
@@ -30,6 +31,7 @@ const PARTS: Record<string, (current: Current) => void> = {
   "delivery queue": queueTests,
   "claims and attempts": claimTests,
   lists: listTests,
+  "lists of records": recordListTests,
 };
 
 /**

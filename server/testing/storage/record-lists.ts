@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import { InvalidCursorError } from "../../domain/errors.ts";
+import type { Page, RecordQuery } from "../../domain/storage.ts";
+import type { Current } from "./current.ts";
+import { aCheckout, addDelivery, addMerchant, aDisbursement, aFinalDisbursement, MINUTE, SECOND } from "./fixtures.ts";
+
+type Listed = { reference: string; merchantsReference: string; status: string };
+
+export function recordListTests(storage: Current): void {
+  const kinds = {
+    disbursements: {
+      list: (query: RecordQuery): Promise<Page<Listed>> => storage().listDisbursements(query as never),
+      async add(merchantId: string) {
+        return (await storage().insertDisbursement(aDisbursement(merchantId))).record;
+      },
+      /** Adds a record with the status `success`. */
+      async addFinal(merchantId: string) {
+        return (await storage().insertDisbursement(aFinalDisbursement(merchantId))).record;
+      },
+    },
+    checkouts: {
+      list: (query: RecordQuery): Promise<Page<Listed>> => storage().listCheckouts(query as never),
+      async add(merchantId: string) {
+        return (await storage().insertCheckout(aCheckout(merchantId))).record;
+      },
+      async addFinal(merchantId: string) {
+        const { record } = await storage().insertCheckout(aCheckout(merchantId));
+        await storage().finishCheckout(record.reference, "success");
+        return record;
+      },
+    },
+  };
+
+  describe.each(Object.entries(kinds))("%s", (kind, { list, add, addFinal }) => {
+    /** A merchant with six records, newest first: two per second, the second of each pair final. */
+    async function sixRecords() {
+      const { id } = await addMerchant(storage());
+      const all: string[] = [];
+      const times: number[] = [];
+      for (let pair = 0; pair < 3; pair += 1) {
+        times.push(storage.clock().now());
+        all.unshift((await add(id)).reference);
+        all.unshift((await addFinal(id)).reference);
+        storage.clock().advance(SECOND);
+      }
+      return { id, all, times, final: [0, 2, 4].map((index) => all[index]!) };
+    }
+    const references = async (query: RecordQuery) => (await list(query)).items.map(({ reference }) => reference);
+
+    async function pages(query: RecordQuery, between?: () => Promise<unknown>) {
+      const found: string[][] = [];
+      for (let cursor: string | undefined; ;) {
+        const page = await list({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+        found.push(page.items.map(({ reference }) => reference));
+        ({ cursor } = page);
+        if (cursor === undefined || found.length > 20) return found;
+        await between?.();
+      }
+    }
+
+    test("lists newest first, with records of the same millisecond in the order of insertion", async () => {
+      const { id, all } = await sixRecords();
+      expect(await references({ merchantId: id, limit: 100 })).toEqual(all);
+    });
+
+    test("shows each record as the look-up by reference does", async () => {
+      const { id } = await addMerchant(storage());
+      const record = await add(id);
+      expect(await list({ merchantId: id, limit: 1 })).toEqual({ items: [record] });
+    });
+
+    test.each([1, 2, 4, 5])("pages of %i have no gap and no repeat, and the last has no cursor", async (limit) => {
+      const { id, all } = await sixRecords();
+      const found = await pages({ merchantId: id, limit });
+      expect(found.flat()).toEqual(all);
+      expect(found.slice(0, -1).every((page) => page.length === limit)).toBe(true);
+      expect(found).toHaveLength(Math.ceil(all.length / limit));
+    });
+
+    test("a page that holds the last record has no cursor", async () => {
+      const { id } = await sixRecords();
+      expect((await list({ merchantId: id, limit: 6 })).cursor).toBeUndefined();
+      expect((await list({ merchantId: id, limit: 5 })).cursor).toEqual(expect.any(String));
+    });
+
+    test("records that are added or settled meanwhile do not change the following pages", async () => {
+      const { id, all } = await sixRecords();
+      const found = await pages({ merchantId: id, limit: 2 }, async () => {
+        await add(id);
+        storage.clock().advance(MINUTE);
+        await storage().settleDue(100);
+      });
+      expect(found.flat()).toEqual(all);
+    });
+
+    test("filters by status, by merchant's reference, and by both", async () => {
+      const { id, all, final } = await sixRecords();
+      const query = { merchantId: id, limit: 2 };
+      expect(await pages({ ...query, status: "success" })).toEqual([final.slice(0, 2), final.slice(2)]);
+      expect(await references({ ...query, status: "failed" })).toEqual([]);
+      const [newest] = (await list(query)).items;
+      const { merchantsReference } = newest!;
+      expect(await references({ ...query, merchantsReference })).toEqual([all[0]]);
+      expect(await references({ ...query, merchantsReference, status: "success" })).toEqual([all[0]]);
+      expect(await references({ ...query, merchantsReference, status: "pending" })).toEqual([]);
+      expect(await references({ ...query, merchantsReference: merchantsReference.toUpperCase() })).toEqual([]);
+    });
+
+    test("createdAfter includes its time and createdBefore excludes it", async () => {
+      const { id, all, times } = await sixRecords();
+      const query = { merchantId: id, limit: 100 };
+      const [first, second, third] = times as [number, number, number];
+      expect(await references({ ...query, createdAfter: second })).toEqual(all.slice(0, 4));
+      expect(await references({ ...query, createdBefore: second })).toEqual(all.slice(4));
+      expect(await references({ ...query, createdAfter: second, createdBefore: third })).toEqual(all.slice(2, 4));
+      expect(await references({ ...query, createdAfter: third + 1 })).toEqual([]);
+      expect(await references({ ...query, createdBefore: first })).toEqual([]);
+      expect(await pages({ ...query, limit: 1, createdAfter: second, createdBefore: third })).toEqual([
+        [all[2]],
+        [all[3]],
+      ]);
+    });
+
+    test("merchants are apart, and a cursor of another merchant is refused", async () => {
+      const [first, second] = [await sixRecords(), await sixRecords()];
+      expect(await references({ merchantId: second.id, limit: 100 })).toEqual(second.all);
+      const { cursor } = await list({ merchantId: first.id, limit: 1 });
+      const foreign = list({ merchantId: second.id, limit: 1, cursor: cursor! });
+      await expect(foreign).rejects.toThrow(InvalidCursorError);
+    });
+
+    test("a cursor of another list is refused", async () => {
+      const { id } = await sixRecords();
+      for (let count = 0; count < 2; count += 1) await addDelivery(storage(), id);
+      const other = kinds[kind === "checkouts" ? "disbursements" : "checkouts"];
+      for (let count = 0; count < 2; count += 1) await other.add(id);
+      const query = { merchantId: id, limit: 1 };
+      const cursors = await Promise.all([
+        other.list(query),
+        storage().listEvents(query),
+        storage().listDeliveries(query),
+      ]);
+      for (const { cursor } of cursors) {
+        await expect(list({ ...query, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
+      }
+      const { cursor } = await list(query);
+      await expect(storage().listEvents({ ...query, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
+    });
+
+    test.each(["nonsense", "", "-", "0", "1.1-0000000000000000", "e1", "'; --", "é".repeat(50)])(
+      "refuses the invalid cursor %j",
+      async (cursor) => {
+        const { id } = await sixRecords();
+        await expect(list({ merchantId: id, limit: 2, cursor })).rejects.toThrow(InvalidCursorError);
+      },
+    );
+
+    test("a reset empties the list and ends its cursors", async () => {
+      const { id } = await sixRecords();
+      const { cursor } = await list({ merchantId: id, limit: 1 });
+      await storage().reset(id);
+      expect(await list({ merchantId: id, limit: 1 })).toEqual({ items: [] });
+      await expect(list({ merchantId: id, limit: 1, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
+      const { reference } = await add(id);
+      expect(await references({ merchantId: id, limit: 10 })).toEqual([reference]);
+    });
+  });
+
+  test("a cursor of events is refused for deliveries and for another merchant", async () => {
+    const merchant = await addMerchant(storage());
+    for (let count = 0; count < 2; count += 1) await addDelivery(storage(), merchant.id);
+    const query = { merchantId: merchant.id, limit: 1 };
+    const { cursor } = await storage().listEvents(query);
+    await expect(storage().listDeliveries({ ...query, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
+    const other = await addMerchant(storage());
+    const foreign = storage().listEvents({ merchantId: other.id, limit: 1, cursor: cursor! });
+    await expect(foreign).rejects.toThrow(InvalidCursorError);
+  });
+}
