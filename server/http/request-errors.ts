@@ -8,13 +8,22 @@ interface Schema {
   "x-expects"?: string;
 }
 
-interface Fault {
+/** A fault as the validator reports it. */
+interface Reported {
   path: string;
   message: string;
   errorCode?: string;
 }
 
-/** The code of a field whose value breaks this JSON Schema keyword (D46). */
+interface Fault {
+  /** The name of a field, with the names of nested ones joined by dots. Empty for the body itself. */
+  field: string;
+  /** The JSON Schema keyword that failed, or `encoding`. */
+  keyword: string;
+  message: string;
+}
+
+/** The code of a field whose value breaks this keyword (D46). */
 const FIELD_CODES: Readonly<Record<string, FieldError["code"] | undefined>> = {
   required: "required",
   type: "type",
@@ -25,31 +34,34 @@ const FIELD_CODES: Readonly<Record<string, FieldError["code"] | undefined>> = {
   minimum: "minimum",
   maximum: "maximum",
   enum: "enum",
+  encoding: "encoding",
 };
 
-/** Faults for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
-const WORDED = /^(pattern|format|minLength|maxLength)\.openapi\.validation$/;
-const TYPE = "type.openapi.validation";
-const ONE_OF = "oneOf.openapi.validation";
+/** Keywords for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
+const WORDED = new Set(["pattern", "format", "minLength", "maxLength"]);
 /** Malformed requests, refused with 400. Any other failed keyword means a value out of range: 422 (D1). */
-const FORM = /^(required|type|oneOf|additionalProperties|unevaluatedProperties)\.openapi\.validation$/;
-/** An unescaped reserved character in a query parameter. The validator sets no error code for it. */
-const RESERVED = /reserved characters/;
+const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProperties", "unevaluatedProperties"]);
 
 /**
  * Converts a validation error into a 400 or 422 that names every invalid field (D1, D2).
  * Any other error, such as a fault in the server, is returned unchanged.
  */
 export function toRefusal(error: unknown): unknown {
-  const { errors, status } = error as { errors?: Fault[]; status?: number };
+  const { errors, status } = error as { errors?: Reported[]; status?: number };
   if (status !== 400 || !errors) return error;
-  const wrongForm = errors.some(({ errorCode = "", message }) => FORM.test(errorCode) || RESERVED.test(message));
-  const faults = withoutConsequences(errors);
+  const faults = withoutConsequences(errors.map(toFault));
+  const code = faults.some(({ keyword }) => FORM.has(keyword)) ? "invalid_request" : "invalid_value";
   const message = [...new Set(faults.map(describe))].join("; ");
   const fields = faults.flatMap(toFields).filter(isNew);
-  return new ServiceError(wrongForm ? "invalid_request" : "invalid_value", `${message}.`, {
-    ...(fields.length > 0 && { fields }),
-  });
+  return new ServiceError(code, `${message}.`, { ...(fields.length > 0 && { fields }) });
+}
+
+function toFault({ path, message, errorCode = "" }: Reported): Fault {
+  const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
+  // The validator sets no error code for an unescaped reserved character in a query parameter.
+  if (/reserved characters/.test(message)) return { field, keyword: "encoding", message };
+  // In place of `type`, the validator checks timestamps with a keyword named x-eov-type.
+  return { field, keyword: errorCode.split(".", 1)[0]!.replace("x-eov-", ""), message };
 }
 
 /**
@@ -57,40 +69,33 @@ export function toRefusal(error: unknown): unknown {
  * alternative when none of the alternatives matches.
  */
 function withoutConsequences(faults: readonly Fault[]): Fault[] {
-  const wrongType = new Set(faults.filter(({ errorCode }) => errorCode === TYPE).map(({ path }) => path));
-  const noAlternative = faults.some(({ errorCode }) => errorCode === ONE_OF);
-  return faults.filter(({ path, errorCode }) => {
-    if (errorCode === TYPE) return true;
-    return !wrongType.has(path) && !(noAlternative && ALTERNATIVES.includes(fieldOf(path)) && isMissing(errorCode));
+  const wrongType = new Set(faults.filter(({ keyword }) => keyword === "type").map(({ field }) => field));
+  const noAlternative = faults.some(({ keyword }) => keyword === "oneOf");
+  return faults.filter(({ field, keyword }) => {
+    if (keyword === "type") return true;
+    if (keyword === "required" && noAlternative && ALTERNATIVES.includes(field)) return false;
+    return !wrongType.has(field);
   });
 }
 
-/** The name of a field, with the names of nested ones joined by dots. Empty for the body itself. */
-const fieldOf = (path: string): string => path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
-
-const isMissing = (errorCode: string | undefined): boolean => errorCode === "required.openapi.validation";
+function toFields(fault: Fault): FieldError[] {
+  const { field, keyword } = fault;
+  const message = `${describe(fault)}.`;
+  if (keyword === "oneOf") return ALTERNATIVES.map((path) => ({ path, code: "one_of", message }));
+  const code = FIELD_CODES[keyword];
+  return field === "" || !code ? [] : [{ path: field, code, message }];
+}
 
 /** A value that breaks both a pattern and its format gets the same message twice; one is enough. */
 const isNew = ({ path, message }: FieldError, index: number, all: FieldError[]): boolean =>
   all.findIndex((other) => other.path === path && other.message === message) === index;
 
-function toFields(fault: Fault): FieldError[] {
-  const { path, message, errorCode = "" } = fault;
-  if (errorCode === ONE_OF) {
-    return ALTERNATIVES.map((name) => ({ path: name, code: "one_of", message: `${describe(fault)}.` }));
-  }
-  const code = RESERVED.test(message) ? "encoding" : FIELD_CODES[errorCode.split(".", 1)[0]!];
-  const name = fieldOf(path);
-  return name === "" || !code ? [] : [{ path: name, code, message: `${describe(fault)}.` }];
-}
-
-function describe({ path, message, errorCode }: Fault): string {
-  const field = fieldOf(path);
-  if (errorCode === ONE_OF) return `Send exactly one of ${ALTERNATIVES.join(" and ")}`;
+function describe({ field, keyword, message }: Fault): string {
+  if (keyword === "oneOf") return `Send exactly one of ${ALTERNATIVES.join(" and ")}`;
   if (field === "") return "The body must be a JSON object";
-  if (isMissing(errorCode)) return `${field} is required`;
-  if (RESERVED.test(message)) return `${field} must be percent-encoded`;
-  const expected = WORDED.test(errorCode ?? "") && EXPECTED.get(field);
+  if (keyword === "required") return `${field} is required`;
+  if (keyword === "encoding") return `${field} must be percent-encoded`;
+  const expected = WORDED.has(keyword) && EXPECTED.get(field);
   return expected ? `${field} must be ${expected}` : `${field} ${message}`;
 }
 
@@ -101,11 +106,11 @@ const ALTERNATIVES = Object.values(schemas).flatMap(({ oneOf = [] }) => oneOf.fl
 
 /** The spec's description of what each request field and query parameter accepts (`x-expects`). */
 const EXPECTED = new Map<string, string>();
-const fields: [name: string, schema: { $ref?: string }][] = [
+const described: [name: string, schema: { $ref?: string }][] = [
   ...Object.values(schemas).flatMap(({ properties = {} }) => Object.entries(properties)),
   ...Object.values(document.components.parameters).map(({ name, schema }) => [name, schema] as [string, object]),
 ];
-for (const [name, { $ref = "" }] of fields) {
+for (const [name, { $ref = "" }] of described) {
   const words = schemas[$ref.split("/").at(-1)!]?.["x-expects"];
   if (words) EXPECTED.set(name, words);
 }

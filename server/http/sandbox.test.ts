@@ -32,6 +32,16 @@ function verified({ text, headers }: Received, secret: string): unknown {
 }
 
 describe("the clock", () => {
+  test("moves up to a time, once however often it is asked, and never back", async () => {
+    const to = "2026-11-20T10:30:00.000Z";
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect(await post("/sandbox/clock/advance", { to })).toEqual({ now: to });
+    }
+    expect(await post("/sandbox/clock/advance", { to: "2026-11-20T09:00:00.000Z" })).toEqual({ now: to });
+    server.clock.advance(1_000);
+    expect(await post("/sandbox/clock/advance", { to })).toEqual({ now: "2026-11-20T10:30:01.000Z" });
+  });
+
   test("equals real time until it is advanced, and continues from there", async () => {
     expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
     expect(await advance(90)).toEqual({ now: "2026-11-20T09:31:30.000Z" });

@@ -91,7 +91,8 @@ function bodyProblems(response: CheckedResponse): string[] {
 /** Checks the rules for every error, documented or not (§7, D2). */
 function errorProblems(status: number, body: unknown): string[] {
   const problems = matches("#/components/schemas/ErrorResponse", body);
-  const { statusCode, error, message } = body as Record<string, unknown>;
+  const { statusCode, error, message, code } = body as Record<string, unknown>;
+  if (code === undefined) problems.push("no code");
   if (statusCode !== status) problems.push("statusCode does not mirror the status");
   const phrase = { 413: "Content Too Large", 422: "Unprocessable Content" }[status] ?? STATUS_CODES[status];
   if (error !== phrase) problems.push(`error is not ${phrase}`);
