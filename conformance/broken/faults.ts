@@ -11,6 +11,7 @@ import { fieldFaults } from "./faults/fields.ts";
 import { forcedFaults } from "./faults/forced.ts";
 import { jsonFaults } from "./faults/json.ts";
 import { limitFaults } from "./faults/limits.ts";
+import { listFaults } from "./faults/lists.ts";
 import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
 import { refusalFaults } from "./faults/refusals.ts";
@@ -42,4 +43,5 @@ export const faults: readonly Fault[] = [
   ...forcedFaults,
   ...limitFaults,
   ...sandboxFaults,
+  ...listFaults,
 ];

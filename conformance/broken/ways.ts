@@ -93,6 +93,12 @@ export const requests = (operations: Operations, change: (fields: Fields, call: 
   },
 });
 
+/** Removes a query parameter from every request. */
+export const withoutFilter = (name: string) =>
+  ({
+    handle: (call, ask) => ask({ ...call, path: call.path.replace(new RegExp(`\\b${name}=[^&]*`), "") }),
+  }) satisfies Hooks;
+
 /** Replaces an invalid value of a field with a valid one, so that the server accepts what it must refuse. */
 export const accepts = (
   operations: Operations,

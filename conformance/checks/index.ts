@@ -16,6 +16,7 @@ import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
 import { jsonValueChecks } from "./json-values.ts";
 import { limitChecks } from "./limits.ts";
+import { listChecks } from "./lists.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
@@ -61,6 +62,7 @@ export const checks: readonly Check[] = [
   ...signatureChecks,
   ...retryChecks,
   ...deliveryChecks,
+  ...listChecks,
   ...dreddChecks,
   // Last, because it judges the webhooks that the other checks received.
   ...metWebhookChecks,

@@ -1,4 +1,5 @@
 // D1, D2: the status of a refusal, the order of precedence among faults, and the error message.
+import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { rules, type Kind } from "./invalid-values.ts";
@@ -91,6 +92,21 @@ const severalFaults: { expected: number; over: Record<string, unknown>; fields: 
     fields: ["amount", "currency", "webhookURL"],
   },
 ];
+
+type FieldError = { path?: unknown; code?: unknown };
+
+function fieldErrorsOf(response: TargetResponse): FieldError[] {
+  const { fields } = (response.json ?? {}) as { fields?: unknown };
+  return Array.isArray(fields) ? (fields as FieldError[]) : [];
+}
+
+/** The rules of which an invalid value in `severalFaults` breaks at least one. */
+function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
+  const value = over[String(path)];
+  if (value === undefined) return ["required"];
+  if (typeof value === "number") return path === "amount" ? ["minimum"] : ["type"];
+  return path === "amount" ? ["type"] : ["pattern", "format", "min_length", "max_length"];
+}
 
 export const refusalChecks: Check[] = [
   ...kinds.map(({ id, kind, expected, name }): Check => ({
@@ -207,6 +223,23 @@ export const refusalChecks: Check[] = [
       status(context, "refusal.order", 422, "a duplicate reference with an invalid value", bad);
       const worse = await payInvalid(context, { ...body, amount: "100" });
       status(context, "refusal.order", 400, "a duplicate reference with a wrong type", worse);
+    },
+  },
+  {
+    name: "Error fields name every invalid field",
+    ids: ["error-code.fields"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const { expected, over, fields } of severalFaults) {
+        const response = await payInvalid(context, disbursementBody(context, over));
+        const received = fieldErrorsOf(response);
+        const ok =
+          response.status === expected &&
+          isDeepStrictEqual(received.map(({ path }) => path).toSorted(), fields.toSorted()) &&
+          received.every(({ path, code }) => rulesOf(path, over).includes(String(code)));
+        const wanted = `${expected} with fields for ${fields.join(" and ")}, each with the rule that it breaks`;
+        context.judge("error-code.fields", ok, wanted, describeResponse(response), [response]);
+      }
     },
   },
   {

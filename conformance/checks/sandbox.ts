@@ -28,6 +28,30 @@ const slackMs = 10_000;
 
 export const sandboxChecks: Check[] = [
   {
+    name: "Advancing the clock to a time can be repeated",
+    ids: ["sandbox.clock-to"],
+    effect: "moves-money",
+    needs: ["sandbox"],
+    async run(context) {
+      const before = await context.target.send({ method: "GET", path: "/sandbox/clock" });
+      const start = Date.parse(String(dataOf(before)["now"]));
+      const hour = 3_600_000;
+      for (const [what, to, reached] of [
+        ["a time one hour ahead", start + hour, start + hour],
+        ["the same time again", start + hour, start + hour],
+        ["a time that has passed", start, start + hour],
+      ] as const) {
+        const json = { to: new Date(to).toISOString() };
+        const request = { method: "POST", path: "/sandbox/clock/advance", effect: "moves-money" } as const;
+        const response = await context.target.send({ ...request, json });
+        const now = Date.parse(String(dataOf(response)["now"]));
+        const ok = response.status === 200 && now >= reached && now < reached + slackMs;
+        const expected = `200 and a time within 10 s after ${new Date(reached).toISOString()}, for ${what}`;
+        context.judge("sandbox.clock-to", ok, expected, describeResponse(response), [response]);
+      }
+    },
+  },
+  {
     name: "Sandbox operations require a valid key",
     ids: ["sandbox.needs-key"],
     effect: "must-be-rejected",

@@ -1,9 +1,11 @@
 // Rules for every response of a run, whichever check sent the request.
 import { describeResponse, type Watch } from "../check.ts";
+import { openapi } from "../contract/contract.ts";
 import { differences, operationOf, routeOfResponse } from "../contract/documented.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 
+const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
 /** The operations whose errors the interface defines. It leaves the errors of checkouts open (§4.3). */
 const described = ["createDisbursement", "verifyDisbursement"];
@@ -108,6 +110,16 @@ const extendedWatches: Watch[] = [
       return typeof message === "string" && message.trim() !== ""
         ? []
         : [`message is ${JSON.stringify(message) ?? "missing"}`];
+    },
+  },
+  {
+    id: "error-code.documented",
+    name: "Errors have a documented code",
+    expected: "a code that the OpenAPI document lists",
+    applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
+    faults(response) {
+      const { code } = (response.json ?? {}) as { code?: unknown };
+      return errorCodes.includes(code) ? [] : [`code is ${JSON.stringify(code) ?? "missing"}`];
     },
   },
   {

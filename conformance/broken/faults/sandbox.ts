@@ -15,6 +15,7 @@ import {
   verifyDisbursement,
   withBody,
   withKey,
+  withoutFilter,
   type Fields,
 } from "../ways.ts";
 
@@ -29,9 +30,6 @@ const list = (operation: string, change: (each: Fields[], call: Call) => unknown
       ? withBody(reply, { ...body, data: { ...inner, items: change(inner["items"] as Fields[], call) } })
       : reply;
   });
-const withoutFilter = (name: string): How => ({
-  handle: (call, ask) => ask({ ...call, path: call.path.replace(new RegExp(`${name}=[^&]*`), "") }),
-});
 
 export const sandboxFaults = [
   fault(

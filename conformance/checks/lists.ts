@@ -1,0 +1,168 @@
+// D42: lists of records.
+import { isDeepStrictEqual } from "node:util";
+import { describeResponse, type Check, type Context } from "../check.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { started } from "./checkout-record.ts";
+import { dataOf, paid, usualAmount } from "./requests.ts";
+import { finishCheckout, forcing, listed } from "./sandbox-controls.ts";
+
+type Kind = "disbursements" | "checkouts";
+const kinds: readonly Kind[] = ["disbursements", "checkouts"];
+const lists = ["/v1/disbursements", "/v1/checkouts", "/sandbox/events", "/sandbox/deliveries"];
+
+/** A record as verify returns it. */
+type Made = Record<string, unknown> & { reference: string; createdAt: string; merchantsReference: string };
+
+const list = (context: Context, path: string, query: string, key: TargetRequest["key"] = "own") =>
+  context.target.send({ method: "GET", path: `${path}?${query}`, key });
+
+/** Creates a record that does not change by itself while the check looks at it. */
+async function make(context: Context, kind: Kind, outcome: "success" | "failed" = "success"): Promise<Made> {
+  // Records of the same millisecond have no order that a target must keep.
+  await context.sleep(5);
+  const fresh = context.fresh();
+  const { reference } =
+    kind === "disbursements"
+      ? await paid(context, { reference: fresh, phoneNumber: forcing(outcome === "success" ? "001" : "002") })
+      : await started(context, { reference: fresh });
+  if (kind === "checkouts") await finishCheckout(context, reference, outcome);
+  return dataOf(await context.target.send({ method: "GET", path: `/v1/${kind}/${reference}` })) as Made;
+}
+
+const referencesOf = (response: TargetResponse) => listed(response).map(({ reference }) => reference);
+const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(createdAt)}`;
+
+/** Judges that a list holds exactly these records, in this order. */
+function judgeItems(context: Context, id: string, response: TargetResponse, expected: Made[], what: string) {
+  const wanted = expected.map(({ reference }) => reference);
+  const ok = response.status === 200 && isDeepStrictEqual(referencesOf(response), wanted);
+  context.judge(id, ok, what, describeResponse(response), [response]);
+}
+
+/** Follows a list to its end and returns the references in order. `between` runs after the first page. */
+async function follow(context: Context, path: string, query: string, between: () => Promise<unknown>) {
+  const seen: unknown[] = [];
+  const responses: TargetResponse[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < 10; page += 1) {
+    const more = cursor === undefined ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
+    const response = await list(context, path, query + more);
+    responses.push(response);
+    seen.push(...referencesOf(response));
+    cursor = dataOf(response)["nextCursor"];
+    if (response.status !== 200 || cursor === undefined) break;
+    if (page === 0) await between();
+  }
+  return { seen, responses };
+}
+
+const cost = (payouts: number) =>
+  ({ effect: "moves-money", payouts, amount: payouts * usualAmount, needs: ["sandbox"] }) as const;
+
+export const listChecks: Check[] = [
+  {
+    name: "Records are listed newest first, as verify returns them",
+    ids: ["lists.newest-first"],
+    ...cost(3),
+    async run(context) {
+      for (const kind of kinds) {
+        const oldest = await make(context, kind);
+        const all = [await make(context, kind), oldest];
+        all.unshift(await make(context, kind));
+        const response = await list(context, `/v1/${kind}`, since(oldest));
+        judgeItems(context, "lists.newest-first", response, all, `the three newest ${kind}, newest first`);
+        const same = isDeepStrictEqual(listed(response), all);
+        const expected = "each item equal to the record from verify";
+        context.judge("lists.newest-first", same, expected, describeResponse(response), [response]);
+      }
+    },
+  },
+  {
+    name: "Pages of records have no gap and no repeat",
+    ids: ["lists.pages"],
+    ...cost(4),
+    async run(context) {
+      for (const kind of kinds) {
+        const oldest = await make(context, kind);
+        const middle = await make(context, kind);
+        const all = [await make(context, kind), middle, oldest].map(({ reference }) => reference);
+        const query = `limit=1&${since(oldest)}`;
+        const { seen, responses } = await follow(context, `/v1/${kind}`, query, () => make(context, kind));
+        const ok = isDeepStrictEqual(seen, all) && responses.length === all.length;
+        const expected = `three pages with one record each, although a fourth of the ${kind} was created meanwhile`;
+        context.judge("lists.pages", ok, expected, responses.map(describeResponse).join("; "), responses);
+      }
+    },
+  },
+  {
+    name: "Lists of records can be filtered",
+    ids: ["lists.filters"],
+    ...cost(2),
+    async run(context) {
+      for (const kind of kinds) {
+        const older = await make(context, kind, "failed");
+        const newer = await make(context, kind, "success");
+        const before = `createdBefore=${encodeURIComponent(newer.createdAt)}`;
+        const of = (record: Made) => `merchantsReference=${encodeURIComponent(record.merchantsReference)}`;
+        const cases: [query: string, expected: Made[]][] = [
+          [`${since(older)}&status=failed`, [older]],
+          [`${since(older)}&status=success`, [newer]],
+          [of(older), [older]],
+          [`${of(older)}x`, []],
+          [`${of(older)}&status=success`, []],
+          [since(newer), [newer]],
+          [`${since(older)}&${before}`, [older]],
+        ];
+        for (const [query, expected] of cases) {
+          const what = `${expected.length} of the ${kind} created by this check, for ${query}`;
+          judgeItems(context, "lists.filters", await list(context, `/v1/${kind}`, query), expected, what);
+        }
+      }
+    },
+  },
+  {
+    name: "Unknown cursors are refused with 422",
+    ids: ["lists.cursor-422"],
+    ...cost(2),
+    async run(context) {
+      const judge = (response: TargetResponse, what: string) =>
+        context.judge("lists.cursor-422", response.status === 422, `422 for ${what}`, describeResponse(response), [
+          response,
+        ]);
+      for (const path of lists) {
+        judge(await list(context, path, "cursor=certify-unknown"), `a cursor that GET ${path} never returned`);
+      }
+      for (const kind of kinds) {
+        for (let count = 0; count < 2; count += 1) await make(context, kind);
+        const page = await list(context, `/v1/${kind}`, "limit=1");
+        const cursor = encodeURIComponent(String(dataOf(page)["nextCursor"]));
+        for (const path of lists.filter((other) => other !== `/v1/${kind}`)) {
+          judge(await list(context, path, `cursor=${cursor}`), `a cursor of GET /v1/${kind} at GET ${path}`);
+        }
+      }
+    },
+  },
+  {
+    name: "Lists are of one merchant",
+    ids: ["lists.merchants-apart"],
+    ...cost(2),
+    needs: ["sandbox", "second-key"],
+    async run(context) {
+      for (const kind of kinds) {
+        await make(context, kind);
+        const { reference, merchantsReference } = await make(context, kind);
+        for (const query of ["", `merchantsReference=${encodeURIComponent(merchantsReference)}`]) {
+          const response = await list(context, `/v1/${kind}`, query, "second");
+          const apart = response.status === 200 && !response.text.includes(reference);
+          const expected = `no record of another merchant in the list of ${kind}`;
+          context.judge("lists.merchants-apart", apart, expected, describeResponse(response), [response]);
+        }
+        const own = await list(context, `/v1/${kind}`, "limit=1");
+        const cursor = encodeURIComponent(String(dataOf(own)["nextCursor"]));
+        const foreign = await list(context, `/v1/${kind}`, `cursor=${cursor}`, "second");
+        const expected = "422 for a cursor of another merchant";
+        context.judge("lists.merchants-apart", foreign.status === 422, expected, describeResponse(foreign), [foreign]);
+      }
+    },
+  },
+];
