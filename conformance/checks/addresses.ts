@@ -1,4 +1,4 @@
-// D7a, D15: webhookURL and redirectURL.
+// Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import {

@@ -1,4 +1,4 @@
-// §5: authentication.
+// Checks authentication (§5).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement } from "./requests.ts";
@@ -40,7 +40,7 @@ const keys = [
   { name: "with an unknown key", key: wrongKey },
 ];
 
-/** Values that differ slightly from the valid key. It would be pure chance if another merchant had one of them. */
+/** Values that differ slightly from the valid key. It is very unlikely that one of them is another merchant's key. */
 const almost: [string, (key: string) => string][] = [
   ["an empty key", () => ""],
   ["the key without its last character", (key) => key.slice(0, -1)],

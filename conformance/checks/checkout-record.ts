@@ -1,4 +1,4 @@
-// D6 to D8: the response to a checkout, the merchant's reference, and the checkout's record.
+// Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import {
@@ -19,7 +19,9 @@ export const verifyCheckout = (
 ): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/checkouts/${encodeURIComponent(reference)}`, ...more });
 
-/** Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 as in D6. */
+/**
+ * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
+ */
 export async function started(context: Context, over: Record<string, unknown> = {}) {
   const body = checkoutBody(over);
   const response = await startCheckout(context, body);

@@ -1,4 +1,4 @@
-// D9: checkout states.
+// Checks the states of a checkout (D9).
 import { describeResponse, type Check } from "../check.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
 import { dataOf } from "./requests.ts";

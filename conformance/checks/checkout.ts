@@ -1,9 +1,10 @@
-// §2.4, §4.3: checkouts. The interface leaves the response's shape open, so the link and the reference may be anywhere in it.
+// Checks checkouts (§2.4, §4.3). The interface does not define the shape of the response, so these checks search the
+// whole response for the link and the reference.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { checkoutBody, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
-/** Every string in a JSON value, with the name of its field. */
+/** Returns every string in a JSON value with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
   if (typeof value === "string") return [[name, value]];
   if (typeof value !== "object" || value === null) return [];
@@ -12,11 +13,13 @@ function texts(value: unknown, name = ""): [name: string, text: string][] {
 
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
-/** The link to the payment page: a URL in the response that was not in the request. */
+/** Returns the link to the payment page: the first URL in the response that is not in `sent`, the request's URLs. */
 export const linkOf = (response: TargetResponse, sent: readonly string[] = []) =>
   texts(response.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
 
-/** Strings that may be the reference: those in fields with a typical name, otherwise all that are not links. */
+/**
+ * Returns the strings in fields with a typical name for a reference; without such a field, all strings except links.
+ */
 export function referencesOf(response: TargetResponse): string[] {
   const all = texts(response.json).filter(([, text]) => !isLink(text) && text !== "");
   const named = all.filter(([name]) => /ref|^id$|_id$|Id$|checkout|token|session/i.test(name));
@@ -77,7 +80,7 @@ const bodies: [string, string | undefined][] = [
   ["an empty object", "{}"],
 ];
 
-/** The field names and types of a JSON value. */
+/** Replaces every value in a JSON value with the name of its type. */
 export const shapeOf = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
@@ -203,7 +206,7 @@ export const checkoutChecks: Check[] = [
   },
 ];
 
-/** Opens a link as a browser does, following up to five redirects. */
+/** Opens a link and follows up to five redirects. Returns the last response. */
 async function follow(context: Context, link: string): Promise<TargetResponse> {
   let url = link;
   for (let hops = 0; ; hops += 1) {

@@ -1,16 +1,16 @@
-// §1: countries, their currencies and phone numbers. A sound server may refuse a number that is not of the country.
+// Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 
 export type Pair = {
   country: string;
   currency: string;
-  /** The calling code, with which every phone number of the country starts. */
+  /** The calling code. Every phone number of the country starts with it. */
   code: string;
-  /** The start of a mobile number. Three more digits complete it. */
+  /** A mobile number without its last three digits. */
   start: string;
 };
 
-/** The common pairs. */
+/** The pairs of country and currency that most checks use. */
 export const commonPairs: readonly Pair[] = [
   { country: "CI", currency: "XOF", code: "225", start: "2250703810" },
   { country: "NG", currency: "NGN", code: "234", start: "2348031234" },
@@ -18,18 +18,19 @@ export const commonPairs: readonly Pair[] = [
   { country: "KE", currency: "KES", code: "254", start: "254712345" },
 ];
 
-/** A pair in the other currency that §1 names. */
+/** A pair with USD, which §1 names in addition to the currencies of the common pairs. */
 export const dollars: Pair = { country: "US", currency: "USD", code: "1", start: "12025550" };
 
 const defaultPair = commonPairs[0] as Pair;
 
-/** The common pair of a phone number; the first one if the number belongs to none of them. */
+/** Returns the common pair that matches a phone number's calling code; without a match, the first pair. */
 export const pairOf = (phoneNumber: unknown): Pair =>
   commonPairs.find(({ code }) => String(phoneNumber).startsWith(code)) ?? defaultPair;
 
 /**
- * A disbursement's fields for a pair, with the recipient's number or, in another country, a made-up number with the
- * recipient's last three digits, since those may force an outcome (D17).
+ * Returns the country, currency and phone number of a disbursement for a pair. The phone number is the recipient's if
+ * it belongs to the country. Otherwise it is made up and keeps the recipient's last three digits, which may force an
+ * outcome in a sandbox (D17).
  */
 export const fieldsFor = ({ country, currency, code, start }: Pair, recipient: string) => ({
   country,
@@ -37,7 +38,7 @@ export const fieldsFor = ({ country, currency, code, start }: Pair, recipient: s
   phoneNumber: recipient.startsWith(code) ? recipient : start + recipient.slice(-3),
 });
 
-/** A disbursement's fields for a common pair other than the recipient's; undefined if numbers cannot be made up. */
+/** Returns such fields for a country other than the recipient's; undefined if made-up numbers are not allowed. */
 export function fieldsAbroad(options: RunOptions) {
   const home = pairOf(options.recipient);
   const other = commonPairs.findLast((pair) => pair !== home) as Pair;

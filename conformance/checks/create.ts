@@ -1,9 +1,12 @@
-// §2.1, §2.2, §4.1: what create accepts and returns.
+// Checks which disbursements a create accepts and what it returns (§2.1, §2.2, §4.1).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { commonPairs, dollars, fieldsFor, type Pair } from "./countries.ts";
 import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
-/** The last is the smallest integer that a single-precision float cannot represent, and still fits a usual budget. */
+/**
+ * Amounts that must be accepted and returned exactly. The last is 2^24 + 1, the smallest positive integer that a
+ * single-precision float cannot represent. All of them together stay below the default of `--max-total`.
+ */
 const amounts = [1, 7, 99, 1_234_567, 16_777_217];
 const references = [
   "UPPER and lower",
@@ -12,11 +15,13 @@ const references = [
   "quotes \" ' \\ / & < > % + #",
   "a\u0301 combining",
 ];
-/** A phone number of this length with the recipient's last three digits, since those may force an outcome (D17). */
+/**
+ * Returns a phone number of this length. It keeps the recipient's last three digits, which may force an outcome (D17).
+ */
 const sized = (recipient: string, length: number) =>
   `${recipient.slice(0, -3)}00000000000`.slice(0, length - 3) + recipient.slice(-3);
 
-/** Judges that a payout to a phone number of each country is accepted in its currency. */
+/** Judges that a payout is accepted for each pair's country and currency, with a phone number of that country. */
 async function judgePairs(context: Context, id: string, pairs: readonly Pair[]) {
   for (const pair of pairs) {
     const body = disbursementBody(context, fieldsFor(pair, context.options.recipient));

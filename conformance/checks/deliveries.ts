@@ -1,4 +1,4 @@
-// D18: listing events and deliveries, and replaying deliveries.
+// Checks the listing of events and deliveries, and the replay of deliveries (D18).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Responder } from "../target/receiver.ts";
 import { arrived, first, idOf, mailbox } from "./notifications.ts";
@@ -10,7 +10,7 @@ export const respondWith =
   (response) =>
     void response.writeHead(status, headers).end();
 
-/** Creates a payout and waits for the first attempt to deliver its webhook, which gets this reply. */
+/** Creates a payout and waits for the first attempt to deliver its webhook. The receiver responds with `reply`. */
 export async function delivered(context: Context, reply: Responder) {
   const box = mailbox(context, reply);
   const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url });
@@ -21,7 +21,9 @@ export async function delivered(context: Context, reply: Responder) {
 const list = (context: Context, what: string, query: string) =>
   context.target.send({ method: "GET", path: `/sandbox/${what}?${query}` });
 
-/** The only delivery of a record. */
+/**
+ * Lists the deliveries of a record that has only one. Returns the response and that delivery, `{}` if none is listed.
+ */
 export async function deliveryOf(context: Context, reference: string) {
   const response = await list(context, "deliveries", `reference=${reference}`);
   const [delivery = {}] = listed(response);
@@ -80,7 +82,7 @@ export const deliveryChecks: Check[] = [
     async run(context) {
       const good = await delivered(context, respondWith(204));
       const bad = await delivered(context, respondWith(410));
-      // The target records an attempt only after it received the response.
+      // The target records an attempt only after it has received the receiver's response, so wait until it has.
       await advance(context, 1);
       for (const [{ reference }, status] of [
         [good, "delivered"],

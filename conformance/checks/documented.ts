@@ -1,12 +1,13 @@
-// How to provoke each documented response, so that Dredd can judge it. Responses that cannot be provoked on demand (429,
-// most 500) are not listed. Neither are sandbox operations, since some destroy what the caller keeps in the sandbox.
+// Lists the requests that provoke each documented response, so that Dredd can judge the response. The list omits
+// responses that cannot be provoked on demand (429, most 500). It also omits the sandbox operations, because some of
+// them delete the caller's data.
 import type { Context } from "../check.ts";
 import type { Profile } from "../results.ts";
 import type { Effect } from "../results.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, dataOf, disbursementBody, paid, startCheckout, usualAmount } from "./requests.ts";
 
-/** The parts of a request. `json` is sent as the body. */
+/** What differs between requests to one operation. The body is `json`, serialised, or else `body`, unchanged. */
 type Made = {
   parameter?: string;
   query?: string;
@@ -26,7 +27,7 @@ export type Documented = {
   profile: Profile;
   effect: Effect;
   payouts?: number;
-  /** Sent only to a target with sandbox controls. */
+  /** Set if the request is sent only to a target with sandbox controls. */
   sandbox?: true;
   make(context: Context): Made | Promise<Made>;
 };
@@ -228,7 +229,7 @@ const forCheckouts: Documented[] = [
 /** The documented responses that can be provoked, in the order of the OpenAPI document. */
 export const documented: readonly Documented[] = [...forDisbursements, ...forCheckouts];
 
-/** The most that these requests can cost. */
+/** Returns the largest number of payouts that these requests can cause, and the sum of their amounts. */
 export const costOf = (rows: readonly Documented[]) => {
   const payouts = rows.reduce((sum, row) => sum + (row.payouts ?? 0), 0);
   return { payouts, amount: payouts * usualAmount };

@@ -1,4 +1,4 @@
-// Dredd's verdicts on the documented responses, reported under the requirements they belong to.
+// Lets Dredd judge the documented responses and reports its verdicts under the matching requirements.
 import { responseSchema, routeOf } from "../contract/contract.ts";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { runDredd, type Prepared } from "../contract/dredd.ts";
@@ -7,7 +7,11 @@ import type { Effect } from "../results.ts";
 import { inlined } from "../contract/validate.ts";
 import { costOf, documented, type Documented } from "./documented.ts";
 
-/** Accepts other statuses where `core` leaves them open: 400 or 422 for a disbursement, and most responses to a checkout. */
+/**
+ * Returns a predicate for the statuses that `core` accepts in place of the documented one; undefined if it accepts
+ * none. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces a 2xx and any 4xx
+ * replaces a 4xx, except for 401.
+ */
 function alike({ method, template, status }: Documented): ((actual: number) => boolean) | undefined {
   if (method === "POST" && template === "/v1/checkouts" && status !== 401) {
     return (actual) => (status < 300 ? actual >= 200 && actual < 300 : actual >= 400 && actual < 500);
@@ -71,7 +75,10 @@ const titles: Record<Effect, string> = {
   "moves-money": "create requests",
 };
 
-/** One check per effect and profile, since a run selects by these, and one more per pair for what needs a sandbox. */
+/**
+ * Returns the check for the documented responses with this effect, sandbox need and profile; an empty array if there
+ * are none. They are separate checks because a run selects checks by these properties.
+ */
 function checkOf(effect: Effect, sandbox: boolean, profile: "core" | "extended"): Check[] {
   const rows = documented.filter(
     (row) => row.effect === effect && (row.sandbox ?? false) === sandbox && row.profile === profile,

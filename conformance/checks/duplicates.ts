@@ -1,4 +1,4 @@
-// §2.1, §7: a reference can be used once.
+// Checks that a reference can be used only once (§2.1, §7).
 import { describeResponse, type Check } from "../check.ts";
 import { fieldsAbroad } from "./countries.ts";
 import {
@@ -24,7 +24,7 @@ const invalid: [string, Record<string, unknown>][] = [
   ["no currency", { currency: undefined }],
 ];
 
-/** The fields of a request that its record no longer has as sent. */
+/** Returns the names of the fields whose values in the record differ from those in the request. */
 function changedFields(sent: Record<string, unknown>, record: Disbursement): string[] {
   const { merchantsReference: reference, amount, country, currency, customer } = record;
   const kept = { reference, amount, country, currency, phoneNumber: customer?.phoneNumber };

@@ -1,4 +1,4 @@
-// D11: the type and content of events.
+// Checks the type and content of events (D11).
 import { describeResponse, type Check } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
@@ -25,7 +25,7 @@ const ends: [outcome: string, event: string, schema: string][] = [
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
 const same = (a: unknown, b: unknown) => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 
-/** The value with its keys sorted, so that two values can be compared as JSON text. */
+/** Returns the value with the keys of all its objects sorted, so that two values can be compared as JSON text. */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sorted);

@@ -1,14 +1,16 @@
-// D17: outcomes that the last three digits of the phone number force in a sandbox.
+// Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
 import { advance, forcing, settled } from "./sandbox-controls.ts";
 
-/** Shorter than the sandbox delays the response, longer than any other response takes. */
+/**
+ * Client timeout for a delayed response. It is shorter than the sandbox's delay, but longer than other responses take.
+ */
 const delayedMs = 3000;
 
 type Forced = Pick<Check, "name" | "payouts"> & { id: string; run(context: Context, id: string): Promise<void> };
 
-/** Judges that a disbursement has this status immediately. */
+/** Judges that a disbursement has this status in the create response and in its record. */
 const immediate = (suffix: string, status: string) => async (context: Context, id: string) => {
   const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
   context.judge(id, data.status === status, `status ${status} in the response`, data.status);
@@ -16,7 +18,10 @@ const immediate = (suffix: string, status: string) => async (context: Context, i
   context.judge(id, record.status === status, `status ${status} in the record`, record.status);
 };
 
-/** Sends a request until the response is not a 503, at most four times. Returns all responses. */
+/**
+ * Sends the same request repeatedly, but no more than four times, until the response is not a 503. Returns all
+ * responses.
+ */
 async function statuses(context: Context, body: unknown) {
   const responses = [];
   do responses.push(await pay(context, body, { forced: true }));

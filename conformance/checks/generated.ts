@@ -1,4 +1,5 @@
-// Requests generated from the contract: systematic mutations, and random values from the run's seed.
+// Sends requests that are generated from the contract: systematic mutations of a valid request, and random values that
+// the run's seed determines.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
 import { anyValueFor, sample, validDisbursements } from "../generate/arbitraries.ts";
@@ -22,10 +23,13 @@ const largestAmount = 1000;
 
 type Invalid = { what: string; body: Record<string, unknown>; faults: string[] };
 
-/** The body after a round trip through JSON, which has neither undefined nor minus zero. */
+/** Returns the body as the target receives it. JSON omits undefined, and JSON.stringify turns minus zero into zero. */
 const asSent = (body: Record<string, unknown>) => JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
 
-/** Mutations and random changes of a valid request that violate the contract, as far as the profile includes it. */
+/**
+ * Returns mutations and random changes of a valid request, but only those that violate the profile's version of the
+ * schema.
+ */
 function invalidRequests(context: Context, schema: string, valid: () => Record<string, unknown>): Invalid[] {
   const validate = context.validator(schema);
   const plain: Schema = inlined(context.options.profile, schema);
@@ -34,7 +38,7 @@ function invalidRequests(context: Context, schema: string, valid: () => Record<s
   );
   const table = mutations(plain, valid()).map(({ what, field, body }) => ({
     what,
-    // A fresh reference for every request, unless the reference is what was mutated.
+    // Every request needs a fresh reference, unless the reference itself was mutated.
     body: field === "reference" ? body : { ...body, reference: valid()["reference"] },
   }));
   const random = sample(anyValueFor(fields), randomInvalid, context.options.seed).map(([field, value]) => ({
@@ -46,7 +50,7 @@ function invalidRequests(context: Context, schema: string, valid: () => Record<s
     .filter(({ faults }) => faults.length > 0);
 }
 
-/** True if D1 requires 422: no field is missing and every type fits, but a value is invalid. */
+/** Returns true if D1 requires 422: no field is missing and every field has the right type, but a value is invalid. */
 const isValueFault = (faults: readonly string[]) =>
   faults.every(
     (fault) => !/ must be (integer|string|object|number|array|boolean|null)| must have required property/.test(fault),
@@ -63,13 +67,13 @@ async function judgeAll(
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";
     const ok = exact ? response.status === status : isRefusal(response);
-    // Shortened, because the pattern of a URL alone has more than 1,000 characters.
+    // Shorten the fault, because it may quote the pattern of a URL, which has more than 1,000 characters.
     const expected = `${exact ? status : "400 or 422"} for ${what} (${faults[0]?.slice(0, 120)})`;
     context.judge(id, ok, expected, describeResponse(response), [response]);
   }
 }
 
-/** An unused reference that starts with this text. */
+/** Returns an unused reference that starts with this text. */
 const freshText = (context: Context, text: string) => `${text} ${context.fresh()}`;
 
 export const generatedChecks: Check[] = [

@@ -1,4 +1,4 @@
-// All checks, and the requirements that have none yet.
+// Collects all checks, the watches, and the list of requirements that have no check yet.
 import type { Check } from "../check.ts";
 import { addressChecks } from "./addresses.ts";
 import { authChecks } from "./auth.ts";
@@ -64,6 +64,6 @@ export const checks: readonly Check[] = [
   ...deliveryChecks,
   ...listChecks,
   ...dreddChecks,
-  // Last, because it judges the webhooks that the other checks received.
+  // This check must be last, because it judges the webhooks that the other checks caused.
   ...metWebhookChecks,
 ];

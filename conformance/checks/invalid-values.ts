@@ -1,4 +1,4 @@
-// Values that violate one rule of §2.1 for one field. Each is sent in an otherwise valid disbursement.
+// Lists values that each violate one rule of §2.1. Checks send each value in an otherwise valid disbursement.
 
 type Case = readonly [what: string, value: unknown];
 export type Kind = "required" | "type" | "value";
@@ -7,7 +7,7 @@ export type Rule = {
   field: string;
   kind: Kind;
   cases: readonly Case[];
-  /** Cases that the interface leaves open and D1 decides. */
+  /** Further cases, which the interface leaves open and D1 declares invalid. */
   strict?: readonly Case[];
 };
 
@@ -26,7 +26,7 @@ const required: Rule[] = [
   missing("currency", "create.currency-required"),
 ];
 
-/** Values of types that no string field accepts. */
+/** Values that are not strings. */
 const nonStrings: readonly Case[] = [
   ["null", null],
   ["true", true],
@@ -59,7 +59,7 @@ const types: Rule[] = [
     field: "webhookURL",
     kind: "type",
     cases: [["a number", 1], ...nonStrings.slice(1)],
-    // It may stand for a missing address.
+    // The interface does not say whether null counts as a missing address.
     strict: [["null", null]],
   },
 ];

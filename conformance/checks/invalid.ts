@@ -1,4 +1,4 @@
-// §2.1, §7, §8: invalid values that create must refuse, field by field.
+// Checks, field by field, that a create refuses invalid values (§2.1, §7, §8).
 import { describeResponse, type Check } from "../check.ts";
 import { rules } from "./invalid-values.ts";
 import { disbursementBody, isRefusal, payInvalid } from "./requests.ts";

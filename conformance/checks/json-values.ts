@@ -1,4 +1,4 @@
-// D21, D24, D25: unknown fields, and JSON values that parsers read differently.
+// Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import {
@@ -16,18 +16,18 @@ import {
 
 const headers = { "content-type": "application/json" };
 
-/** The body as JSON text, with this literal as its amount. */
+/** Returns the body as JSON text in which the amount is exactly this literal. */
 const withAmount = (body: Record<string, unknown>, literal: string) =>
   JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`);
 
-/** The body as JSON text, with a second value for one of its keys. */
+/** Returns the body as JSON text in which one key occurs a second time, with this value. */
 const withSecond = (body: Record<string, unknown>, key: string, value: unknown) =>
   `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(key)}:${JSON.stringify(value)}}`;
 
 const judge = (context: Context, id: string, status: number, what: string, response: TargetResponse) =>
   context.judge(id, response.status === status, `${status} for ${what}`, describeResponse(response), [response]);
 
-/** Sends a JSON text as a disbursement and another as a checkout, both of which must get 400. */
+/** Sends one JSON text as a disbursement and another as a checkout, and judges that the target returns 400 for both. */
 async function refuseBoth(context: Context, id: string, what: string, disbursement: string, checkout: string) {
   judge(
     context,

@@ -1,12 +1,13 @@
-// §1, §4, §7: malformed bodies, and a charset in Content-Type.
+// Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
 import { describeResponse, type Check } from "../check.ts";
 import { dataOf, disbursementBody, is4xx, isRefusal, pay, payInvalid } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 
 /**
- * Bodies that are not valid JSON. All but the first contain a valid request that a lenient parser might accept.
- * @param valid a valid request
+ * Returns bodies that are not valid JSON. All but the first are derived from a valid request, so that a lenient parser
+ * might accept them.
+ * @param valid the fields of a valid request
  */
 export function malformed(valid: Record<string, unknown>): [string, string | Buffer][] {
   const text = JSON.stringify(valid);
@@ -29,7 +30,7 @@ export function malformed(valid: Record<string, unknown>): [string, string | Buf
   ];
 }
 
-/** JSON values other than an object. One is an array that contains a valid request. */
+/** Returns JSON values that are not objects. One is an array that contains a valid request. */
 export const nonObjects = (valid: Record<string, unknown>): [string, unknown][] => [
   ["null", null],
   ["an empty array", []],

@@ -1,4 +1,4 @@
-// D14, D15: fees, and the limits on references, amounts and bodies.
+// Checks fees, and the limits on references, amounts and bodies (D14, D15).
 import { describeResponse, type Check } from "../check.ts";
 import {
   checkoutBody,
@@ -15,7 +15,7 @@ import {
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
 
-/** Pairs of different references that a lenient comparison would treat as equal. */
+/** Makes pairs of references that differ, but that a lenient comparison would treat as equal. */
 const lookalikes: [string, (text: string) => [string, string]][] = [
   ["by case", (text) => [`${text}a`, `${text}A`]],
   ["by a trailing space", (text) => [text, `${text} `]],
@@ -47,7 +47,7 @@ const withAmount = (body: Record<string, unknown>, amount: string) =>
 
 const json = { "content-type": "application/json" };
 
-/** The body as JSON, padded with spaces to exactly `bytes` bytes. */
+/** Returns the body as JSON text, padded with spaces to this number of bytes. The body must contain ASCII only. */
 const padded = (body: Record<string, unknown>, bytes: number) => {
   const text = JSON.stringify(body);
   return text.slice(0, -1) + " ".repeat(bytes - text.length) + "}";
@@ -73,7 +73,7 @@ const referenceChecks: Check[] = [
           [response],
         );
       }
-      // An earlier run may have used this character. A 409 then proves that it was accepted as a reference.
+      // An earlier run may have used this character as a reference. A 409 then proves that the target accepted it.
       const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
       const shortest = await pay(context, disbursementBody(context, { reference: single }));
       const fits = shortest.status === 200 || shortest.status === 409;

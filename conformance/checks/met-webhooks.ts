@@ -1,4 +1,4 @@
-// D11, D12: rules for every webhook of a run, whichever check caused it.
+// Judges every webhook that the run received, whichever check caused it (D11, D12).
 import type { Check } from "../check.ts";
 import { describeNotification } from "./notifications.ts";
 import { headerFaults } from "./signatures.ts";

@@ -1,5 +1,5 @@
-// §4.1, §4.2: random sequences of requests whose responses are compared with a model, and a final status that must not
-// change while many requests read it concurrently.
+// Sends random sequences of requests and compares the responses with a model (§4.1, §4.2). A second check reads a
+// disbursement with many concurrent requests and judges that a final status does not change.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { maxPayouts, ModelMismatch, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import type { TargetResponse } from "../target/exchange.ts";
@@ -58,7 +58,9 @@ function actionsOn(context: Context): Actions {
 
 const inOrder = ({ merchantsReference, reference, amount }: Paid) => ({ merchantsReference, reference, amount });
 
-/** Verifies the disbursement in rounds of five concurrent requests, and returns the statuses of each round. */
+/**
+ * Sends `rounds` rounds of five concurrent verify requests. Returns the disbursement's statuses, one array per round.
+ */
 async function watchStatus(context: Context, reference: string, rounds: number): Promise<unknown[][]> {
   const seen: unknown[][] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -93,7 +95,7 @@ export const modelChecks: Check[] = [
       const { reference } = await paid(context);
       const seen = await watchStatus(context, reference, 10);
       const firstFinal = seen.findIndex((round) => round.some((status) => status !== "pending"));
-      // A request sent after a response with a final status must show the same status.
+      // The requests of later rounds were sent after a final status was received, so they must return the same status.
       const final = seen[firstFinal]?.find((status) => status !== "pending");
       const after = firstFinal < 0 ? [] : seen.slice(firstFinal + 1).flat();
       const reverted = after.filter((status) => status !== final);

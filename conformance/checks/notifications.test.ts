@@ -17,7 +17,7 @@ const deliveries = [
   { url: address, attempts: [{ error: "An earlier one." }, { error: refused }] },
 ];
 
-/** Runs one check against a target that accepts payouts but whose webhooks never arrive. */
+/** Runs one check against a target that accepts payouts but sends no webhooks. */
 async function judged(environment: RunOptions["environment"], listing: object, id: string) {
   let time = 0;
   const now = () => new Date(time);

@@ -1,12 +1,13 @@
-// Webhook helpers for checks: mailboxes, waiting, signatures and descriptions.
+// Helps checks with webhooks: opens mailboxes, waits for notifications, verifies signatures and describes
+// notifications.
 import { createHmac } from "node:crypto";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { dataOf } from "./requests.ts";
 
 /**
- * How long to wait for a notification that is due immediately. After a wait during which the receiver has received nothing
- * in the whole run, waits are short until it receives something.
+ * How long to wait for a notification that is due immediately. If a wait ends before the receiver has received its
+ * first notification of the run, later waits use `shortPatienceMs` until it receives one.
  */
 const patienceMs = 8000;
 const shortPatienceMs = 500;
@@ -21,7 +22,9 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
   return receiver.openMailbox(reply);
 }
 
-/** Waits until the box has `count` notifications or the wait times out. Returns all that it has. */
+/**
+ * Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox.
+ */
 export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
   const { receiver } = context;
   const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
@@ -37,7 +40,10 @@ const unreachable =
 
 type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
 
-/** Explains why no notification was received: with the error that a sandbox recorded for the delivery, or with a hint. */
+/**
+ * Explains why no notification was received. Quotes the error that a sandbox recorded for the delivery, or gives a
+ * hint.
+ */
 async function whyNone(context: Context, { url }: Box): Promise<string> {
   if (context.options.environment !== "sandbox") return unreachable;
   const response = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });
@@ -50,7 +56,9 @@ async function whyNone(context: Context, { url }: Box): Promise<string> {
   return `GET /sandbox/deliveries reports: ${context.target.redact(error.slice(0, 200))}`;
 }
 
-/** The number of notifications received, for people. If there are none, also the likely reason. */
+/**
+ * Returns the number of notifications received, as text for people. If there are none, the text adds the likely reason.
+ */
 export async function tally(context: Context, box: Box): Promise<string> {
   const { length } = box.received;
   return length > 0 ? `${length} received` : `0 received; ${await whyNone(context, box)}`;
@@ -63,7 +71,10 @@ export async function first(context: Context, box: Box): Promise<Notification> {
   return notification;
 }
 
-/** A merchant's webhook secret: the configured one, which the probe has compared, or the one that the sandbox returns. */
+/**
+ * Returns a merchant's webhook secret. For the first merchant this is the configured secret if there is one; the probe
+ * has already compared it with the sandbox's. Otherwise it is the secret that the sandbox returns.
+ */
 export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
   const { webhookSecret } = context.options;
   if (key === "own" && webhookSecret !== undefined) return webhookSecret;
@@ -77,7 +88,7 @@ export async function secretOf(context: Context, key: "own" | "second" = "own"):
 const header = (notification: Notification, name: string) => String(notification.headers[name] ?? "");
 export const idOf = (notification: Notification) => header(notification, "webhook-id");
 
-/** True if the secret signed the notification as Standard Webhooks 1.0 defines (D12). */
+/** Returns true if the notification is signed with the secret as Standard Webhooks 1.0 defines (D12). */
 export function isSignedWith(notification: Notification, secret: string): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   const signed = `${idOf(notification)}.${header(notification, "webhook-timestamp")}.${notification.body}`;
@@ -85,17 +96,19 @@ export function isSignedWith(notification: Notification, secret: string): boolea
   return header(notification, "webhook-signature").split(" ").includes(expected);
 }
 
-/** Describes a notification for people, without its signature and phone numbers. */
+/** Describes a notification for people. The text contains neither its signature nor a phone number. */
 export function describeNotification(notification: Notification | undefined): string {
   if (!notification) return "no notification";
   const { event, data } = (notification.json ?? {}) as { event?: unknown; data?: { status?: unknown } };
   return `event ${JSON.stringify(event)}, status ${JSON.stringify(data?.status)}, webhook-id ${idOf(notification) || "missing"}`;
 }
 
-/** Fields that usually hold an event's name, the most telling first. */
+/** Fields that usually hold an event's name, in the order in which they are searched. */
 const nameFields = ["event", "eventType", "event_type", "eventName", "event_name", "type", "name"];
 
-/** The name of a notification's event: the first such field of the body, or of an object in it that describes the event. */
+/**
+ * Returns the event's name from the first such field of the body that is a string, or else of the object `body.event`.
+ */
 export function eventName(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null) return undefined;
   const fields = body as Record<string, unknown>;

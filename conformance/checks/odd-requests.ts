@@ -1,4 +1,4 @@
-// Requests with an unusual method, path, header or body. None may bypass the key or cause a 5xx.
+// Sends requests with an unusual method, path, header or body. None of them may bypass authentication or cause a 5xx.
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, disbursementBody, payInvalid } from "./requests.ts";
@@ -13,7 +13,7 @@ const get = (path: string, headers: Record<string, string> = {}): Odd => [
   { method: "GET", path, headers },
 ];
 
-/** Techniques that have bypassed authentication in other services. */
+/** Returns requests that use techniques which have bypassed authentication in other services. */
 function waysAround(context: Context): Odd[] {
   const post = (path: string, headers: Record<string, string> = {}): Odd => [
     `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim(),
@@ -72,7 +72,10 @@ const bodies: [string, string | Buffer, Record<string, string>][] = [
   ["a header of 6,000 characters", "{}", { ...json, "x-long": "x".repeat(6000) }],
 ];
 
-/** True unless there was no response or a 5xx. 501 is allowed for a method that the server does not implement. */
+/**
+ * Returns true if there was a response and its status is not a 5xx. It also returns true for 501, the right status for
+ * a method that the server does not implement.
+ */
 const handled = (status: number | undefined) => (status !== undefined && status < 500) || status === 501;
 
 export const oddChecks: Check[] = [

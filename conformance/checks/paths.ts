@@ -1,8 +1,8 @@
-// §9, D26: the paths of the endpoints, and the methods HEAD and OPTIONS.
+// Checks the paths of the endpoints, and the methods HEAD and OPTIONS (§9, D26).
 import { describeResponse, type Check } from "../check.ts";
 import { is4xx, paid, payInvalid, startInvalidCheckout, usualAmount, verifyDisbursement } from "./requests.ts";
 
-/** Statuses that say that a path or method does not exist. */
+/** Statuses that mean that the requested path or method does not exist. */
 const absent = [404, 405, 410];
 
 const paths: [path: string, allowed: string][] = [

@@ -1,4 +1,4 @@
-// §1, §2.4, D10: the customer's return to the merchant.
+// Checks that the payment page leads the customer back to the merchant (§1, §2.4, D10).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
@@ -9,7 +9,7 @@ import { finishAny, finishCheckout } from "./sandbox-controls.ts";
 const merchant = "https://merchant.example";
 const maxPages = 10;
 
-/** How a page leads on without a script: the address in its Refresh header or element, and those of its links. */
+/** Returns the URLs to which a page leads without a script: those in its Refresh header, Refresh elements and links. */
 function waysOn(page: TargetResponse, base: string): URL[] {
   const refresh = [page.headers["refresh"], ...page.text.matchAll(/<meta\s[^>]*http-equiv="?refresh[^>]*>/gi)].map(
     String,
@@ -24,7 +24,10 @@ function waysOn(page: TargetResponse, base: string): URL[] {
 
 type Return = { response: TargetResponse; address?: URL };
 
-/** Follows redirects, and refreshes and links within a host, until a response leads to the merchant. */
+/**
+ * Opens a link and searches for the way back to the merchant. Follows redirects to any host, but refreshes and links
+ * only within a page's own origin. Returns the response that leads to the merchant and the merchant's URL in it.
+ */
 async function returnToMerchant(context: Context, link: string, seen = new Set<string>()): Promise<Return> {
   seen.add(link);
   const response = await context.target.openLink(link);

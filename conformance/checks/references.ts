@@ -1,18 +1,19 @@
-// D19, D16: values that the service generates (references, ids, customers), and the amount on its payment page.
+// Checks the values that the service generates (references, ids, customers), and the amount on its payment page (D16,
+// D19).
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { linkOf } from "./checkout.ts";
 import { checkoutBody, dataOf, paid, startCheckout, usualAmount, verified } from "./requests.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** How many bits the part after the prefix can hold if every character is random. */
+/** Returns the entropy in bits of the part after the prefix, on the assumption that every character is random. */
 function bitsIn(reference: string): number {
   const rest = reference.slice(3);
   const alphabet = /^[0-9A-F]*$/.test(rest) ? 16 : /^[0-9A-Z]*$/.test(rest) ? 32 : 64;
   return rest.length * Math.log2(alphabet);
 }
 
-/** The number of positions at which two references differ. */
+/** Returns the number of positions at which two references differ. */
 const distance = (a: string, b: string) => [...a].filter((character, index) => character !== b[index]).length;
 
 export const referenceChecks: Check[] = [
@@ -43,8 +44,8 @@ export const referenceChecks: Check[] = [
       const made: string[] = [];
       for (let count = 0; count < 5; count += 1) made.push((await paid(context)).reference);
       const pairs = made.flatMap((one, index) => made.slice(index + 1).map((other) => [one, other] as const));
-      // References of 16 random characters from an alphabet of 32 agree in half a position on average. Agreement in
-      // half of all positions does not happen by chance.
+      // Two references of 16 random characters from an alphabet of 32 have the same character at 0.5 positions on
+      // average. The same character at more than 8 positions is too unlikely to be chance.
       const alike = pairs.filter(([one, other]) => distance(one, other) < (one.length - 3) / 2);
       const actual = alike.length === 0 ? "as expected" : alike.map((pair) => pair.join(" and ")).join("; ");
       context.judge(

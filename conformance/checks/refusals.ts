@@ -1,4 +1,4 @@
-// D1, D2: the status of a refusal, the order of precedence among faults, and the error message.
+// Checks the status of a refusal, which of several faults a refusal reports, and the error message (D1, D2).
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
@@ -12,7 +12,10 @@ const large = "x".repeat(17_000);
 const status = (context: Context, id: string, expected: number, what: string, response: TargetResponse) =>
   context.judge(id, response.status === expected, `${expected} for ${what}`, describeResponse(response), [response]);
 
-/** Sends every case of a kind in a disbursement and, where a checkout has the same field, in a checkout. */
+/**
+ * Sends every case of a kind in a disbursement and, if a checkout has the same field, in a checkout. Judges that each
+ * is refused with the expected status.
+ */
 async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
   for (const { field, cases, strict = [] } of rules.filter((rule) => rule.kind === kind)) {
     for (const [what, value] of [...cases, ...strict]) {
@@ -51,7 +54,7 @@ const types: [string, Record<string, string>][] = [
   ["no Content-Type", {}],
 ];
 
-/** Bodies that are not a JSON object. */
+/** Returns bodies that are not JSON objects. */
 const bodiesOf = (valid: Record<string, unknown>) => [
   ...malformed(valid),
   ...nonObjects(valid).map(([what, value]) => [what, JSON.stringify(value)] as const),
@@ -59,7 +62,7 @@ const bodiesOf = (valid: Record<string, unknown>) => [
 
 type Step = { what: string; expected: number; over?: Record<string, unknown>; more: Partial<TargetRequest> };
 
-/** Requests with two faults each. The response must report the one that comes first in the order of D1. */
+/** Requests with two faults each. `expected` is the status for the fault that D1 says takes precedence. */
 const twoFaults: Step[] = [
   { what: "an unsupported method without a key", expected: 405, more: { method: "DELETE", key: "none" } },
   { what: "an unknown path without a key", expected: 404, more: { path: "/v1/nothing", key: "none" } },

@@ -1,4 +1,4 @@
-// The requests that checks send. A check states only what differs from a valid request.
+// Builds and sends the requests of the checks. A check states only what differs from a valid request.
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
@@ -8,12 +8,12 @@ type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
 export type Disbursement = Schemas["Disbursement"];
 
-/** The amount of a payout where it does not matter, in the lowest denomination. */
+/** The amount, in the lowest denomination, of a payout in a check for which the amount does not matter. */
 export const usualAmount = 100;
 
 /**
- * A valid disbursement with a fresh reference, in the country and currency of its phone number. `over` replaces fields;
- * an undefined value removes the field.
+ * Returns a valid disbursement with a fresh reference, in the country and currency of its phone number. `over` replaces
+ * fields. A value of undefined in `over` removes the field.
  */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
   const { recipient } = context.options;
@@ -21,12 +21,14 @@ export function disbursementBody(context: Context, over: Record<string, unknown>
   return { reference: context.fresh(), amount: usualAmount, phoneNumber: recipient, country, currency, ...over };
 }
 
-/** A valid checkout; `over` works as above. */
+/** Returns a valid checkout. `over` replaces fields, and a value of undefined in it removes the field. */
 export function checkoutBody(over: Record<string, unknown> = {}): Record<string, unknown> {
   return { amount: 2500, currency: "XOF", country: "CI", ...over };
 }
 
-/** A webhook address: the suite's own receiver if it has one, otherwise a host reserved for examples. */
+/**
+ * Returns a webhook URL at the suite's own receiver or, if the run has no receiver, at a host reserved for examples.
+ */
 export const someAddress = ({ receiver }: Context): string =>
   receiver
     ? `${receiver.openMailbox().url}?order=1&from=certify`
@@ -54,7 +56,7 @@ export const startInvalidCheckout = (context: Context, body: unknown, more: More
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
   context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
 
-/** The `data` of an envelope; empty if it is not an object. */
+/** Returns the `data` of a response's body; `{}` if it is not an object. */
 export function dataOf(response: TargetResponse): Record<string, unknown> {
   const data = (response.json as { data?: unknown } | undefined)?.data;
   return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};

@@ -1,4 +1,4 @@
-// D13: retries of failed deliveries.
+// Checks the retries of failed deliveries (D13).
 import type { Check, Context } from "../check.ts";
 import { respondWith, delivered, deliveryOf } from "./deliveries.ts";
 import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
@@ -7,10 +7,10 @@ import { advance, forcing } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount, needs: ["receiver", "sandbox"] } as const;
 
-/** Seconds between attempts. Each interval may deviate by a fifth. */
+/** The intervals between attempts, in seconds. Each actual interval may be up to 20 % shorter or longer. */
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/** Advances the clock in steps and judges the number of attempts after each. */
+/** Advances the sandbox time in steps. After each step, judges the number of attempts received so far. */
 async function judgeSteps(
   context: Context,
   id: string,
@@ -26,12 +26,12 @@ async function judgeSteps(
   }
 }
 
-/** The intervals between attempts that deviate from the schedule. */
+/** Describes the intervals between attempts that deviate from the schedule. */
 function misplaced(attempts: readonly { at?: unknown }[]): string[] {
   const times = attempts.map(({ at }) => Date.parse(String(at)) / 1000);
   return schedule.flatMap((due, index) => {
     const gap = (times[index + 1] ?? Number.NaN) - (times[index] ?? Number.NaN);
-    // The recorded time of an attempt may differ by up to a second from the time that the schedule counts from.
+    // The server may start an interval up to one second before or after the time that it recorded for the attempt.
     return gap >= due * 0.8 - 1 && gap <= due * 1.2 + 1 ? [] : [`${gap} s instead of ${due} s`];
   });
 }

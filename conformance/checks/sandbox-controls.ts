@@ -1,14 +1,16 @@
-// Sandbox controls (D17, D18) for the checks that need them.
+// Uses the sandbox controls (D17, D18) for the checks that need them.
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { referencesOf } from "./checkout.ts";
 import { dataOf, paid, verified, type Disbursement } from "./requests.ts";
 
-/** A phone number that forces an outcome (D17). */
+/** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). */
 export const forcing = (suffix: string) => `2250000000${suffix}`;
 
-/** Long, because advancing the clock processes everything that falls due before the response. */
+/**
+ * This timeout is long because the target responds to an advance only after it has processed everything that fell due.
+ */
 const timeoutMs = 60_000;
 
 const control = (context: Context, path: string, json?: unknown): Promise<TargetResponse> =>
@@ -27,8 +29,8 @@ export const finishCheckout = (context: Context, reference: string, outcome: str
   control(context, `checkouts/${encodeURIComponent(reference)}/finish`, { outcome });
 
 /**
- * Finishes a checkout whose response may have any shape, by whichever of its texts is the reference.
- * @returns the reference; undefined if the target cannot finish it
+ * Finishes a checkout when it is not known which string in the create response is its reference. Tries each candidate.
+ * @returns the reference; undefined if the target accepted none of the candidates
  */
 export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
   for (const reference of referencesOf(created)) {
@@ -38,14 +40,15 @@ export async function finishAny(context: Context, created: TargetResponse, outco
   return undefined;
 }
 
-/** How long to wait for a disbursement to settle. After one timeout, later waits on the same target are short. */
+/** How long to wait for a final status. After one timeout, later waits on the same target use `shortPatienceMs`. */
 const patienceMs = 8000;
 const shortPatienceMs = 500;
 const slow = new WeakSet<Target>();
 
 /**
- * Polls a disbursement until its status is final or the wait times out. In a sandbox, advances the time once.
- * @returns the last record, and the statuses seen in order
+ * Polls a disbursement until its status is final or the wait times out. In a sandbox, it advances the time once, by 60
+ * s.
+ * @returns the last record, and the distinct statuses in the order in which they were seen
  */
 export async function settled(context: Context, reference: string): Promise<{ data: Disbursement; seen: string[] }> {
   const seen: string[] = [];
@@ -69,7 +72,7 @@ export async function paidAndSettled(context: Context, phoneNumber: string, over
   return { ...made, ...(await settled(context, made.reference)) };
 }
 
-/** The items of a page; empty if there is no list. */
+/** Returns the items of a page; an empty array if the response contains no list. */
 export const listed = (response: TargetResponse): Record<string, unknown>[] => {
   const { items } = dataOf(response);
   return Array.isArray(items) ? (items as Record<string, unknown>[]) : [];

@@ -1,4 +1,4 @@
-// D18: sandbox operations.
+// Checks the sandbox operations (D18).
 import { describeResponse, type Check } from "../check.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -23,7 +23,7 @@ const badSteps: [string, unknown, number][] = [
   ["missing", undefined, 400],
 ];
 
-/** How much real time may pass between two readings of the clock. */
+/** By how much a reading of the clock may exceed the expected time, because real time passes between two readings. */
 const slackMs = 10_000;
 
 export const sandboxChecks: Check[] = [

@@ -1,4 +1,4 @@
-// D12: signatures of deliveries.
+// Checks the signatures of deliveries (D12).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
@@ -14,7 +14,7 @@ const forms: [header: string, form: RegExp][] = [
   ["webhook-signature", /^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$/],
 ];
 
-/** What is wrong with the headers of a delivery, without their values. */
+/** Describes the faults of a delivery's webhook headers. The texts do not contain the headers' values. */
 export const headerFaults = ({ headers }: Notification): string[] =>
   forms
     .filter(([name, form]) => !form.test(String(headers[name] ?? "")))
@@ -22,7 +22,7 @@ export const headerFaults = ({ headers }: Notification): string[] =>
       headers[name] === undefined ? `${name} is missing` : `${name} does not match ${form.source}`,
     );
 
-/** Creates a payout with an immediate outcome and waits for its notification. */
+/** Creates a payout that the phone number's suffix settles immediately, and waits for its notification. */
 async function notified(context: Context, suffix = "001", key: "own" | "second" = "own") {
   const box = mailbox(context);
   const made = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url }, { key });
@@ -102,7 +102,7 @@ export const signatureChecks: Check[] = [
     effect: "moves-money",
     payouts: 2,
     amount: 2 * usualAmount,
-    // Rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's.
+    // This check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's.
     needs: ["receiver", "sandbox", "second-key"],
     leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
     async run(context) {

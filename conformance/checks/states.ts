@@ -1,4 +1,4 @@
-// D3, D4, D5: disbursement states, uniqueness of references, and recovery of a lost response.
+// Checks disbursement states, the uniqueness of references, and the recovery of a lost response (D3 to D5).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
@@ -17,11 +17,11 @@ import { advance, forcing, listed, paidAndSettled, settled } from "./sandbox-con
 
 const one = { payouts: 1, amount: usualAmount };
 
-/** The record without the fields that a status change affects. */
+/** Returns the record as JSON text, without the fields that a change of status affects. */
 const unchanging = (record: Record<string, unknown>) =>
   JSON.stringify({ ...record, status: undefined, updatedAt: undefined });
 
-/** Judges the Location of a 409 and returns the response from there; undefined if there is no valid Location. */
+/** Judges that a response is a 409 with a valid Location, and requests that address. Returns undefined if it is not. */
 async function followLocation(context: Context, refused: TargetResponse, id: string) {
   const { location } = refused.headers;
   const expected = "409 with Location: /v1/disbursements/{service reference}";

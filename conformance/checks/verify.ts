@@ -1,4 +1,4 @@
-// §2.3, §4.2: verifying a disbursement.
+// Checks the verification of a disbursement (§2.3, §4.2).
 import { describeResponse, type Check } from "../check.ts";
 import { fieldsAbroad } from "./countries.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";

@@ -1,4 +1,4 @@
-// Rules for every response of a run, whichever check sent the request.
+// Defines the rules that every response of a run must satisfy, whichever check sent the request.
 import { describeResponse, type Watch } from "../check.ts";
 import { openapi } from "../contract/contract.ts";
 import { differences, operationOf, routeOfResponse } from "../contract/documented.ts";
@@ -7,7 +7,7 @@ import type { Validator } from "../contract/validate.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
-/** The operations whose errors the interface defines. It leaves the errors of checkouts open (§4.3). */
+/** The operations whose errors the interface defines. It does not define the errors of checkouts (§4.3). */
 const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);
 
@@ -24,7 +24,7 @@ const typeFaults = (response: TargetResponse) =>
 const bodyFaults = (response: TargetResponse) =>
   response.json === undefined ? [`the body is not JSON: ${describeResponse(response).slice(0, 80)}`] : [];
 
-/** Responses that the interface says have a JSON body: its errors, and every success. */
+/** Returns true if the interface defines a JSON body for the response: one of its errors, or a success. */
 const isDescribed = (response: TargetResponse) =>
   isDescribedError(response) ||
   (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response)));
@@ -37,7 +37,7 @@ function mirrorFaults(response: TargetResponse): string[] {
   return statusCode === response.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
 }
 
-/** Judges the body of every 200 response of one operation. */
+/** Makes a watch that judges the body of every 200 response to one operation. */
 const successOf = (id: string, operationId: string, what: string): Watch => ({
   id,
   name: what,
@@ -95,7 +95,7 @@ const coreWatches: Watch[] = [
   successOf("verify.record-shape", "verifyDisbursement", "Records match the schema"),
 ];
 
-/** False for web pages and health probes, which are not part of the API. */
+/** Returns false for web pages and operational endpoints such as health probes, which are not part of the API. */
 const ofApi = ({ request }: TargetResponse) =>
   !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);
 

@@ -1,4 +1,5 @@
-// §6: notifications. The interface requires that they are sent and true, and leaves their format open.
+// Checks notifications (§6). The interface requires that they are sent and that they are true. It does not define their
+// format.
 import type { Check, Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
@@ -17,11 +18,11 @@ import {
 import { advance, finishAny, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
-/** Requirements that are judged on a single notification. */
+/** The ids of the requirements that can be judged on a single notification. */
 const ofOne = ["webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"];
 const statuses = new Set(["pending", "success", "failed"]);
 
-/** Creates a payout with a mailbox as its webhookURL and waits for the outcome. */
+/** Creates a payout with a mailbox as its webhookURL and waits until its status is final or the wait times out. */
 async function notified(context: Context, phoneNumber: string) {
   const box = mailbox(context);
   const made = await paid(context, { phoneNumber, webhookURL: box.url });
@@ -29,14 +30,17 @@ async function notified(context: Context, phoneNumber: string) {
   return { ...made, box, ...outcome };
 }
 
-/** If the payout is still pending, marks the requirements as not applicable and returns true: no notification is due yet. */
+/**
+ * Returns true if the payout is still pending. No notification is due then, so the requirements are marked as not
+ * applicable.
+ */
 function stillPending(context: Context, ids: readonly string[], status: string): boolean {
   if (status !== "pending") return false;
   for (const id of ids) context.notApplicable(id, "the payout stayed pending, so no notification was due");
   return true;
 }
 
-/** Judges that a payout with this outcome is notified. Not applicable if the payout has another outcome. */
+/** Judges that a payout with this status is notified. If its status is another, the requirement is not applicable. */
 async function judgeOutcome(context: Context, id: string, phoneNumber: string, status: string) {
   const { box, data } = await notified(context, phoneNumber);
   if (data.status !== status) return context.notApplicable(id, `the payout's status is ${data.status}, not ${status}`);
@@ -49,7 +53,7 @@ async function judgeOutcome(context: Context, id: string, phoneNumber: string, s
   );
 }
 
-/** Every string in a JSON value whose field name matches. */
+/** Returns the strings in a JSON value whose field names match. */
 function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
   if (typeof value === "string") return name.test(key) ? [value] : [];
   if (typeof value !== "object" || value === null) return [];
