@@ -143,6 +143,20 @@ export const listChecks: Check[] = [
     },
   },
   {
+    name: "Lists require a valid key",
+    ids: ["lists.needs-key"],
+    effect: "none",
+    async run(context) {
+      for (const kind of kinds) {
+        for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
+          const response = await list(context, `/v1/${kind}`, "limit=1", key);
+          const expected = `401 for GET /v1/${kind} ${key === "none" ? "without a key" : "with an unknown key"}`;
+          context.judge("lists.needs-key", response.status === 401, expected, describeResponse(response), [response]);
+        }
+      }
+    },
+  },
+  {
     name: "Lists are of one merchant",
     ids: ["lists.merchants-apart"],
     ...cost(2),

@@ -164,9 +164,9 @@ const wrongControl: Make = (random) => {
   const body = random.pick([{}, { seconds: "1", outcome: 1 }, { seconds: -1, outcome: "lost" }, { seconds: 1.5 }, []]);
   if (random.below(2) === 0) return post(random, path, body, [400, 422]);
   const query = random.pick(["limit=0", "limit=x", "limit=101", "limit=1&limit=2", "status=&limit=-1", "limit=1e99"]);
-  const list = random.pick(["events", "deliveries"]);
+  const list = random.pick(["sandbox/events", "sandbox/deliveries", "v1/disbursements", "v1/checkouts"]);
   const options = { headers: { "content-type": contentType(random) } };
-  return { method: "GET", path: `/sandbox/${list}?${query}`, options, refusedWith: [400, 422] };
+  return { method: "GET", path: `/${list}?${query}`, options, refusedWith: [400, 422] };
 };
 
 /** Repeated entries weight the choice. */

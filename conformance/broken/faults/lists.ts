@@ -67,6 +67,17 @@ export const listFaults = [
         : reply,
     ),
   ),
+  fault("list-without-key", "Lists of records need no key.", "lists.needs-key", (world) => ({
+    handle: (call, ask) => ask(isOf(call, lists) && keyOf(call) === undefined ? withKey(call, world.key) : call),
+  })),
+  fault("list-any-key", "Lists of records accept any key.", "lists.needs-key", (world) => ({
+    handle: (call, ask) =>
+      ask(
+        isOf(call, lists) && keyOf(call) !== world.secondKey && keyOf(call) !== undefined
+          ? withKey(call, world.key)
+          : call,
+      ),
+  })),
   fault("list-other-merchant", "A merchant can list another merchant's records.", "lists.merchants-apart", (world) => ({
     handle: (call, ask) => ask(isOf(call, lists) && keyOf(call) === world.secondKey ? withKey(call, world.key) : call),
   })),
