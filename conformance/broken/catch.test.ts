@@ -1,4 +1,5 @@
-// The fast part of the self-test: one broken server per requirement. `npm run certify:self-test` runs them all.
+// Tests one broken server per requirement, because all of them take too long for `npm test`. `npm run
+// certify:self-test` tests every broken server.
 import { beforeAll, describe, expect, test } from "vitest";
 import { catalogue } from "../contract/requirements.ts";
 import { observeSound, tryFault, type Baseline } from "./catch.ts";

@@ -1,4 +1,5 @@
-// Determines whether the suite catches a broken server: each requirement it violates must get the verdict of its level.
+// Determines whether the suite catches a broken server. It does if each requirement that the server violates gets the
+// verdict for a violation at its level: `fail` for `must`, `warn` for `should`, and another observation for `observe`.
 import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
@@ -10,10 +11,11 @@ import { optionsFor, runTrial } from "./trial.ts";
 /** The result for one broken server. */
 export type Catch = {
   fault: Fault;
-  /** The checks that caught it, by requirement id; empty if it was missed. */
+  /** For each violated requirement, the names of the checks that caught the fault; an empty array if none did. */
   by: Record<string, string[]>;
+  /** The violated requirements for which no check caught the fault. */
   missed: string[];
-  /** Other requirements that failed in the same checks. */
+  /** Requirements that failed although the fault does not list them. */
   also: string[];
   /** Errors of the suite itself. */
   errors: string[];
@@ -24,13 +26,15 @@ const requirements = new Map(catalogue.map((requirement) => [requirement.id, req
 const levelOf = (id: string) => requirements.get(id)?.level;
 const expected: Record<Requirement["level"], Verdict> = { must: "fail", should: "warn", observe: "observed" };
 
-/** A requirement's observations as one string, equal for equal behaviour. */
+/** Returns a requirement's observations as one string. Equal behaviour gives equal strings. */
 const observationsOf = (report: Report, id: string) =>
   JSON.stringify(
     report.observed.filter(({ requirement }) => requirement === id).map(({ name, value }) => [name, value]),
   );
 
-/** Observations of the sound server, by requirement id: a fault in observed behaviour must differ from these. */
+/**
+ * The observations of the sound server, by requirement id. A fault in observed behaviour is caught if its own differ.
+ */
 export type Baseline = ReadonlyMap<string, string>;
 
 export async function observeSound(): Promise<Baseline> {
@@ -44,7 +48,7 @@ export async function observeSound(): Promise<Baseline> {
   }
 }
 
-/** The checks that caught a fault. For an `observe` requirement the observation must differ from the sound server's. */
+/** Returns the names of the checks that caught a violation of the requirement. */
 function catchers(report: Report, id: string, baseline: Baseline): string[] {
   const result = report.requirements.find((requirement) => requirement.id === id);
   if (!result || result.verdict !== expected[result.level]) return [];
@@ -52,7 +56,11 @@ function catchers(report: Report, id: string, baseline: Baseline): string[] {
   return result.checks.filter(({ verdict }) => verdict === expected[result.level]).map(({ name }) => name);
 }
 
-/** Returns a function that takes each check's report and returns true once all of these requirements have failed. */
+/**
+ * Returns a function to call with each check's report. It returns true once every one of these requirements has the
+ * verdict for a violation. It never does if one is an `observe` requirement, whose observations are compared after the
+ * run.
+ */
 function allFailed(ids: readonly string[]) {
   const open = new Set(ids);
   return ({ results }: CheckReport) => {
@@ -73,7 +81,9 @@ async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]
   }
 }
 
-/** Starts a broken server and runs the checks that must catch it, once for each profile that it violates. */
+/**
+ * Runs the checks that must catch a fault, once for each profile with a violated requirement, against a server with it.
+ */
 export async function tryFault(fault: Fault, baseline: Baseline): Promise<Catch> {
   const start = performance.now();
   const result: Catch = { fault, by: {}, missed: [], also: [], errors: [], ms: 0 };
@@ -94,7 +104,7 @@ export async function tryFault(fault: Fault, baseline: Baseline): Promise<Catch>
 
 /** The result of one run against a sound server. */
 export type Alarm = {
-  /** Requirements that failed, warned or could not be judged although the server is sound, with the reason. */
+  /** The requirements with a false alarm, each with the reason: they failed, warned or could not be judged. */
   alarms: string[];
   verdict: Report["verdict"];
   ms: number;
@@ -102,7 +112,7 @@ export type Alarm = {
 
 /**
  * Runs all checks of a profile against a sound server.
- * @param tolerated verdicts that raise no alarm: a sound server may deviate from a `should` and get a warning
+ * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
  */
 export async function trySound(
   { how, prefix = "" }: Pick<SoundServer, "how" | "prefix">,

@@ -1,4 +1,4 @@
-// A broken server: a one-sentence description, the requirements it violates, and the code that makes it violate them.
+// Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ClaimedDelivery, Storage } from "../../server/domain/storage.ts";
 
@@ -14,7 +14,7 @@ export type Call = {
 /** A response from the sound server. */
 export type Reply = { status: number; headers: IncomingHttpHeaders; text: string };
 
-/** Forwards a request to the sound server. Resolves with undefined if it closes the connection without a response. */
+/** Forwards a request to the sound server. Resolves with undefined if that server does not respond. */
 export type Ask = (call: Call) => Promise<Reply | undefined>;
 
 /** An outgoing webhook. */
@@ -22,14 +22,14 @@ export type Message = {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** The claimed delivery as stored, including the merchant's webhook secrets. */
+  /** The stored delivery that the server has claimed, with the merchant's webhook secrets. */
   claimed: ClaimedDelivery;
 };
 
 /** Sends a webhook to its receiver. A failed connection resolves with status 502. */
 export type Deliver = (message: Message) => Promise<Reply>;
 
-/** What a fault can use of the server it is injected into. */
+/** The properties of the server that a fault may use. */
 export type World = {
   key: string;
   secondKey: string;
@@ -38,13 +38,13 @@ export type World = {
   sleep: (ms: number) => Promise<void>;
 };
 
-/** The points at which a fault can intervene. Anything omitted behaves as in the sound server. */
+/** The functions that a fault can replace. What it omits behaves as in the sound server. */
 export type Hooks = {
-  /** Replaces the forwarding of requests. Resolving with undefined closes the connection. */
+  /** Handles each request in place of forwarding it. If it resolves with undefined, the connection is closed. */
   handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
-  /** Overrides storage methods. */
+  /** Returns replacements for storage methods. */
   storage?: (inner: Storage) => Partial<Storage>;
-  /** Replaces the delivery of webhooks. */
+  /** Handles each webhook in place of delivering it. */
   webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
   /** Additional environment variables for the server. */
   env?: Record<string, string>;
@@ -54,17 +54,25 @@ export type Fault = {
   id: string;
   /** One sentence that describes the defect. */
   defect: string;
-  /** The requirements whose checks must report it. */
+  /** The ids of the requirements whose checks must report the defect. */
   violates: readonly string[];
   how: How;
-  /** For requirements judged on every response: the one whose checks provoke the faulty response. Default: all checks. */
+  /**
+   * Speeds up a fault whose requirements are judged on every response. Only the checks of the requirement with this id
+   * run; they must provoke the faulty response. By default all checks run.
+   */
   through?: string;
 };
 
-/** A fault with state is a function, called once for each server. */
+/**
+ * How a fault changes the server. It is a function if the fault has state; the function is called once for each server.
+ */
 export type How = Hooks | ((world: World) => Hooks);
 
-/** Declares a broken server. @param violates requirement ids, separated by spaces */
+/**
+ * Declares a broken server.
+ * @param violates requirement ids, separated by spaces
+ */
 export const fault = (id: string, defect: string, violates: string, how: How, through?: string): Fault => ({
   id,
   defect,

@@ -26,7 +26,7 @@ describe("broken servers", () => {
   });
 });
 
-/** Responses of which every field must be missing in one broken server and have the wrong type in another. */
+/** Responses. For each of their fields, one broken server must omit the field and another must change its type. */
 const responses: [name: string, schema: string, within: string][] = [
   ["created", "DisbursementCreated", ""],
   ["verified", "Disbursement", ""],
@@ -40,7 +40,7 @@ const responses: [name: string, schema: string, within: string][] = [
   ["listed-delivery", "Attempt", "items-attempts-"],
 ];
 
-/** Optional fields that appear only in states which the checks do not produce. */
+/** Optional fields that need no faults, because they appear only in states that the checks do not produce. */
 const seldom = new Set(["customer", "nextAttemptAt", "responseBody"]);
 
 const fieldsOf = (schema: string): string[] => {

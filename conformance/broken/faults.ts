@@ -1,4 +1,4 @@
-// All broken servers. Each has one fault and names the requirements whose checks must catch it.
+// Collects all broken servers. Each has one fault and names the requirements whose checks must catch it.
 import type { Fault } from "./fault.ts";
 import { acceptedFaults } from "./faults/accepted.ts";
 import { requestFaults } from "./faults/requests.ts";

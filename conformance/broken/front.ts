@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { createHttpClient } from "../target/http.ts";
 import type { Ask, Call, Hooks, Reply } from "./fault.ts";
 
-/** Longer than the server delays any response (D17, 408). */
+/** Time limit for a response. It is longer than the longest delay of the server (suffix 408 of D17). */
 const patienceMs = 40_000;
 /** Hop-by-hop headers, which a proxy must not forward. */
 const ofTheConnection = new Set(["host", "connection", "keep-alive", "transfer-encoding", "content-length"]);
@@ -15,7 +15,7 @@ const passedOn = <T>(headers: Record<string, T | undefined>): Record<string, T> 
     Object.entries(headers).filter(([name, value]) => value !== undefined && !ofTheConnection.has(name)),
   ) as Record<string, T>;
 
-/** Creates a client for one server. `ask` resolves with undefined if the server closes the connection. */
+/** Creates a client for one server. `ask` resolves with undefined if the server does not respond. */
 export function createAsk(origin: URL): { ask: Ask; close(): void } {
   const http = createHttpClient();
   return {
@@ -37,7 +37,11 @@ function send(response: ServerResponse, reply: Reply | undefined, head: boolean)
   response.writeHead(reply.status, { ...reply.headers, ...length }).end(head ? undefined : reply.text);
 }
 
-/** @param origin the sound server @param handle called for each request */
+/**
+ * Starts the proxy on a free port.
+ * @param origin the URL of the sound server
+ * @param handle called for each request
+ */
 export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"]>) {
   const { ask, close } = createAsk(origin);
   async function serve(request: IncomingMessage, response: ServerResponse) {

@@ -1,4 +1,4 @@
-// Targets that do not implement the service: the run must report it and certify nothing.
+// Runs `certify` against targets that do not implement the service. It must say so and certify none of them.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
@@ -10,7 +10,7 @@ import { runCertify } from "../testing/command-line.ts";
 
 const timeout = 120_000;
 
-/** Runs an HTTP server until `use` settles. */
+/** Starts an HTTP server, calls `use` with its URL, and stops the server when the promise of `use` settles. */
 async function serving<T>(listener: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
   const server = createServer(listener);
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -41,7 +41,7 @@ type Imposter = {
   what: string;
   listener: RequestListener;
   code: 1 | 2;
-  /** What the output must contain. */
+  /** The output must match this pattern. */
   says: RegExp;
 };
 

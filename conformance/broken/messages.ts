@@ -8,7 +8,7 @@ export const noContent: Reply = { status: 204, headers: {}, text: "" };
 export const timestampOf = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
 export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
 
-/** Signs a changed message again, so that the signature is valid and only the change is at fault. */
+/** Signs a changed message again, so that its signature is valid and the change is its only fault. */
 export function signed(message: Message, secrets = [message.claimed.secrets.current]): Message {
   const id = message.headers["webhook-id"] ?? "";
   const signature = sign(secrets, id, timestampOf(message), message.body);
@@ -34,7 +34,7 @@ export const changesBody = (change: (body: Fields, message: Message) => Fields):
   );
 export const changesData = (change: (data: Fields) => Fields): How =>
   changesBody((body) => ({ ...body, data: change(body["data"] as Fields) }));
-/** Drops matching webhooks and reports them as delivered. */
+/** Does not send matching webhooks, but reports to the server that they were delivered. */
 export const drops = (fits: (message: Message) => boolean): How => ({
   webhook: async (message, deliver) => (fits(message) ? noContent : deliver(message)),
 });
@@ -45,7 +45,7 @@ export const sendsTwice =
     await deliver(again(message));
     return reply;
   };
-/** The recorded outcome of an attempt, which decides when the next one is due. */
+/** The outcome that storage records for an attempt. It includes the time at which the next attempt is due. */
 export type AttemptOutcome = Parameters<Storage["recordAttempt"]>[2];
 export const changesOutcome = (
   change: (outcome: AttemptOutcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => AttemptOutcome,

@@ -1,4 +1,4 @@
-// Measures what a run does to money, both in the requests that the server receives and in the records that it stores.
+// Counts the payouts of a run, both in the requests that the server receives and in the records that it stores.
 import { afterEach, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 import type { Call } from "./fault.ts";

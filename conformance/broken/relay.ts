@@ -1,4 +1,5 @@
-// A relay in which a fault can change webhooks: the server sends them here, and the relay delivers them.
+// A relay between the server and the receivers of its webhooks. The server sends every webhook to the relay. The relay
+// lets a fault change the webhook and then delivers it.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -17,7 +18,10 @@ const deliver: Deliver = async ({ url, headers, body }) => {
   return reply ?? { status: 502, headers: {}, text: "" };
 };
 
-/** @param webhook called for each webhook in place of delivering it */
+/**
+ * Starts a relay on a free port.
+ * @param webhook called for each webhook; it delivers the webhook, changed or not, or drops it
+ */
 export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
   const underWay = new Map<string, ClaimedDelivery>();
   const server = createServer(async (request, response) => {
@@ -34,7 +38,7 @@ export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
     return { ...claimed, url };
   };
   return {
-    /** Storage overrides that redirect every claimed delivery to this relay. */
+    /** Returns replacements for storage methods that change the URL of every claimed delivery to the relay's. */
     divert: (inner: Storage): Partial<Storage> => ({
       claimDeliveries: async (...which) => (await inner.claimDeliveries(...which)).map(diverted),
       async claimDelivery(...which) {

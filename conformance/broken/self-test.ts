@@ -1,5 +1,6 @@
-// npm run certify:self-test [-- PATTERN]: checks that every broken server fails certification and every sound one passes.
-// PATTERN is a regular expression that selects servers by id. Exit codes: 0 success, 1 failure, 2 nothing selected.
+// npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
+// one. PATTERN is a regular expression that selects servers by id. Exit codes: 0 success, 1 failure, 2 nothing
+// selected.
 import { Worker } from "node:worker_threads";
 import { tasks, type Row, type Task } from "./tasks.ts";
 
@@ -13,7 +14,7 @@ const work = (share: Task[]): Promise<Row[]> =>
     const rows: Row[] = [];
     const worker = new Worker(new URL("worker.ts", import.meta.url), {
       workerData: share,
-      // Dredd's dependencies use deprecated Node APIs.
+      // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings.
       execArgv: ["--no-warnings"],
     });
     worker.on("message", (row: Row) => {

@@ -1,4 +1,4 @@
-// Starts the reference server in this process with a fault injected. Only this folder imports the server.
+// Starts the reference server in this process, with a fault. Within conformance/, only this folder imports the server.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";

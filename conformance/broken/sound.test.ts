@@ -3,7 +3,7 @@ import { trySound } from "./catch.ts";
 import { soundServers } from "./sound.ts";
 
 const timeout = 180_000;
-/** A fixed selection, to keep the test fast. `npm run certify:self-test` runs all. */
+/** A fixed selection of sound servers, to keep the test fast. `npm run certify:self-test` tests all of them. */
 const selection = [
   "other-checkout-body",
   "other-error-texts",

@@ -29,12 +29,12 @@ export type SoundServer = {
   /** One sentence that describes the difference. */
   differs: string;
   how: How;
-  /** A path prefix before /v1. */
+  /** The path before /v1. */
   prefix?: string;
 };
 
 const slowMs = 100;
-/** Every disbursement is final immediately. */
+/** Gives every disbursement a final status immediately. */
 const ends = (status: "success" | "failed"): How => ({
   storage: (inner) => ({
     insertDisbursement: ({ due: _due, ...record }) => inner.insertDisbursement({ ...record, status }),
@@ -47,7 +47,10 @@ const plans = [
   { country: "KE", currency: "KES", code: "254" },
   { country: "US", currency: "USD", code: "1" },
 ];
-/** True if number, country and currency belong together, as far as the server knows the country. */
+/**
+ * Returns true if phone number, country and currency belong together, or if the server knows neither the country nor
+ * the number's calling code.
+ */
 function ofOneCountry({ phoneNumber, country, currency }: Fields): boolean {
   const own = plans.find((plan) => plan.country === country);
   const dialled = plans.find(({ code }) => String(phoneNumber).startsWith(code));

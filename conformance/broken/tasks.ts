@@ -1,23 +1,23 @@
-// The tasks of the self-test and their results, as plain data that can be posted between threads.
+// Defines the tasks of the self-test and their results, as plain data that can be posted between threads.
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
 
-/** Runs against the unmodified server, to detect flaky checks. */
+/** How often the suite runs against the unmodified server. Several runs detect flaky checks. */
 const soundRuns = 20;
 
 export type Task = { kind: "broken" | "different" | "sound"; id: string };
 
 export type Row = Task & {
   ok: boolean;
-  /** The checks that caught the fault, or why the task failed. */
+  /** A description of the result: which checks caught the fault, or why the task failed. */
   text: string;
   ms: number;
 };
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
 
-/** The tasks whose ids match. The longest come first so that none is left running alone at the end. */
+/** Returns the tasks whose ids match. Long tasks come first, so that none of them is left running alone at the end. */
 export function tasks(pattern: RegExp): Task[] {
   const runs = Array.from({ length: soundRuns }, (_, index) => `sound-run-${index + 1}`);
   const all = [

@@ -1,5 +1,5 @@
-// Runs the suite against a server in this process. Checks, target and report are those of `certify`; only the
-// progress output is left out.
+// Runs the suite against a server in this process. It uses the same checks, target and report as `certify`, but neither
+// vitest nor progress output.
 import { checks, pending, watches } from "../checks/index.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
@@ -13,22 +13,25 @@ import type { Running } from "./server.ts";
 
 const seed = 20_261_120;
 
-/** Parses the arguments as the command line would, for this server. */
+/** Parses the arguments as the command line does, probes the server, and returns the options of the run. */
 export function optionsFor(server: Running, args: readonly string[]): Promise<RunOptions> {
   const env = { API_KEY: server.key, API_KEY_2: server.secondKey };
   return probe(readOptions(["--base-url", server.url, ...args], env, () => seed));
 }
 
 export type Trial = {
-  /** Run only the checks of these requirements. Default: all checks. */
+  /** Run only the checks of the requirements with these ids. By default all checks run. */
   only?: readonly string[];
-  /** For requirements judged on every response: run only the checks of this one, which provoke such responses. */
+  /**
+   * Run only the checks of the requirement with this id. Without it, all checks run if `only` names a requirement that is
+   * judged on every response.
+   */
   through?: string | undefined;
-  /** Called with each check's report; returning true ends the run. */
+  /** Called with each check's report. If it returns true, the run ends. */
   enough?: (report: CheckReport) => boolean;
 };
 
-/** Runs checks against a server and builds a report, also when the run ends early. */
+/** Runs checks against a server and builds a report. It also builds one if `enough` ends the run early. */
 export async function runTrial(
   options: RunOptions,
   { only, through, enough = () => false }: Trial = {},

@@ -13,11 +13,11 @@ export const described = [createDisbursement, verifyDisbursement, createCheckout
 
 type Operations = string | readonly string[];
 
-/** True if the request is for one of these operations; `every` matches any request. */
+/** Returns true if the request is for one of these operations. `every` matches any request. */
 export const isOf = ({ method, path }: Call, operations: Operations): boolean =>
   operations === "every" || [operations].flat().includes(routeOf(method, path)?.operation.operationId ?? "");
 
-/** Parses a body as a JSON object; undefined if it is anything else. */
+/** Parses a body as a JSON object. Returns undefined if the body is anything else. */
 export function fieldsOf(text: string | Buffer): Fields | undefined {
   try {
     const value: unknown = JSON.parse(String(text));
@@ -31,7 +31,7 @@ export const without = (fields: Fields, ...names: string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 export const dataOf = (reply: Reply): Fields => (fieldsOf(reply.text)?.["data"] ?? {}) as Fields;
 export const keyOf = ({ headers }: Call): string | undefined => headers["x-api-key"]?.toString();
-/** The last segment of the path, decoded. */
+/** Returns the last segment of the path, decoded and without the query. */
 export const lastPart = ({ path }: Call): string => decodeURIComponent(path.split("?")[0]?.split("/").at(-1) ?? "");
 export const isError = ({ status }: Reply) => status >= 400;
 export const isAccepted = ({ status }: Reply) => status >= 200 && status < 300;
@@ -52,7 +52,7 @@ export const withStatus = (reply: Reply, status: number): Reply => ({
   status,
 });
 
-/** An error response in the shape of §7. */
+/** Builds an error response with the fields of §7. */
 export const refusal = (status: number, message = "The request was refused."): Reply => ({
   status,
   headers: { "content-type": "application/json; charset=utf-8", "x-request-id": "req_0000000000000000" },
@@ -64,7 +64,7 @@ export const html = (status: number): Reply => ({
   text: `<html><body><h1>${status}</h1></body></html>`,
 });
 
-/** Changes the responses of these operations; returning undefined closes the connection. */
+/** Changes the responses to these operations. If `change` returns undefined, the connection is closed. */
 export const responses = (operations: Operations, change: (reply: Reply, call: Call) => Reply | undefined): Hooks => ({
   async handle(call, ask) {
     const reply = await ask(call);
@@ -72,19 +72,21 @@ export const responses = (operations: Operations, change: (reply: Reply, call: C
   },
 });
 
-/** Changes `data` in successful responses. */
+/** Changes `data` in the successful responses to these operations. */
 export const data = (operations: Operations, change: (data: Fields, call: Call) => unknown): Hooks =>
   responses(operations, (reply, call) =>
     isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), data: change(dataOf(reply), call) }) : reply,
   );
 
-/** Changes the body of error responses. */
+/** Changes the body of the error responses to these operations. */
 export const errors = (operations: Operations, change: (body: Fields, reply: Reply) => unknown): Hooks =>
   responses(operations, (reply) =>
     isError(reply) ? withBody(reply, change(fieldsOf(reply.text) ?? {}, reply)) : reply,
   );
 
-/** Changes JSON request bodies before the server reads them. Returning the same object leaves the request unchanged. */
+/**
+ * Changes JSON request bodies before the server reads them. If `change` returns its argument, the request is unchanged.
+ */
 export const requests = (operations: Operations, change: (fields: Fields, call: Call) => Fields): Hooks => ({
   handle(call, ask) {
     const fields = isOf(call, operations) ? fieldsOf(call.body) : undefined;
@@ -108,7 +110,7 @@ export const accepts = (
 ): Hooks =>
   requests(operations, (fields) => (isInvalid(fields[field]) ? { ...fields, [field]: valid(fields[field]) } : fields));
 
-/** Responds to matching requests without the sound server. */
+/** Responds to matching requests directly, instead of forwarding them to the sound server. */
 export const instead = (
   operations: Operations,
   fits: (fields: Fields, call: Call) => boolean,
@@ -120,7 +122,10 @@ export const instead = (
   },
 });
 
-/** Replaces service references of disbursements, in lookups too. `make` receives the number of references made so far. */
+/**
+ * Gives disbursements other service references, and maps these back when a client looks them up. `make` receives the
+ * number of references made so far.
+ */
 export const otherReferences =
   (make: (before: number) => string): How =>
   () => {

@@ -1,4 +1,4 @@
-// A worker thread of the self-test. It runs several tasks concurrently because tasks mostly wait for I/O.
+// The code of a worker thread of the self-test. It runs several tasks concurrently because tasks mostly wait for I/O.
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
 import { observeSound } from "./catch.ts";
 import { inLanes } from "./lanes.ts";

@@ -1,4 +1,4 @@
-// D42: lists of records.
+// Checks the lists of records (D42).
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -10,15 +10,15 @@ type Kind = "disbursements" | "checkouts";
 const kinds: readonly Kind[] = ["disbursements", "checkouts"];
 const lists = ["/v1/disbursements", "/v1/checkouts", "/sandbox/events", "/sandbox/deliveries"];
 
-/** A record as verify returns it. */
+/** A record as the verify operation returns it. */
 type Made = Record<string, unknown> & { reference: string; createdAt: string; merchantsReference: string };
 
 const list = (context: Context, path: string, query: string, key: TargetRequest["key"] = "own") =>
   context.target.send({ method: "GET", path: `${path}?${query}`, key });
 
-/** Creates a record that does not change by itself while the check looks at it. */
+/** Creates a record with a final status, so that it does not change while the check reads the list. */
 async function make(context: Context, kind: Kind, outcome: "success" | "failed" = "success"): Promise<Made> {
-  // Records of the same millisecond have no order that a target must keep.
+  // Wait, so that no two records are created in the same millisecond. The order of such records is not defined.
   await context.sleep(5);
   const fresh = context.fresh();
   const { reference } =
@@ -32,14 +32,17 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
 const referencesOf = (response: TargetResponse) => listed(response).map(({ reference }) => reference);
 const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(createdAt)}`;
 
-/** Judges that a list holds exactly these records, in this order. */
+/** Judges that a list response contains exactly the expected records, in this order. */
 function judgeItems(context: Context, id: string, response: TargetResponse, expected: Made[], what: string) {
   const wanted = expected.map(({ reference }) => reference);
   const ok = response.status === 200 && isDeepStrictEqual(referencesOf(response), wanted);
   context.judge(id, ok, what, describeResponse(response), [response]);
 }
 
-/** Follows a list to its end and returns the references in order. `between` runs after the first page. */
+/**
+ * Requests a list page by page, at most ten pages. Returns the references in order. `between` runs after the first
+ * page.
+ */
 async function follow(context: Context, path: string, query: string, between: () => Promise<unknown>) {
   const seen: unknown[] = [];
   const responses: TargetResponse[] = [];

@@ -103,7 +103,7 @@ function fieldErrorsOf(response: TargetResponse): FieldError[] {
   return Array.isArray(fields) ? (fields as FieldError[]) : [];
 }
 
-/** The rules of which an invalid value in `severalFaults` breaks at least one. */
+/** Returns the rules that the response may report for an invalid value in `severalFaults`. */
 function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
   const value = over[String(path)];
   if (value === undefined) return ["required"];

@@ -1,4 +1,4 @@
-// §2.1, §2.4: servers that accept invalid values. Each one replaces an invalid value with a valid one.
+// Servers that accept invalid values (§2.1, §2.4). Each replaces an invalid value with a valid one.
 import { fault } from "../fault.ts";
 import {
   accepts,
@@ -22,7 +22,9 @@ const notString = (value: unknown) => value !== undefined && typeof value !== "s
 const isText = (value: unknown): value is string => typeof value === "string";
 const texts = (pattern: RegExp) => (value: unknown) => isText(value) && pattern.test(value);
 
-/** A row: id, description, requirement, field, the invalid values it accepts, and the valid value used instead. */
+/**
+ * Id, description, requirement, field, a predicate for the accepted invalid values, and the valid value used instead.
+ */
 type Row = readonly [string, string, string, string, (value: unknown) => boolean, (value: unknown) => unknown];
 
 // prettier-ignore

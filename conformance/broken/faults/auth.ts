@@ -1,4 +1,4 @@
-// §5: servers that fail to authenticate requests.
+// Servers that fail to authenticate requests (§5).
 import { fault, type Call, type How } from "../fault.ts";
 import {
   createCheckout,
@@ -13,7 +13,7 @@ import {
   withKey,
 } from "../ways.ts";
 
-/** Treats matching requests as authenticated by the first merchant's key. */
+/** Replaces the key of matching requests with the first merchant's key, so that the sound server accepts them. */
 const authenticates =
   (
     operations: string | readonly string[],
@@ -27,7 +27,10 @@ const authenticates =
 const noKey = (given?: string) => given === undefined;
 const anyKey = (given?: string) => given !== undefined && given !== "";
 
-/** Accepts a POST without a key if `plain`, a lenient router's normalisation, turns its path into an existing one. */
+/**
+ * Accepts a POST without a key if `plain` turns its path into the path of a POST operation. `plain` normalises a path
+ * as a lenient router would.
+ */
 const bypasses = (plain: (path: string) => string, when: (call: Call) => boolean): How => ({
   async handle(call, ask) {
     const path = plain(call.path);

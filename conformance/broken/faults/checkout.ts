@@ -1,4 +1,4 @@
-// §4.3, D6 to D10: servers with faults in checkouts.
+// Servers with faults in checkouts (§4.3, D6 to D10).
 import { fault, type How } from "../fault.ts";
 import {
   responses,
@@ -24,7 +24,7 @@ import {
 const finish = "finishCheckout";
 const minute = 60_000;
 
-/** Changes when an unpaid checkout expires. */
+/** Makes an unpaid checkout expire this many minutes after its creation. */
 const expires = (minutes: number): How => ({
   storage: (inner) => ({
     insertCheckout: (draft) =>

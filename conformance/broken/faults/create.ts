@@ -1,4 +1,4 @@
-// §2.1, §2.2, §4.1: servers that respond incorrectly to a create or refuse a valid one.
+// Servers that respond incorrectly to a create or refuse a valid one (§2.1, §2.2, §4.1).
 import { fault } from "../fault.ts";
 import {
   responses,

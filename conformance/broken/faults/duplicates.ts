@@ -1,4 +1,4 @@
-// §2.1, §7: servers that mishandle duplicate references.
+// Servers that mishandle duplicate references (§2.1, §7).
 import { fault, type How, type Reply } from "../fault.ts";
 import {
   responses,
@@ -19,7 +19,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** Pays a duplicate under a fresh reference instead of returning 409, if `when` returns true. */
+/** Pays a duplicate under a fresh reference instead of returning 409 if `when` returns true for it. */
 const repeats =
   (when: (fields: Fields, before: Fields) => boolean): How =>
   () => {
@@ -32,7 +32,10 @@ const repeats =
     });
   };
 
-/** Mishandles requests that arrive while one with the same reference is in progress. The first is handled correctly. */
+/**
+ * Handles the first request with a reference correctly. Handles a request that arrives during it with the same
+ * reference as `late` says: `late` returns the status of a refusal, or the request to forward.
+ */
 const races =
   (
     late: (
@@ -62,7 +65,7 @@ const races =
     };
   };
 
-/** Swaps two responses that are ready at about the same time. */
+/** Swaps two create responses if the second is ready within a few milliseconds after the first. */
 const mixed: How = ({ sleep }) => {
   let waiting: ((reply: Reply) => Reply) | undefined;
   return {

@@ -1,8 +1,11 @@
-// One fault per response field: missing, of the wrong type, and with the wrong value.
+// Servers with a fault in one response field: the field is missing, has the wrong type or has the wrong value.
 import { fault, type Fault } from "../fault.ts";
 import { createCheckout, createDisbursement, data, verifyCheckout, verifyDisbursement, type Fields } from "../ways.ts";
 
-/** Replaces the value at a path, in every entry of an array. JSON.stringify omits a value that becomes undefined. */
+/**
+ * Replaces the value at a path. Where the path leads through an array, replaces it in every entry. If `change` returns
+ * undefined, JSON.stringify omits the field.
+ */
 function replaced(within: unknown, path: string, change: (value: unknown) => unknown): unknown {
   if (Array.isArray(within)) return within.map((each) => replaced(each, path, change));
   const [name = "", ...rest] = path.split(".");
@@ -22,13 +25,15 @@ type TargetResponse = {
   name: string;
   operation: string;
   fields: readonly string[];
-  /** The requirement on the shape of the response. */
+  /** The id of the requirement that defines the shape of the response. */
   shape: string;
-  /** By field, the requirement that another value of the right type violates. */
+  /** For each field, the id of the requirement that another value of the right type violates. */
   values?: Readonly<Record<string, string>>;
-  /** Fields that the schema does not require, with the requirement that says when they must be present. */
+  /**
+   * The fields that the schema does not require, each with the id of the requirement that says when it must be present.
+   */
   optional?: Readonly<Record<string, string>>;
-  /** If the shape is judged on every response: the requirement whose checks provoke this one. */
+  /** As `through` of a fault: the id of the requirement whose checks provoke this response. */
   through?: string;
 };
 

@@ -1,4 +1,4 @@
-// D17: sandboxes that do not produce the outcome which a phone number forces.
+// Sandboxes that do not produce the outcome that a phone number forces (D17).
 import { fault, type How } from "../fault.ts";
 import {
   responses,

@@ -1,4 +1,4 @@
-// §1, §4, §7: servers that mishandle JSON bodies and errors.
+// Servers that mishandle JSON bodies and errors (§1, §4, §7).
 import { fault, type Call, type How } from "../fault.ts";
 import {
   responses,
@@ -26,10 +26,10 @@ const payouts = [createDisbursement, verifyDisbursement];
 
 const sound = { amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
 let made = 0;
-/** A default disbursement, as a lenient server might use for a body that is not an object. */
+/** Returns a default disbursement, which a lenient server might use for a body that is not an object. */
 const madeUp = () => ({ ...sound, reference: `made-up-${(made += 1)}` });
 
-/** Parses creates leniently: `lenient` returns the parsed body, or undefined to leave the request unchanged. */
+/** Parses the bodies of creates with `lenient`. If `lenient` returns undefined, the request is forwarded unchanged. */
 const reads = (lenient: (text: string, body: Buffer) => unknown): How => ({
   handle(call, ask) {
     if (!isOf(call, createDisbursement)) return ask(call);
@@ -38,7 +38,10 @@ const reads = (lenient: (text: string, body: Buffer) => unknown): How => ({
   },
 });
 
-/** Parses text that becomes valid JSON once the pattern is replaced. */
+/**
+ * Parses a text that is not a JSON object but becomes one when matches of the pattern are replaced. Returns undefined
+ * for any other text.
+ */
 const relaxed = (text: string, pattern: RegExp, replacement: string) =>
   pattern.test(text) && fieldsOf(text) === undefined ? fieldsOf(text.replaceAll(pattern, replacement)) : undefined;
 
@@ -52,7 +55,7 @@ function parsed(text: string): unknown {
 
 const bodyOf = ({ body }: Call) => parsed(body.toString("utf8"));
 
-/** Changes the body of errors of one status. */
+/** Changes the body of error responses with this status. */
 const onStatus = (status: number, change: (body: Fields) => unknown) =>
   errors(payouts, (body, reply) => (reply.status === status ? change(body) : body));
 

@@ -1,4 +1,4 @@
-// D7a, D15: servers that mishandle addresses and limits.
+// Servers that mishandle addresses and limits (D7a, D15).
 import { fault, type How } from "../fault.ts";
 import {
   accepts,
@@ -28,7 +28,7 @@ const kept = (change: (text: string) => unknown): How =>
     isText(record["webhookURL"]) ? { ...record, webhookURL: change(record["webhookURL"]) } : record,
   );
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
-/** Compares references after normalising them with `plain`, although they are stored as sent. */
+/** Refuses a reference as a duplicate if it equals an earlier one after `plain` has normalised both. */
 function alike(plain: (text: string) => string): How {
   return () => {
     const used = new Set<string>();

@@ -1,4 +1,4 @@
-// D42, D46: servers with faults in lists of records and in machine-readable errors.
+// Servers with faults in lists of records and in machine-readable errors (D42, D46).
 import { fault, type How } from "../fault.ts";
 import {
   data,

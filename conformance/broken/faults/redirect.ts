@@ -1,8 +1,8 @@
-// §2.4, D10: servers that do not lead the customer back to the merchant.
+// Servers that do not lead the customer back to the merchant (§2.4, D10).
 import { fault, type How } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, html, isOf, withHeader } from "../ways.ts";
 
-/** Changes the redirect back to the merchant. */
+/** Changes the address to which the payment page redirects the customer. */
 const returns = (change: (address: URL) => string): How => ({
   async handle(call, ask) {
     const reply = await ask(call);

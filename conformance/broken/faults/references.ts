@@ -1,4 +1,4 @@
-// D14, D19: servers with incorrect fees, references, ids or customers.
+// Servers with incorrect fees, references, ids or customers (D14, D19).
 import { fault, type How } from "../fault.ts";
 import {
   createCheckout,
@@ -11,7 +11,7 @@ import {
 } from "../ways.ts";
 
 const shown = (change: (record: Fields) => unknown) => data(verifyDisbursement, change);
-/** Changes the fee in every response that shows it. */
+/** Changes the fee in the responses to the operations in `where`. */
 const fees = (
   change: (amount: number, fee: number) => unknown,
   where: readonly string[] = [createDisbursement, verifyDisbursement],

@@ -1,4 +1,4 @@
-// D1: servers that refuse with the wrong status or check a request in the wrong order.
+// Servers that refuse with the wrong status or check a request in the wrong order (D1).
 import { fault, type Call, type How } from "../fault.ts";
 import {
   responses,
@@ -16,7 +16,7 @@ import {
 
 const payments = [createDisbursement, createCheckout];
 
-/** Changes the status of refusals of matching requests. */
+/** Returns status `to` instead of `from` to matching requests. */
 const becomes = (
   from: number,
   to: number,

@@ -1,4 +1,4 @@
-// §9, D21, D24 to D26: servers that misread JSON values, paths or methods.
+// Servers that misinterpret JSON values, paths or methods (§9, D21, D24 to D26).
 import { fault, type Call, type How } from "../fault.ts";
 import {
   accepts,
@@ -17,7 +17,7 @@ import {
 const payments = [createDisbursement, createCheckout];
 const textOf = ({ body }: Call) => body.toString("utf8");
 
-/** Parses matching bodies as `JSON.parse` does: the last of two equal keys counts, and fractions are rounded. */
+/** Parses matching bodies with `JSON.parse`, which keeps the last of two equal keys and rounds long fractions. */
 const parsesLeniently = (operation: string, pattern: RegExp): How => ({
   handle: (call, ask) =>
     ask(isOf(call, operation) && pattern.test(textOf(call)) ? withFields(call, fieldsOf(call.body)) : call),

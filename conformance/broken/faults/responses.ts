@@ -1,4 +1,4 @@
-// D2, D6, D8, D15, D20: servers whose responses have the wrong form.
+// Servers whose responses have the wrong form (D2, D6, D8, D15, D20).
 import { fault, type How } from "../fault.ts";
 import {
   responses,
@@ -17,7 +17,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** Changes errors of any path and method. */
+/** Changes the body of every error response, whatever the path and method of its request. */
 const everyError = (change: (body: Fields) => unknown): How => errors("every", change);
 const ofStatus = (status: number, change: (body: Fields) => unknown): How =>
   errors("every", (body, reply) => (reply.status === status ? change(body) : body));

@@ -1,4 +1,4 @@
-// D13: servers that retry webhooks too often, too rarely or at the wrong time.
+// Servers that retry webhooks too often, too rarely or at the wrong time (D13).
 import { fault, type Hooks } from "../fault.ts";
 import { noContent, changesBody, changesOutcome, scaleDelay, followRedirect } from "../messages.ts";
 import { withHeader } from "../ways.ts";

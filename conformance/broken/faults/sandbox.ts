@@ -1,4 +1,4 @@
-// D18: sandboxes with faults in the /sandbox operations.
+// Sandboxes with faults in the /sandbox operations (D18).
 import { fault, type Call, type How } from "../fault.ts";
 import {
   accepts,

@@ -1,4 +1,4 @@
-// D12: servers whose webhooks are signed incorrectly.
+// Servers whose webhooks are signed incorrectly (D12).
 import { fault } from "../fault.ts";
 import { timestampOf, signed, withHeaders, withoutHeader, changesMessage } from "../messages.ts";
 

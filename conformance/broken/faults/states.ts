@@ -1,4 +1,4 @@
-// D3 to D5: servers that lose, confuse or change records.
+// Servers that lose, confuse or change records (D3 to D5).
 import { fault } from "../fault.ts";
 import {
   responses,

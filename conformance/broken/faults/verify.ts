@@ -1,4 +1,4 @@
-// §2.3, §4.2: servers that return the wrong record or a malformed one.
+// Servers that return the wrong record or a malformed one (§2.3, §4.2).
 import { fault } from "../fault.ts";
 import {
   responses,
@@ -25,7 +25,7 @@ const times = (change: (time: string) => unknown) => () =>
 const shown = (change: (record: Fields) => Fields) => () => data(verifyDisbursement, change);
 const empty = (body: unknown) => () =>
   responses(verifyDisbursement, (reply) => (reply.status === 404 ? { ...withBody(reply, body), status: 200 } : reply));
-/** Returns this status for matching references. */
+/** Returns this status when a client verifies a disbursement with a matching reference. */
 const odd = (fits: (reference: string, path: string) => boolean, status: number) => ({
   handle: async (
     call: Parameters<typeof lastPart>[0],

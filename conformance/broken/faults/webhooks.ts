@@ -1,4 +1,4 @@
-// §6, D11: servers whose webhooks are lost, misdirected or false.
+// Servers whose webhooks are lost, misdirected or false (§6, D11).
 import { fault, type Hooks } from "../fault.ts";
 import {
   noContent,
@@ -27,7 +27,7 @@ import {
 import { createAsk } from "../front.ts";
 import { record } from "./fields.ts";
 
-/** Sends a webhook for a payout that failed, which the sound server would not send. */
+/** Sends an additional webhook which says that a payout failed. */
 async function notifyFailure(url: string) {
   const { ask, close } = createAsk(new URL(url));
   const { pathname, search } = new URL(url);
