@@ -9,7 +9,7 @@ import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
 const recipient = "2257038102473";
-/** Time limit for a whole run on a busy machine. */
+/** The time limit for a test that executes a whole run, even on a busy machine. */
 const wholeRunMs = 60_000;
 const started: { stop(): Promise<unknown> }[] = [];
 let folder = "";
@@ -172,7 +172,7 @@ describe("what a run does to money", () => {
     const { report } = await certify(["--base-url", url, "--effects", "money", "--only", "create.reference-echoed"])
       .ended;
     const paid = seen.filter(creating).map(({ body }) => (JSON.parse(body) as { reference: string }).reference);
-    // Some are sent concurrently, so responses may arrive out of order.
+    // Some of these requests are concurrent, so the responses may arrive in another order.
     expect(report?.created.map((record) => record.merchantsReference).toSorted()).toEqual(paid.toSorted());
     expect(paid).not.toEqual([]);
   });

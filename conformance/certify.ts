@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The entry point. Exit codes: 0 everything selected passed, 1 something failed, 2 the suite could not do its work.
+// The entry point. It exits with 0 if everything selected passed, 1 if something failed, and 2 if the suite could not
+// do its work.
 import { randomInt } from "node:crypto";
 import { usage } from "./cli/flags.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
@@ -54,7 +55,7 @@ async function certify(args: readonly string[]): Promise<number> {
 
 const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";
 
-/** Where Prism's judgement of the same responses differs from the suite's. */
+/** Describes the responses about which Prism and the suite disagree; no lines if the run did not use Prism. */
 function secondOpinionLines({ secondOpinion }: Report): string[] {
   if (!secondOpinion) return [];
   const { answers, disagreements } = secondOpinion;
@@ -91,7 +92,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// A closed pipe (`| head`) must not end the run before its report is written.
+// Ignore write errors: if a reader such as `| head` closes the pipe, the run must still write its report.
 process.stdout.on("error", () => undefined);
-// After an interruption the worker may still be waiting for a response; do not wait with it.
+// Exit explicitly, because after an interruption the worker thread may still be waiting for a response.
 process.exit(await main(process.argv.slice(2)));

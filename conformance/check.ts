@@ -1,4 +1,4 @@
-// A check is data (what it judges, what it may cost) plus one function.
+// Defines a check: data that states what it judges and what it may cost, and one function that runs it.
 import type { RunOptions } from "./run-options.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
@@ -6,28 +6,28 @@ import type { TargetResponse } from "./target/exchange.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 
-/** What a check needs from the target or the caller. Without it the check is not applicable. */
+/** Something that a check needs from the target or the caller. If a run lacks it, the check is not applicable. */
 export type Need = "sandbox" | "second-key" | "receiver" | "webhook-secret" | "failing-recipient" | "safe-numbers";
 
 export type Context = {
   target: Target;
   options: RunOptions;
-  /** Returns the validator of a contract schema, as far as the profile covers it. */
+  /** Returns the validator of a contract schema in the version of the run's profile. */
   validator: (schema: string) => Validator;
-  /** Collects webhooks; undefined if the run does not listen for any. */
+  /** The receiver of webhooks; undefined if the run does not listen for webhooks. */
   receiver?: Receiver;
   /**
-   * Records a finding about a requirement and returns `ok`. A failed finding does not end the check.
-   * @param evidence the responses that show it; by default every response the check received
+   * Records a finding about a requirement and returns `ok`. The check continues even if `ok` is false.
+   * @param evidence the responses that show the finding; by default every response that the check received
    */
   judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly TargetResponse[]): boolean;
-  /** Records what the target does where the interface leaves it open. Equal behaviour must give equal values. */
+  /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: string, name: string, value: unknown): void;
-  /** Records that the target cannot do what the requirement needs, or that `--effects` does not allow it. */
+  /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
   notApplicable(id: string, why: string, code?: "target" | "effects"): void;
   /** Records that the requirement could not be judged in this run, for a reason outside the suite. */
   couldNotRun(id: string, why: string): void;
-  /** Returns a new, unused merchant's reference. */
+  /** Returns an unused value for the merchant's reference. */
   fresh(): string;
   now(): Date;
   sleep(ms: number): Promise<void>;
@@ -35,25 +35,28 @@ export type Context = {
 
 export type Check = {
   name: string;
-  /** Ids of the requirements it judges. */
+  /** The ids of the requirements that the check judges. */
   ids: readonly string[];
-  /** Its worst case for money. */
+  /** The worst effect on money that the check's requests may have. */
   effect: Effect;
-  /** How many payouts a faulty target may make because of it. Default 0. */
+  /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   payouts?: number;
-  /** The largest possible sum of those payouts, in the lowest denomination. Default 0. */
+  /** The largest possible sum of those payouts, in the lowest denomination. The default is 0. */
   amount?: number;
   needs?: readonly Need[];
-  /** One sentence on what it changes permanently on a sandbox besides payouts, checkouts and the merchant's time. */
+  /**
+   * One sentence that describes what the check changes permanently on a sandbox, other than payouts, checkouts and the
+   * merchant's time.
+   */
   leaves?: string;
-  /** It sends no requests, so it also runs after the run was stopped. */
+  /** Set if the check sends no requests. Such a check is executed even after the run was stopped. */
   offline?: true;
   run(context: Context): Promise<void>;
 };
 
 /**
- * Thrown by a check when the target did not provide what the check builds on. Its requirements then fail: a requirement
- * that was not tested must not pass.
+ * Thrown by a check if the target did not provide what the check builds on. The requirements that the check has not
+ * judged then fail, because a requirement that was not tested must not pass.
  */
 export class Prerequisite extends Error {
   readonly expected: string;
@@ -65,16 +68,19 @@ export class Prerequisite extends Error {
   }
 }
 
-/** Judges every response of a run, whichever check caused it. */
+/** A rule for every response of a run, whichever check sent the request. */
 export type Watch = {
   id: string;
   name: string;
-  /** What every response it applies to must satisfy. */
+  /** Describes, for people, a response that follows the rule. */
   expected: string;
   applies(response: TargetResponse): boolean;
-  /** The faults of a response; empty for a valid one. */
+  /** Returns the faults of a response; an empty array if it follows the rule. */
   faults(response: TargetResponse, validator: (schema: string) => Validator): string[];
-  /** Why a run may see no such response, which then is not applicable. Without it the watch could not run. */
+  /**
+   * The reason why a run may receive no response to which the rule applies. The requirement is then not applicable. If
+   * there is no such reason, a run without such a response reports that the requirement could not be judged.
+   */
   rare?: string;
 };
 

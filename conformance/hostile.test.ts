@@ -1,4 +1,4 @@
-// Targets that are not the service at all: none may pass, and the output must start with the reason.
+// Runs `certify` against servers that are not the service. None may pass, and the verdict must start with the reason.
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
@@ -31,7 +31,7 @@ async function certify(listener: RequestListener): Promise<{ code: number | null
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-  // A reader sees first what follows the progress lines.
+  // Skip the progress lines, because people read the verdict after them first.
   return { code, verdict: output.slice(output.search(/^(FAILED|NOT COMPLETED|http)/m)).slice(0, 2000) };
 }
 

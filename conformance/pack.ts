@@ -1,5 +1,5 @@
-// Builds the published package; npm runs it before packing. dist/ mirrors the repository, so that the compiled suite
-// finds the contract under the same relative paths as its sources.
+// Builds the published package. npm runs this script before packing. The layout of dist/ mirrors the repository, so
+// that the compiled suite finds the contract under the same relative paths as its sources do.
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// Runs the published package as a user would: packed, then installed outside this repository. Needs no network.
+// Packs the package, installs it outside this repository and runs it as a user would. The test needs no network.
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:http";
@@ -10,7 +10,7 @@ import { installPacked } from "./testing/packed.ts";
 const key = "a-key-of-the-merchant";
 const minutes = 60_000;
 
-/** A target that accepts one key and has no disbursements. */
+/** A target that accepts one key and returns 404 for every request with it. */
 const server = createServer((request, response) => {
   const statusCode = request.headers["x-api-key"] === key ? 404 : 401;
   response.writeHead(statusCode, { "content-type": "application/json" });
@@ -31,7 +31,10 @@ afterAll(() => {
   project.remove();
 });
 
-/** Runs the installed command in the project. From the environment it gets only what is needed to find Node. */
+/**
+ * Runs the installed command in the project. It passes on only those environment variables that are needed to find
+ * Node.
+ */
 function certify(...args: string[]): Promise<{ exitCode: number; output: string }> {
   const { PATH, HOME, SystemRoot } = process.env;
   const options = { cwd: project.folder, env: { PATH, HOME, SystemRoot, API_KEY: key }, maxBuffer: 2 ** 26 };

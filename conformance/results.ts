@@ -1,27 +1,30 @@
 /**
- * The results of a run. report.json, HTML, JUnit, badge, certificate and exit code are all derived from a `Report` and
- * nothing else. Amounts are whole numbers of the lowest denomination; times are ISO 8601 in UTC.
+ * The results of a run. report.json, report.html, junit.xml, badge, certificate and exit code are derived from a
+ * `Report` alone. Amounts are whole numbers in the lowest denomination. Times are ISO 8601 in UTC.
  */
 
-/** The verdict on one requirement, or on one check of it. */
+/** The verdict on a requirement, or on a requirement by a single check. */
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
 
 /** The verdict on the whole run. */
 export type RunVerdict = "certified" | "passed-partially" | "failed" | "error";
 
-/** `must` fails a run, `should` warns, `observe` records what the target does. */
+/** A violated `must` fails the run. A violated `should` is a warning. `observe` only records what the target does. */
 export type Level = "must" | "should" | "observe";
 
-/** `core`: what the interface document states. `extended`: also what this project decided where it is silent. */
+/**
+ * Which requirements a run judges. `core` covers what the interface document states. `extended` also covers what this
+ * project decided where the document is silent.
+ */
 export type Profile = "core" | "extended";
 
-/** The worst case for money of a requirement's checks. */
+/** The worst effect on money that a request or a requirement's checks may have. */
 export type Effect = "none" | "must-be-rejected" | "moves-money";
 
-/** What a run may do (`--effects`). */
+/** The effects on money that a run may have (`--effects`). */
 export type EffectsAllowed = "none" | "reject" | "money";
 
-/** One entry of `spec/requirements.yaml`, based on either a `section` of the interface document or a `decision`. */
+/** One entry of `spec/requirements.yaml`. It is based on a `section` of the interface document or on a `decision`. */
 export type Requirement = {
   id: string;
   section?: string;
@@ -33,26 +36,28 @@ export type Requirement = {
 };
 
 /**
- * One request and its response. It is redacted when recorded: keys, secrets and signatures are removed, and phone
- * numbers keep their last three digits.
+ * One request and its response. Both are redacted before they are recorded: keys, secrets and signatures are removed,
+ * and all but the last three digits of phone numbers are masked.
  */
 export type Exchange = {
-  /** Unique in the run. Several checks may list the same exchange. */
+  /** A number that is unique in the run. */
   id: number;
   at: string;
   method: string;
   url: string;
   requestHeaders: Record<string, string>;
-  /** As text, shortened if long; undefined if none was sent. */
+  /** The body as text, shortened if it is long; undefined if the request had no body. */
   requestBody?: string;
-  /** Undefined, like the response's headers and body, if no response was received. */
+  /**
+   * The status of the response. Like `responseHeaders` and `responseBody`, it is undefined if there was no response.
+   */
   status?: number;
   responseHeaders?: Record<string, string>;
   responseBody?: string;
-  /** Why no response was received. */
+  /** The reason why no response was received; undefined if there was one. */
   failure?: string;
   durationMs: number;
-  /** A command that repeats the request; it reads the key from `$API_KEY`. */
+  /** A shell command that repeats the request. It reads the key from a variable such as `$API_KEY`. */
   curl: string;
 };
 
@@ -62,42 +67,50 @@ export type CheckResult = {
   expected: string;
   actual: string;
   exchanges: Exchange[];
-  /** How many further exchanges were omitted to keep the report readable. */
+  /** The number of exchanges that were omitted to keep the report readable. */
   exchangesLeftOut?: number;
   durationMs: number;
 };
 
-/** Why a requirement was not judged. Only `target` (the target cannot do what is needed) still allows a certificate. */
+/**
+ * The reason why a requirement was not judged. A certificate is possible only if every such code is `target`, which
+ * means that the target cannot do what the checks need.
+ */
 export type NotJudged = { code: "effects" | "only" | "pending" | "target" | "stopped"; text: string };
 
 export type RequirementResult = Requirement & {
   verdict: Verdict;
-  /** Set for `not-applicable`, for `could-not-run` if no check was started, and if only a part was judged. */
+  /**
+   * Set if the verdict is `not-applicable`, if it is `could-not-run` because no check was started, or if only some of
+   * the requirement's checks could judge it.
+   */
   reason?: NotJudged;
-  /** Set if the failure is tolerated for now (`--baseline`). The verdict is then `warn`; its checks keep theirs. */
+  /**
+   * Set if the failure is tolerated (`--baseline`). The requirement's verdict is then `warn`; its checks still fail.
+   */
   knownFailure?: { reason: string; expires: string };
   checks: CheckResult[];
 };
 
-/** A record that exists on the target because of the run. */
+/** A record that the run created on the target. */
 export type CreatedRecord = {
   kind: "disbursement" | "checkout";
   at: string;
-  /** The service's reference; undefined if the response contained none. */
+  /** The service's reference; undefined if the response did not contain it. */
   reference?: string;
   merchantsReference?: string;
   amount?: number;
   currency?: string;
-  /** True if the request should have been refused. */
+  /** Set if the target should have refused the request. */
   unintended?: true;
-  /** True if the response was lost or a 5xx, so that the record may or may not exist. */
+  /** Set if it is not known whether the record exists, because the response was lost or was a 5xx. */
   uncertain?: true;
 };
 
-/** A response about which Prism and the suite disagree (`--through-prism`), with the faults each found. */
+/** A response about which Prism and the suite disagree (`--through-prism`), with the faults that each of them found. */
 export type Disagreement = { exchange: Exchange; suite: string[]; prism: string[] };
 
-/** What the target does where the interface leaves it open. `value` is JSON; equal behaviour gives equal values. */
+/** Behaviour of the target that the interface leaves open. `value` is JSON. Equal behaviour gives equal values. */
 export type Observation = { requirement: string; name: string; value: unknown };
 
 export type Report = {
@@ -107,39 +120,42 @@ export type Report = {
   profile: Profile;
   effects: EffectsAllowed;
   baseUrl: string;
-  /** SHA-256 of the bundled spec, hexadecimal. */
+  /** The SHA-256 hash of the bundled spec, in hexadecimal. */
   specSha256: string;
   suiteVersion: string;
   startedAt: string;
   finishedAt: string;
-  /** How many requirements have each verdict. */
+  /** The number of requirements with each verdict. */
   counts: Record<Verdict, number>;
   requirements: RequirementResult[];
   created: CreatedRecord[];
   observed: Observation[];
-  /** Ids of selected requirements that have no check yet. */
+  /** The ids of the selected requirements that have no check yet. */
   pending: string[];
-  /** What was used and what was allowed. */
+  /** `payouts` and `total` are what the run used. `maxPayouts` and `maxTotal` are the limits. */
   budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number };
-  /** Reproduces the generated inputs of the run (`--seed`). */
+  /** The seed of the run's generated inputs. A run with the same `--seed` generates the same inputs. */
   seed: number;
-  /** The ids in `--only`; undefined if it was not given. */
+  /** The ids in `--only`; undefined if the option was not given. */
   only?: string[];
-  /** With `--through-prism`: how many responses Prism validated, and where it disagrees with the suite. */
+  /** Set with `--through-prism`: the number of responses that Prism validated, and its disagreements with the suite. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
-  /** What prevented the suite from doing its work. */
+  /** The errors that prevented the suite from doing its work. */
   errors: string[];
-  /** Problems with the list of known failures (`--baseline`). Any problem fails the run. */
+  /** The problems with the list of known failures (`--baseline`). A single problem fails the run. */
   baselineProblems?: string[];
 };
 
-/** The worst of several verdicts. */
+/** Returns the worst of several verdicts. */
 export function worstOf(verdicts: readonly Verdict[]): Verdict {
   const order: Verdict[] = ["fail", "could-not-run", "warn", "pass", "observed", "not-applicable"];
   return order.find((verdict) => verdicts.includes(verdict)) ?? "not-applicable";
 }
 
-/** The exit code of a run: 0 everything selected passed, 1 something failed, 2 the suite could not do its work. */
+/**
+ * Returns the exit code of a run: 0 if everything selected passed, 1 if something failed, 2 if the suite could not do
+ * its work.
+ */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
   if (report.counts.fail > 0 || report.baselineProblems?.length) return 1;
   return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;

@@ -1,6 +1,9 @@
 import type { EffectsAllowed, Profile } from "./results.ts";
 
-/** The settings of one run: the caller's options and what the probe found out about the target. Plain data. */
+/**
+ * The settings of one run: the caller's options, and what the probe found out about the target. They are plain data,
+ * because they are passed to a worker thread.
+ */
 export type RunOptions = {
   baseUrl: string;
   profile: Profile;
@@ -11,25 +14,25 @@ export type RunOptions = {
   recipient: string;
   failingRecipient?: string;
   maxPayouts: number;
-  /** In the lowest denomination. */
+  /** The maximum sum of all payouts, in the lowest denomination. */
   maxTotal: number;
   timeoutMs: number;
-  /** Requests per second. */
+  /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   headers: Record<string, string>;
   seed: number;
   key: string;
   secondKey?: string;
   webhookSecret?: string;
-  /** Part of every reference this run creates. Random, so that references of earlier runs do not collide. */
+  /** A random text. It is part of the references of this run, so that they differ from those of earlier runs. */
   runId: string;
-  /** True if the target is on this machine. */
+  /** True if the host of `baseUrl` is a loopback address. */
   loopback: boolean;
-  /** Where Prism proxies the target, with `--through-prism`. */
+  /** The URL of the Prism proxy in front of the target; undefined without `--through-prism`. */
   prismUrl?: string;
-  /** What `/healthz` reports; undefined if it reports nothing. */
+  /** The environment that `/healthz` reports; undefined if it reports neither of these. */
   environment?: "sandbox" | "live";
 };
 
-/** True if payouts to made-up phone numbers reach nobody. */
+/** Returns true if payouts to made-up phone numbers are safe, because the target does not pay real people. */
 export const allowsMadeUpNumbers = ({ environment, loopback }: RunOptions) => environment === "sandbox" || loopback;

@@ -43,14 +43,14 @@ test.each(["core", "extended"])(
   "the README's workflow has a budget that covers the worst case of profile %s",
   (profile) => {
     const [, line = ""] = /certify (--base-url[^]*)/.exec(commands.replaceAll("\\\n", "")) ?? [];
-    // These files exist only at the reader's.
+    // Remove the options whose files exist only on the reader's machine.
     const args = line
       .replaceAll(/--(baseline|sign) \S+/g, "")
       .trim()
       .split(/\s+/);
     const given = readOptions([...args, "--profile", profile], { API_KEY: "k", API_KEY_2: "k2" }, () => 1);
     expect(given).toMatchObject({ effects: "money", yes: true });
-    // A target that supports everything, so that every check counts.
+    // Describe a target that supports everything, so that every check counts towards the worst case.
     const options: RunOptions = {
       ...given,
       effects: "money",

@@ -1,6 +1,6 @@
 import type { ParseArgsOptionsConfig } from "node:util";
 
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export const usage = `Usage: certify --base-url URL [options]
 
   --base-url URL              the target, including any path before /v1

@@ -8,7 +8,7 @@ import { catalogue } from "../contract/requirements.ts";
 import type { EffectsAllowed, Profile } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 
-/** What the caller asked for. The probe decides `effects` if it is undefined. */
+/** The caller's options. If `effects` is undefined, the probe decides it. */
 export type CertifyOptions = Omit<RunOptions, "effects" | "runId" | "loopback" | "prismUrl" | "environment"> & {
   effects?: EffectsAllowed;
   reporting: Reporting;
@@ -30,7 +30,7 @@ type Values = ReturnType<typeof parseArgs<{ options: typeof flags }>>["values"];
 const when = <T>(value: string | undefined, read: (value: string) => T) =>
   value === undefined ? undefined : read(value);
 
-/** Reads single values and collects what is wrong with them in `faults`. */
+/** Returns functions that each read one value. They add what is wrong with a value to `faults`. */
 function createReader(faults: string[]) {
   return {
     oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
@@ -124,7 +124,8 @@ function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): stri
 }
 
 /**
- * @param newSeed returns the seed to use without `--seed`
+ * Reads the options of a run from the command line and the environment.
+ * @param newSeed returns the seed to use if `--seed` was not given
  * @throws OptionsError with every fault found
  */
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions {

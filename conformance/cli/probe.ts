@@ -1,4 +1,4 @@
-// Checks before a run that the target responds and accepts the key, and finds out whether it is a sandbox.
+// Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { randomBytes } from "node:crypto";
 import { RunStopped } from "../target/ledger.ts";
 import { openTarget } from "../run/open.ts";
@@ -6,7 +6,7 @@ import type { CertifyOptions } from "./options.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
-/** The suite cannot do its work. The message says why and what to do. */
+/** Thrown if the suite cannot do its work. The message says why and what to do. */
 export class CannotRun extends Error {}
 
 const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
@@ -18,7 +18,7 @@ async function askTarget(options: CertifyOptions, runId: string) {
     const lookup = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
     const unknown = await target.send(lookup);
     const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
-    // A sandbox reveals the secret it signs with.
+    // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
     const secret =
       options.webhookSecret !== undefined && environmentOf(health) === "sandbox"
         ? await target.send({ method: "GET", path: "/sandbox/webhook-secret" })
@@ -34,7 +34,7 @@ async function askTarget(options: CertifyOptions, runId: string) {
 
 const isRefused = ({ status }: TargetResponse) => status === 401 || status === 403;
 
-/** The environment that /healthz reports; undefined if it reports none. */
+/** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
 function environmentOf({ status, json }: TargetResponse) {
   const named = (json as { environment?: unknown } | undefined)?.environment;
   return status === 200 && (named === "sandbox" || named === "live") ? named : undefined;
@@ -42,7 +42,7 @@ function environmentOf({ status, json }: TargetResponse) {
 
 const bare = (secret: string) => secret.replace(/^whsec_/, "");
 
-/** @throws CannotRun if the sandbox signs with a different secret. The message shows neither. */
+/** @throws CannotRun if the sandbox signs with a different secret. The message does not contain either secret. */
 function compareSecrets(given: string, response: TargetResponse) {
   const { secret } = (response.json as { data?: { secret?: unknown } } | undefined)?.data ?? {};
   if (response.status !== 200 || typeof secret !== "string") return;
@@ -53,7 +53,10 @@ function compareSecrets(given: string, response: TargetResponse) {
   );
 }
 
-/** @throws CannotRun if the response to a lookup of an unknown record shows that this is another service or a wrong key. */
+/**
+ * Judges the response to a lookup of an unknown record.
+ * @throws CannotRun if it shows that the target is another service, or that the key is invalid
+ */
 function requireService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
   if (unknown.status === undefined) {
     throw new CannotRun(`${baseUrl} does not respond: ${unknown.exchange.failure}.`);
@@ -74,7 +77,7 @@ function requireService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
 }
 
 /**
- * Probes the target and fills in the options that depend on it: effects, receiver, failing recipient.
+ * Probes the target and adds the options that depend on it, such as effects, receiver and failing recipient.
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions): Promise<RunOptions> {

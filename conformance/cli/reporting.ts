@@ -1,5 +1,5 @@
-// Turns the results of a run into files. The baseline, the signing key and the folder are checked before the run, so
-// that a run which has paid cannot fail on them.
+// Turns the results of a run into files. The baseline, the signing key and the directory are validated before the run,
+// so that the run does not pay and then fail because of them.
 import type { KeyObject } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
@@ -15,16 +15,16 @@ import { exitCodeOf } from "../results.ts";
 import type { Report } from "../results.ts";
 
 export type Reporting = {
-  /** Directory for the files. */
+  /** The directory for the files. */
   folder: string;
-  /** Failures tolerated for now. */
+  /** The failures that are tolerated until they expire. */
   baseline: KnownFailure[];
-  /** Undefined if no certificate was requested. */
+  /** How to sign the certificate; undefined if none was requested. */
   signing?: { key: KeyObject; validDays: number };
 };
 
 /**
- * Reads the list of known failures and the signing key, and adds what is wrong with them to `faults`.
+ * Reads the list of known failures and the signing key. Adds what is wrong with them to `faults`.
  * @param given.ids the ids of all requirements
  */
 export function readReporting(
@@ -52,7 +52,10 @@ export function readReporting(
   return reporting;
 }
 
-/** Creates the report's directory. @throws Error if that fails or the directory is not writable */
+/**
+ * Creates the directory for the files.
+ * @throws Error if the directory cannot be created or is not writable
+ */
 export function makeFolder({ folder }: Reporting): void {
   mkdirSync(folder, { recursive: true });
   accessSync(folder, constants.W_OK);
@@ -61,13 +64,13 @@ export function makeFolder({ folder }: Reporting): void {
 const isSystemError = (error: unknown) => error instanceof Error && "syscall" in error;
 
 export type WrittenReports = {
-  /** The results, with known failures tolerated. */
+  /** The results after the baseline was applied. */
   report: Report;
-  /** Paths of the written files, report.html first. */
+  /** The paths of the written files, report.html first. */
   files: string[];
-  /** Why there is no certificate although one was requested. */
+  /** The reason why a requested certificate was not issued; undefined otherwise. */
   refusal?: string;
-  /** As `exitCodeOf`, but 1 if a certificate was requested and not earned. */
+  /** The result of `exitCodeOf`, except that it is 1 instead of 0 if a requested certificate was not issued. */
   exitCode: 0 | 1 | 2;
 };
 
@@ -92,7 +95,7 @@ export async function writeReports(
     if (!(error instanceof NotCertified)) throw error;
     refusal = error.message;
   }
-  // A certificate of an earlier run does not belong to this report.
+  // Remove the certificate of an earlier run, because it does not belong to this report.
   await rm(join(folder, "certificate.jws"), { force: true });
   for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, name), content);
   const files = Object.keys(contents).map((name) => join(folder, name));

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Writes key, report and certificate as a run with --sign does. */
+/** Writes a key, a report and a certificate, as `keygen` and a run with `--sign` do. */
 async function certified() {
   await runSubcommand("keygen", [at("key")], now);
   const report = sampleReport([requirement("create.echo", "pass"), requirement("webhook.failed", "not-applicable")]);

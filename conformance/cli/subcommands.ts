@@ -1,4 +1,4 @@
-// `certify keygen`, `certify verify` and `certify diff`, the commands that need no target.
+// Implements `certify keygen`, `certify verify` and `certify diff`, the commands that need no target.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
@@ -11,7 +11,9 @@ import { readReport, ReportError } from "../report/read.ts";
 import { oneLine, visible } from "../report/visible.ts";
 import { counted, effects } from "../report/words.ts";
 
-/** The result of a command. Its text goes to stdout, or to stderr with exit code 2 (invalid input). */
+/**
+ * The result of a command. The text is printed to stderr if the exit code is 2 (invalid input), otherwise to stdout.
+ */
 export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
 
 const usage = {
@@ -20,7 +22,7 @@ const usage = {
   diff: "certify diff A/report.json B/report.json",
 };
 
-/** Invalid arguments. */
+/** Thrown for invalid arguments. */
 class UsageError extends Error {}
 
 function parsed<T extends ParseArgsConfig["options"]>(args: string[], files: number, options: T) {
@@ -54,7 +56,10 @@ function keygen(args: string[]): CommandResult {
 
 const moment = (time: number) => new Date(time * 1000).toISOString();
 
-/** The content of a certificate, line by line. */
+/**
+ * Renders the content of a certificate as lines of text.
+ * @param compared true if the certificate was compared with a report
+ */
 function statement(certificate: Certificate, compared: boolean): string {
   const { counts, hashes, notApplicable } = certificate;
   const lines: [string, string][] = [
@@ -100,11 +105,14 @@ function diff(args: string[]): CommandResult {
 
 const commands = { keygen, verify, diff };
 
-/** True if `name` is one of these commands. */
+/** Returns true if `name` is one of these commands. */
 export const isSubcommand = (name: string | undefined): name is keyof typeof commands =>
   name !== undefined && Object.hasOwn(commands, name);
 
-/** Runs a command. Exit codes: 0 done, valid or equal; 1 invalid or different; 2 invalid input. */
+/**
+ * Runs a command. The exit code is 0 if it succeeded, the certificate is valid, or the reports are equal. It is 1 if
+ * the certificate is invalid or the reports differ, and 2 if the input is invalid.
+ */
 export async function runSubcommand(name: keyof typeof commands, args: string[], now: Date): Promise<CommandResult> {
   try {
     return await commands[name](args, now);

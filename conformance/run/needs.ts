@@ -1,8 +1,8 @@
-// What a check needs from the target or the caller, and whether a run provides it.
+// Decides whether a run provides what a check needs from the target or the caller.
 import type { Check, Need } from "../check.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 
-/** For each need, what is missing; undefined if the need is met. */
+/** For each need, a function that says why a run does not meet it; undefined if the run meets it. */
 const missing: Record<Need, (options: RunOptions, listening: boolean) => string | undefined> = {
   sandbox: ({ environment }) => (environment === "sandbox" ? undefined : "the target has no sandbox controls"),
   "second-key": ({ secondKey }) => (secondKey ? undefined : "no second merchant's key was given (API_KEY_2)"),
@@ -18,9 +18,9 @@ const missing: Record<Need, (options: RunOptions, listening: boolean) => string 
       : "payouts to made-up phone numbers are only made on a sandbox or a loopback target",
 };
 
-/** True if a run with these options listens for webhooks. */
+/** Returns true if a run with these options listens for webhooks. */
 export const listens = ({ webhookListen, effects }: RunOptions) => webhookListen !== undefined && effects === "money";
 
-/** Why a check is not applicable to a run; undefined if it is applicable. */
+/** Returns the reason why a check is not applicable to a run; undefined if it is applicable. */
 export const unmetNeed = ({ needs = [] }: Check, options: RunOptions, listening: boolean): string | undefined =>
   needs.map((need) => missing[need](options, listening)).find((text) => text !== undefined);

@@ -46,7 +46,7 @@ describe("which checks run", () => {
     [{ effects: "reject" }, [looking, refused]],
     [{ only: ["create.accepted"] }, [paying]],
     [{ only: ["create.accepted"], effects: "reject" }, []],
-    // Judged by every response, so every check must run.
+    // Every response is judged for this requirement, so every check must run.
     [{ only: ["errors.shape"] }, [looking, refused, paying]],
   ] as const)("%j", (over, expected) => {
     expect(selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions)).toEqual(expected);

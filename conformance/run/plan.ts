@@ -8,11 +8,11 @@ import { maskPhone } from "../target/redact.ts";
 const fits = ({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) =>
   payouts <= options.maxPayouts && amount <= options.maxTotal;
 
-/** The checks that may make payouts in a run with these options. */
+/** Returns the checks that may create payouts or checkouts in a run with these options. */
 const payingChecks = (checks: readonly Check[], options: RunOptions) =>
   checks.filter((check) => check.effect === "moves-money" && unmetNeed(check, options, listens(options)) === undefined);
 
-/** The worst case of these checks: number of payouts and their total in the lowest denomination. */
+/** Returns the largest number of payouts that these checks can cause, and their sum in the lowest denomination. */
 export function worstCase(checks: readonly Check[], options: RunOptions) {
   const paying = payingChecks(checks, options);
   return {
@@ -21,11 +21,11 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
   };
 }
 
-/** The checks that cannot run because each alone may exceed the whole budget. */
+/** Returns the checks that cannot run, because each of them alone may exceed the whole budget. */
 export const checksBeyondBudget = (checks: readonly Check[], options: RunOptions) =>
   payingChecks(checks, options).filter((check) => !fits(check, options));
 
-/** Says which checks exceed the budget and which flags would suffice; empty if the budget covers the worst case. */
+/** Says which checks exceed the budget and which flags would suffice. Returns no lines if the budget is sufficient. */
 function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
   const worst = worstCase(checks, options);
   if (fits(worst, options)) return [];
@@ -48,7 +48,7 @@ function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
   ];
 }
 
-/** What a run changes on a sandbox besides payouts and checkouts. Instead of waiting, it moves the sandbox time forward. */
+/** Says what a run changes on a sandbox, other than payouts and checkouts. Returns no lines for any other target. */
 function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
   const paying = payingChecks(checks, options);
   if (options.environment !== "sandbox" || paying.length === 0) return [];
@@ -59,11 +59,11 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
   ];
 }
 
-/** True if the caller must confirm the run with `--yes`. */
+/** Returns true if the caller must confirm the run with `--yes`. */
 export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
   !options.loopback && checks.some((check) => check.effect === "moves-money");
 
-/** The lines of the plan. */
+/** Returns the lines of the plan. */
 export function planLines(checks: readonly Check[], options: RunOptions): string[] {
   const { payouts, amount } = worstCase(checks, options);
   const kind = options.environment ?? "environment unknown";

@@ -1,4 +1,5 @@
-// Shows the progress of a run: one line that is overwritten on a terminal, one line per check elsewhere.
+// Shows the progress of a run. A terminal shows the current check in one line, which is overwritten. Any other output
+// gets one line per check.
 import type { CheckReport } from "./verdicts.ts";
 import { oneLine } from "../report/visible.ts";
 import { worstOf } from "../results.ts";
@@ -14,7 +15,7 @@ const marks = {
   "could-not-run": "not run",
 };
 
-/** @param total number of checks in the run */
+/** @param total the number of checks in the run */
 export function createProgress(output: Output, total: number) {
   const live = output.isTTY === true;
   let done = 0;
@@ -32,7 +33,7 @@ export function createProgress(output: Output, total: number) {
       done += 1;
       clear();
       const verdict = report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
-      // On a terminal only the lines that need attention stay.
+      // On a terminal, only the checks that need attention get a line that stays.
       if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
       const which = ids.map(([id]) => id).join(", ");

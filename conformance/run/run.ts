@@ -10,7 +10,7 @@ import type { Report } from "../results.ts";
 import { selectedChecks } from "./selection.ts";
 import { buildReport } from "./tree.ts";
 
-/** The checks that a run with these options executes, not counting the watches. */
+/** Returns the checks that a run with these options executes, without the watches. */
 export const plannedChecks = (options: RunOptions) =>
   selectedChecks(
     checks,
@@ -20,7 +20,10 @@ export const plannedChecks = (options: RunOptions) =>
 
 const here = import.meta.dirname;
 const scenarios = `scenarios.run${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`;
-/** Requests have their own time limit. This one only ends a check in which the suite itself hangs. */
+/**
+ * The time limit of a check. It ends only a check in which the suite itself hangs, because requests have their own
+ * limit.
+ */
 const longestCheckMs = 3_600_000;
 
 /** Collects each check's report when it finishes, so that an interrupted run reports the results so far. */
@@ -46,7 +49,7 @@ function collector(progress: ReturnType<typeof createProgress>) {
   return { reports, errors, reporter };
 }
 
-/** Removes the signal listeners that `start` adds: vitest exits on a signal, before the report is written. */
+/** Removes the signal listeners that `start` adds, because vitest's would exit before the report is written. */
 function withoutListenersOf<T>(start: () => Promise<T>): Promise<T> {
   const signals = ["SIGINT", "SIGTERM"] as const;
   const own = signals.map((signal) => process.listeners(signal));
@@ -75,7 +78,7 @@ async function execute(options: RunOptions, reporter: Reporter) {
       isolate: false,
       fileParallelism: false,
       maxWorkers: 1,
-      // Dependencies of Dredd use deprecated parts of Node.
+      // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings.
       execArgv: ["--no-warnings"],
       testTimeout: longestCheckMs,
       reporters: [reporter],
@@ -87,8 +90,8 @@ async function execute(options: RunOptions, reporter: Reporter) {
 }
 
 /**
- * Executes a run and returns its report, even if the run fails or is interrupted.
- * @param interrupted ends the run early when aborted; the report then holds the results so far
+ * Executes a run and returns its report. An interrupted run also returns one, with the results so far.
+ * @param interrupted when aborted, ends the run early
  */
 export async function run(options: RunOptions, output: Output, interrupted: AbortSignal): Promise<Report> {
   const startedAt = new Date();

@@ -1,4 +1,5 @@
-// Vitest runs this file inside `certify`, in one worker. Each check is one test; all share one session.
+// `certify` executes this file with vitest, in one worker thread. Each check is one test, and all checks share one
+// session.
 import { afterAll, expect, inject, test } from "vitest";
 import { checks, watches } from "../checks/index.ts";
 import { openSession } from "./open.ts";

@@ -4,7 +4,7 @@ import type { RunOptions } from "../run-options.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import type { Requirement } from "../results.ts";
 
-/** The requirements that the profile and `--only` select, regardless of `--effects`. */
+/** Returns the requirements that the profile and `--only` select, by id. It does not take `--effects` into account. */
 export function selectedRequirements(options: Pick<RunOptions, "profile" | "only">): Map<string, Requirement> {
   const chosen = catalogue.filter(
     (requirement) => inProfile(requirement, options.profile) && (options.only?.includes(requirement.id) ?? true),
@@ -15,8 +15,10 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
 const order = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
- * The checks that judge a selected requirement and that `--effects` allows, harmless ones first. If `--only` names a
- * requirement that watches judge on every response, every check of the profile runs.
+ * Returns the checks that judge a selected requirement and that `--effects` allows, the harmless ones first. If
+ * `--only` names a requirement that is judged on every response, it returns all checks of the profile that `--effects`
+ * allows.
+ * @param watched the ids of the requirements that are judged on every response
  */
 export function selectedChecks(
   checks: readonly Check[],

@@ -1,4 +1,4 @@
-// The shared state of a run, and how a single check runs in it.
+// Holds the state that the checks of a run share, and runs a single check.
 import { BudgetExceeded } from "../target/budget.ts";
 import type { Check, Context, Watch } from "../check.ts";
 import { permits } from "../target/ledger.ts";
@@ -69,7 +69,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
   }
 
-  /** Runs a check and returns its report. Never throws. */
+  /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
     const createdBefore = target.ledger.created.length;
@@ -113,7 +113,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     );
   }
 
-  /** Turns watches into one check, which must run last. They judge every response from now on. */
+  /** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
   function watchAll(watches: readonly Watch[]): Check {
     const tallies = new Map(
       watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]),
@@ -143,7 +143,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   return { runCheck, watchAll };
 }
 
-/** Records the responses about which Prism and the suite, both judging by the whole document, disagree. */
+/**
+ * Records the responses about which Prism and the suite disagree. Both judge by the whole document, not by a profile.
+ */
 function compareWithPrism(target: Target) {
   const validator = createValidators("extended");
   const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };

@@ -25,7 +25,10 @@ const result = (verdict: Verdict): CheckResult => ({
   durationMs: 1,
 });
 
-/** A check that passes every core requirement, except for the given verdicts. */
+/**
+ * Returns the report of a check that judges every core requirement. All pass, or are observed, except those with
+ * another verdict in `over`; undefined in `over` leaves a requirement without a result.
+ */
 function everything(over: Record<string, Verdict | undefined> = {}, more: Partial<CheckReport> = {}): CheckReport {
   const verdicts = core.map((id) => [id, id in over ? over[id] : observed.has(id) ? "observed" : "pass"] as const);
   const results = verdicts.flatMap(([id, verdict]) => (verdict === undefined ? [] : [[id, result(verdict)] as const]));

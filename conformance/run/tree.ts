@@ -15,10 +15,10 @@ import {
 
 export type FinishedRun = {
   options: RunOptions;
-  /** Ids of requirements that have no check yet. */
+  /** The ids of the requirements that have no check yet. */
   pending: readonly string[];
   checks: readonly CheckReport[];
-  /** Errors in the suite, and what ended the run early. */
+  /** The errors in the suite, and the reason if the run ended early. */
   errors: readonly string[];
   startedAt: Date;
   finishedAt: Date;
@@ -61,7 +61,7 @@ const firstIds = (requirements: readonly RequirementResult[]) => {
   return ids.join(", ") + (requirements.length > 3 ? ` and ${requirements.length - 3} more` : "");
 };
 
-/** The verdict of the run, and one sentence that explains it. */
+/** Returns the verdict on the run and one sentence that explains it. */
 function runVerdict(
   requirements: readonly RequirementResult[],
   errors: readonly string[],
@@ -97,7 +97,7 @@ function runVerdict(
   };
 }
 
-/** The report of a run, whether or not it ran to its end. */
+/** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
   const requirements = catalogue

@@ -15,7 +15,9 @@ import type {
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
-/** What a check reports to the runner. Plain data, because it crosses a thread boundary. */
+/**
+ * What a check reports to the runner. It is plain data, because it is passed from the worker thread to the main thread.
+ */
 export type CheckReport = {
   results: Record<string, CheckResult>;
   notApplicable: Record<string, NotJudged>;
@@ -23,11 +25,11 @@ export type CheckReport = {
   observed: Observation[];
   payouts: number;
   total: number;
-  /** For the run so far. */
+  /** Prism's judgement of the run's responses so far, not only of this check's. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
-  /** An error in the suite itself. */
+  /** The error in the suite itself, if there was one. */
   error?: string;
-  /** Why the run was stopped. */
+  /** The reason why the run was stopped; undefined if it was not. */
   stopped?: string;
 };
 
@@ -47,7 +49,7 @@ const joined = (texts: readonly string[]) => {
   return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
 };
 
-/** The result of a check for a requirement about which it has findings. */
+/** Returns the result of a check for a requirement about which it has findings. */
 function checkResult(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
   const failed = findings.filter((finding) => !finding.ok);
   const shown = failed.length > 0 ? failed : findings;
@@ -57,13 +59,13 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
     verdict,
     expected: joined(shown.map((finding) => finding.expected)),
     actual: joined(shown.map((finding) => finding.actual)),
-    // Failures first, so that they are never the ones omitted.
+    // The evidence of failures comes first, because the list is cut off after `mostExchanges`.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
     durationMs: ms,
   };
 }
 
-/** The verdict for requirements that a check had not judged when it threw. */
+/** Returns the verdict for the requirements that a check had not judged when it threw. */
 function verdictOfError(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
   const actual = error instanceof Error ? error.message : String(error);
@@ -85,15 +87,17 @@ export type CheckRun = {
   findings: readonly Finding[];
   observed: readonly Observation[];
   notApplicable: Readonly<Record<string, NotJudged>>;
-  /** Why a requirement could not be judged, by id. */
+  /** The reasons why requirements could not be judged, by requirement id. */
   notRun: Readonly<Record<string, string>>;
   exchanges: readonly Exchange[];
   durationMs: number;
-  /** What the check threw, if anything. */
+  /** What the check threw; undefined if it did not throw. */
   thrown?: unknown;
 };
 
-/** The results of a check for each of its selected requirements. A requirement that it did not judge never passes. */
+/**
+ * Returns the result for each selected requirement of a check. A requirement that the check did not judge never passes.
+ */
 export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
   const { check, exchanges, durationMs } = run;
   const results: Record<string, CheckResult> = {};
@@ -128,7 +132,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
     } else {
       const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));
       fault ??= why.harness;
-      // A requirement that is only observed cannot fail.
+      // A requirement of level `observe` cannot fail.
       const soft = requirement.level === "must" ? "fail" : requirement.level === "should" ? "warn" : "could-not-run";
       const verdict = why.verdict === "fail" ? soft : why.verdict;
       const { expected, actual } = why;
