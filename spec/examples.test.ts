@@ -87,10 +87,24 @@ describe("the webhook guide", () => {
     ["another secret", false, [headers, body, "whsec_YW5vdGhlciBleGFtcGxlLCBhbHNvIG5vdCBhIHNlY3JldCE="]],
     ["another id", false, [{ ...headers, "webhook-id": "msg_other" }, body, secret]],
     ["another version", false, [{ ...headers, "webhook-signature": signature.replace("v1", "v2") }, body, secret]],
+    ["no prefix", false, [{ ...headers, "webhook-signature": signature.replace("v1,", "") }, body, secret]],
+    ["no base64 padding", false, [{ ...headers, "webhook-signature": signature.replace("=", "") }, body, secret]],
+    ["URL-safe base64", false, [{ ...headers, "webhook-signature": signature.replace("/", "_") }, body, secret]],
     ["no signature", false, [{ ...headers, "webhook-signature": undefined }, body, secret]],
   ])("has code that judges %s: %s", (_name, expected, given) => {
     expect(isAuthentic(...given)).toBe(expected);
   });
+
+  test.each(["", " 1795167002", "1795167002.0", "1.795167002e9", "0x6b000000", undefined])(
+    "has code that rejects the signed timestamp %o",
+    (timestamp) => {
+      vi.setSystemTime(Number(timestamp ?? 0) * 1_000);
+      const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+      const hmac = createHmac("sha256", key).update(`${headers["webhook-id"]}.${timestamp}.${body}`).digest("base64");
+      const signed = { ...headers, "webhook-timestamp": timestamp, "webhook-signature": `v1,${hmac}` };
+      expect(isAuthentic(signed, body, secret)).toBe(false);
+    },
+  );
 
   test.each([-301, 301])("has code that rejects a timestamp %d seconds from the clock", (seconds) => {
     vi.setSystemTime(Date.now() + seconds * 1_000);
