@@ -679,24 +679,8 @@ export interface components {
             fields?: components["schemas"]["FieldError"][];
         };
         /**
-         * @description **Extension.** Says what went wrong, for programs. Codes never change their meaning; later versions may add codes.
-         *
-         *     | Code | Status | Meaning | Recorded? | Retry? |
-         *     | --- | --- | --- | --- | --- |
-         *     | `invalid_request` | 400 | The request is malformed: not HTTP, not JSON, or a field is missing or has the wrong type. | No | After fixing it |
-         *     | `unauthorized` | 401 | The API key is missing or invalid. | No | With a valid key |
-         *     | `not_found` | 404 | The merchant has no such record. | No | Only if it may be created later |
-         *     | `unknown_path` | 404 | The service has nothing at this path. Check the base URL. | No | No |
-         *     | `method_not_allowed` | 405 | The path exists, but not with this method. | No | No |
-         *     | `duplicate_reference` | 409 | The merchant used this reference before. `Location` points to that record. | By the earlier request | No; read the record |
-         *     | `checkout_final` | 409 | The checkout's status is already final. | No | No |
-         *     | `delivery_in_progress` | 409 | An attempt of this delivery is in progress. | No | When it has ended |
-         *     | `content_too_large` | 413 | The body is too large. | No | With a smaller body |
-         *     | `unsupported_media_type` | 415 | The body is not sent as JSON. | No | After fixing it |
-         *     | `invalid_value` | 422 | A value breaks a pattern, range or format, or is unknown. | No | After fixing it |
-         *     | `rate_limited` | 429 | Too many requests. | No | After `Retry-After` |
-         *     | `internal_error` | 500 | The service failed. | Unknown | Creates only with the same `reference` |
-         *     | `unavailable` | 503 | The service is temporarily unavailable. | No | After `Retry-After` |
+         * @description **Extension.** Says what went wrong, for programs. The section "Error codes" explains each code, with whether
+         *     anything was recorded and whether to retry. Later versions may add codes.
          * @enum {string}
          */
         ErrorCode: "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "rate_limited" | "internal_error" | "unavailable";
@@ -712,20 +696,7 @@ export interface components {
             message: string;
         };
         /**
-         * @description The rule that the value breaks. Later versions may add codes.
-         *
-         *     | Code | Meaning |
-         *     | --- | --- |
-         *     | `required` | The field is missing. |
-         *     | `one_of` | Exactly one of several fields must be sent, but none or more than one was. |
-         *     | `type` | The value has the wrong JSON type. |
-         *     | `pattern` | The value does not match the pattern. |
-         *     | `format` | The value does not have the format, for example that of a URL or a timestamp. |
-         *     | `min_length`, `max_length` | The text is too short or too long. |
-         *     | `minimum`, `maximum` | The number or time is too small or too large. |
-         *     | `enum` | The value is not one of those allowed. |
-         *     | `encoding` | A reserved character in a query parameter is not percent-encoded. |
-         *     | `unknown` | The value has the right form, but refers to nothing, for example a cursor that this list never returned. |
+         * @description The rule that the value breaks. The section "Field codes" explains each code. Later versions may add codes.
          * @enum {string}
          */
         FieldErrorCode: "required" | "one_of" | "type" | "pattern" | "format" | "min_length" | "max_length" | "minimum" | "maximum" | "enum" | "encoding" | "unknown";

@@ -83,9 +83,14 @@ function responsesOf({ responses }: Node): Node[] {
   );
 }
 
-test.each(["ErrorCode", "FieldErrorCode"])("%s explains each of its codes", (name) => {
+test.each([
+  ["ErrorCode", "Error codes"],
+  ["FieldErrorCode", "Field codes"],
+])("the introduction explains each %s in the section %s", (name, section) => {
   const { enum: codes, description } = spec.components.schemas[name];
-  const rows = (description as string).split("\n").filter((line) => line.startsWith("| `"));
+  expect(description).toContain(`"${section}"`);
+  const text = (spec.info.description as string).split(`### ${section}\n`)[1]!.split(/^##/m)[0]!;
+  const rows = text.split("\n").filter((line) => line.startsWith("| `"));
   const explained = rows.flatMap((row) => row.split("|")[1]!.match(/[a-z_]+/g));
   expect(explained).toEqual(codes);
 });
