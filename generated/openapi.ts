@@ -10,7 +10,8 @@ export interface paths {
         };
         /**
          * List disbursements (extension)
-         * @description **Extension.** Lists the merchant's disbursements, newest first, as verify returns them. Filters can be combined.
+         * @description **Extension.** Lists the merchant's disbursements, newest first, as verify returns them. Filters can be combined. If
+         *     nothing matches, `items` is empty.
          *
          *     If the response has `nextCursor`, pass it as `cursor`, with the same filters, to get the next page. Records that are
          *     created meanwhile do not change the pages that follow. Reading changes nothing, so it is safe to retry.
@@ -75,7 +76,8 @@ export interface paths {
         };
         /**
          * List checkouts (extension)
-         * @description **Extension.** Lists the merchant's checkouts, newest first, as verify returns them. Filters can be combined.
+         * @description **Extension.** Lists the merchant's checkouts, newest first, as verify returns them. Filters can be combined. If
+         *     nothing matches, `items` is empty.
          *
          *     If the response has `nextCursor`, pass it as `cursor`, with the same filters, to get the next page. Records that are
          *     created meanwhile do not change the pages that follow. Reading changes nothing, so it is safe to retry.
@@ -99,7 +101,7 @@ export interface paths {
          *     **Limits.** **Extension:** `amount` is an integer of at least 1; the other limits are in the section "Limits".
          *
          *     **Errors.** 401 is the same for every operation. All other error statuses of this operation are an
-         *     **Extension**.
+         *     **Extension**. 503 is possible too; see "Retry safely".
          */
         post: operations["createCheckout"];
         delete?: never;
@@ -188,7 +190,7 @@ export interface paths {
         /**
          * Reset the sandbox (extension)
          * @description Deletes the merchant's disbursements, checkouts, events and deliveries, and sets its sandbox clock back to real
-         *     time. API keys and the current webhook secret are kept; a rotation of the secret ends. Webhook attempts in
+         *     time. API keys and the current webhook secret are kept; replaced secrets stop signing. Webhook attempts in
          *     flight are not cancelled. It is safe to retry.
          */
         post: operations["resetSandbox"];
@@ -291,8 +293,7 @@ export interface paths {
         };
         /**
          * Read the webhook secret (extension)
-         * @description Returns the secret that signs the merchant's webhooks. During a rotation it also returns the replaced secret and
-         *     its expiry.
+         * @description Returns the secret that signs the merchant's webhooks, and each replaced secret that still signs, with its expiry.
          */
         get: operations["readWebhookSecret"];
         put?: never;
@@ -314,8 +315,8 @@ export interface paths {
         put?: never;
         /**
          * Rotate the webhook secret (extension)
-         * @description Creates a new webhook secret. For 24 hours of sandbox time, webhooks are signed with both the new and the
-         *     replaced secret, so that receivers can switch without rejecting any. A retry rotates the secret once more.
+         * @description Creates a new webhook secret. Each replaced secret keeps signing beside it for 24 hours of sandbox time, at most
+         *     five of them, so that receivers can switch without rejecting any webhook. A retry rotates the secret once more.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -687,7 +688,7 @@ export interface components {
         /** @description What is wrong with one body field or query parameter. */
         FieldError: {
             /**
-             * @description The name of the body field or query parameter. The names of nested fields are joined by dots.
+             * @description The name of the body field or query parameter. Names of nested fields are joined by dots.
              * @example phoneNumber
              */
             path: string;
@@ -846,7 +847,7 @@ export interface components {
         WebhookSecret: {
             /** @description The secret that signs the merchant's webhooks. */
             secret: string;
-            /** @description Secrets that earlier rotations replaced, the newest first. Each also signs until its own `expiresAt`. Empty when there was no rotation in the last 24 hours. */
+            /** @description The replaced secrets that still sign, the newest first. Each keeps signing for 24 hours of sandbox time after its replacement, until its `expiresAt`. A sixth replaced secret ends the oldest. */
             previousSecrets: components["schemas"]["PreviousWebhookSecret"][];
         };
         PreviousWebhookSecret: {
@@ -906,7 +907,10 @@ export interface components {
         DuplicateDisbursement: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                /** @description **Extension.** Path of the existing disbursement. */
+                /**
+                 * @description **Extension.** Path of the existing disbursement on the base URL's host.
+                 * @example /v1/disbursements/DSB7Q2M9X4T1VK8R3WZ0HA6N
+                 */
                 Location: string;
                 [name: string]: unknown;
             };
@@ -918,7 +922,10 @@ export interface components {
         DuplicateCheckout: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                /** @description **Extension.** Path of the existing checkout. */
+                /**
+                 * @description **Extension.** Path of the existing checkout on the base URL's host.
+                 * @example /v1/checkouts/CHK5D8WQ1ZN0YB7F2KTE4X9C
+                 */
                 Location: string;
                 [name: string]: unknown;
             };
@@ -926,7 +933,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The checkout's status is already final. */
+        /** @description The checkout's status is already final. There is no `Location`. */
         CheckoutFinal: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -936,7 +943,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description An attempt for this delivery is in progress. */
+        /** @description An attempt of this delivery is in progress. There is no `Location`. */
         DeliveryInFlight: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -1018,7 +1025,7 @@ export interface components {
                 "application/json": components["schemas"]["ClockEnvelope"];
             };
         };
-        /** @description The current webhook secret and, during a rotation, the replaced one. */
+        /** @description The current webhook secret, and the replaced ones that still sign. */
         WebhookSecret: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
