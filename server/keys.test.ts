@@ -49,7 +49,7 @@ describe("beside a running server", () => {
     )!;
     expect(await keys("merchants")).toContain(`${id}  Kofi & Söhne\n`);
     const { body } = await server.client(key!).request("GET", "/sandbox/events");
-    expect(body.data).toEqual({ events: [] });
+    expect(body.data).toEqual({ items: [] });
   });
 });
 

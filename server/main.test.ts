@@ -185,7 +185,7 @@ describe("shutdown", () => {
     const next = await start({ SANDBOX_API_KEY: KEY });
     const { request } = next.client(KEY);
     await request("POST", "/sandbox/clock/advance", { body: { seconds: 0 } });
-    const { deliveries } = (await request("GET", `/sandbox/deliveries?reference=${reference}`)).body.data;
+    const { items: deliveries } = (await request("GET", `/sandbox/deliveries?reference=${reference}`)).body.data;
     expect(deliveries).toMatchObject([{ status: "delivered" }]);
     expect(receiver.received).toHaveLength(deliveries[0].attempts.length);
     await receiver.close();

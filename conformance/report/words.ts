@@ -80,6 +80,8 @@ const decisions: Record<string, string> = {
   D24: "Lone surrogates",
   D25: "Duplicate keys and inexact numbers",
   D26: "HEAD, OPTIONS and other methods",
+  D42: "Lists of records",
+  D46: "Error codes",
 };
 
 /** What a requirement is based on: section "§4.1" of the interface document, or decision "D5". */

@@ -174,7 +174,7 @@ describe("retries of many events", () => {
     const full = rounds.filter((ids) => ids.length > 0);
     expect(full).toHaveLength(ATTEMPTS);
     for (const ids of full) expect(new Set(ids).size).toBe(events);
-    const listed = (await server.request("GET", "/sandbox/deliveries?limit=100")).body.data.deliveries as Delivery[];
+    const listed = (await server.request("GET", "/sandbox/deliveries?limit=100")).body.data.items as Delivery[];
     expect(listed).toHaveLength(events);
     for (const { status, attempts } of listed) {
       expect(status).toBe("exhausted");
