@@ -1,5 +1,5 @@
-// The only file that knows where the contract is. The published package's dist/ mirrors the repository, so the same
-// relative paths work in both.
+// Reads the contract. Only this file knows where the contract's files are. The published package's dist/ mirrors the
+// repository, so the same relative paths work in both.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import type { paths } from "../../generated/openapi.ts";
 const above = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, above), "utf8");
 
-/** Path of the bundled OpenAPI document. */
+/** The path of the bundled OpenAPI document. */
 export const openapiFile = fileURLToPath(new URL("generated/openapi.json", above));
 
 const bundled = readFileSync(openapiFile, "utf8");
@@ -32,16 +32,16 @@ export const openapi = JSON.parse(bundled) as {
   components: { schemas: Record<string, Schema>; responses: Record<string, { content?: Content }> };
 };
 
-/** SHA-256 of the bundled document, in hexadecimal. */
+/** The SHA-256 hash of the bundled document, in hexadecimal. */
 export const specSha256 = createHash("sha256").update(bundled).digest("hex");
 
-/** The document as JSON text with all references resolved, for Dredd. */
+/** Reads the variant of the document for Dredd: JSON text with all references resolved. */
 export const flattened = () => read("generated/openapi.dredd.json");
 
-/** The text of spec/requirements.yaml. */
+/** Reads spec/requirements.yaml. */
 export const catalogueText = () => read("spec/requirements.yaml");
 
-/** The version of the conformance package. */
+/** Reads the version of the conformance package. */
 export const suiteVersion = (): string => {
   const source = new URL("conformance/package.json", above);
   const text = readFileSync(existsSync(source) ? source : new URL("../package.json", above), "utf8");
@@ -59,12 +59,12 @@ const routes = Object.entries(openapi.paths).flatMap(([template, methods]) =>
 
 export type Route = (typeof routes)[number];
 
-/** The documented operation of a request, if any. `path` is the path after the base URL. */
+/** Returns the documented operation of a request, if any. `path` is the path after the base URL. */
 export function routeOf(method: string, path: string): Route | undefined {
   return routes.find((route) => route.method === method && route.pattern.test(path));
 }
 
-/** The documented schema of a response body, if there is one. */
+/** Returns the documented schema of a response body, if there is one. */
 export function responseSchema(route: Route, status: number): Schema | undefined {
   const response = route.operation.responses[String(status)];
   const name = response?.$ref?.split("/").at(-1);

@@ -3,13 +3,13 @@ import { responseSchema, routeOf } from "./contract.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "./validate.ts";
 
-/** The documented operation of a response's request, if any. */
+/** Returns the documented operation of the request that led to a response, if any. */
 export const routeOfResponse = ({ request }: TargetResponse) => routeOf(request.method, request.path);
 
-/** The operationId of that operation; empty if there is none. */
+/** Returns the operationId of that operation; "" if there is none. */
 export const operationOf = (response: TargetResponse) => routeOfResponse(response)?.operation.operationId ?? "";
 
-/** The name of the documented schema of the response's body. */
+/** Returns the name of the documented schema of the response's body, if there is one. */
 export function schemaName(response: TargetResponse): string | undefined {
   const route = routeOfResponse(response);
   return (
@@ -20,7 +20,7 @@ export function schemaName(response: TargetResponse): string | undefined {
   );
 }
 
-/** How a response of a documented operation differs from the document; empty if it does not. */
+/** Describes how the response of a documented operation differs from the document; an empty array if it does not. */
 export function differences(response: TargetResponse, validator: (schema: string) => Validator): string[] {
   const name = schemaName(response);
   if (name === undefined) return [`${response.status} is not documented for ${operationOf(response)}`];

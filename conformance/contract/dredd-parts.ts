@@ -1,4 +1,5 @@
-// Types for the parts of Dredd that the suite uses. Dredd has no types, and takes a second to load, so it is loaded on use.
+// Loads Dredd and declares types for the parts of it that the suite uses, because Dredd has no types. Loading takes
+// about a second, so Dredd is loaded only when it is needed.
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
 
@@ -23,7 +24,7 @@ type Dredd = {
 
 export type DreddConfiguration = {
   endpoint: string;
-  /** Receives `test pass`, `test fail` and `test error`. */
+  /** Dredd emits `test pass`, `test fail` and `test error` on this emitter. */
   emitter: EventEmitter;
   apiDescriptions: { location: string; content: string }[];
   loglevel: "silent";

@@ -1,21 +1,21 @@
-// Lets Dredd judge the documented responses. For OpenAPI 3 Dredd validates a body only against a given schema, and it
-// compares headers literally, so both are set for each transaction.
+// Lets Dredd judge the documented responses. For OpenAPI 3, Dredd does not take body schemas from the document, so each
+// transaction is given its schema. Dredd also compares headers literally, so the expected headers are removed.
 import { EventEmitter } from "node:events";
 import { flattened, type Schema } from "./contract.ts";
 import { newDredd, type Transaction } from "./dredd-parts.ts";
 import type { Forwarder, Passing } from "../target/forwarder.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
-/** How to obtain one documented response. */
+/** A request that provokes one documented response, and what to accept as that response. */
 export type Prepared = {
   passing: Passing;
-  /** The path with its parameters substituted. */
+  /** The path with the values of its parameters, and with the query. */
   path: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Schema of the body; undefined accepts any body. */
+  /** The schema of the response's body; undefined accepts any body. */
   schema?: Schema;
-  /** True for other statuses that are acceptable instead of the documented one. */
+  /** Returns true for a status that is acceptable instead of the documented one. */
   accepts?: (status: number) => boolean;
 };
 
@@ -28,17 +28,17 @@ export type DreddResult = {
   response?: TargetResponse;
 };
 
-/** True if a documented response should be judged. */
+/** Returns true if a documented response should be judged. */
 export type Wanted = (method: string, template: string, status: number) => boolean;
-/** Prepares the request for a documented response. */
+/** Prepares the request that provokes a documented response. */
 export type Prepare = (method: string, template: string, status: number) => Promise<Prepared>;
 
 type Parameter = { example?: unknown; examples?: Record<string, { value: unknown }> };
 type Operation = { parameters?: Parameter[]; responses: Record<string, unknown> };
 
 /**
- * The flattened document without the unwanted responses, because Dredd spends time and memory on each. Named parameter
- * examples are converted to a single `example`, the only form that Dredd supports.
+ * Returns the document for Dredd without the unwanted responses, because Dredd spends time and memory on each response.
+ * The `examples` of a parameter are replaced with a single `example`, the only form that Dredd supports.
  */
 function description(wanted: Wanted): string {
   const document = JSON.parse(flattened()) as { paths: Record<string, Record<string, Operation>> };

@@ -1,4 +1,5 @@
-// A stateless mock returns a documented response to every request, and must not pass.
+// Runs `certify` against Prism as a mock, which returns documented responses but keeps no records, and must not pass.
+// Also tests Prism as a proxy for a second opinion.
 import { spawn, type ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -44,13 +45,13 @@ beforeAll(async () => {
     mock.stdout?.on("data", (chunk: Buffer) => chunk.toString().includes("listening") && resolve());
     mock.on("close", () => reject(new Error("the mock did not start")));
   });
-  // Prism compiles the document on the first request, which would exceed the run's short timeout.
+  // Prism compiles the document on the first request. Send it here, because it would exceed the run's short timeout.
   await fetch(`${url}/v1/disbursements/unknown`, { headers: { "x-api-key": "mock-key" } });
 });
 afterAll(() => void mock.kill());
 
 test("fails every requirement that needs state when run against a mock", { timeout: 60_000 }, async () => {
-  // The mock never responds to requests whose body is not JSON.
+  // The timeout is short, because the mock never responds to a request whose body is not JSON.
   const args = ["--effects", "money", "--timeout", "2000"];
   const { code, report } = await runCertify(url, "mock-key-0123456789", args);
   const failed = report?.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
@@ -67,7 +68,8 @@ describe("Prism as a second opinion", () => {
     const { code, report } = await runCertify(target.url, key, args);
     await target.stop();
     expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
-    // One create and one verify. Suite and Prism both reject `webhookURL: null`, where the document requires omission.
+    // The two responses are one of create and one of verify. Prism and the suite agree about both, and both report the
+    // fault that `webhookURL` is null instead of omitted.
     expect(report?.secondOpinion).toEqual({ answers: 2, disagreements: [] });
   });
 

@@ -1,11 +1,12 @@
-// Prism as a second opinion: a proxy that validates the same responses with another validator. Its `--errors` option
-// stays off, because with it Prism itself responds to invalid requests. What it finds wrong with requests is ignored.
+// Runs Prism as a proxy in front of the target, for a second opinion: Prism validates the same responses with another
+// validator. The option `--errors` is not used, because with it Prism responds to invalid requests itself instead of
+// forwarding them. Faults that Prism finds in requests are ignored.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { createServer, type AddressInfo } from "node:net";
 import { openapiFile } from "./contract.ts";
 
-/** Prism is not available. The message says what to do. */
+/** Thrown if Prism is not available. The message says what to do. */
 export class NoPrism extends Error {}
 
 const startMs = 30_000;
@@ -26,7 +27,10 @@ function program(): string {
   }
 }
 
-/** Starts Prism in front of a target. @throws NoPrism */
+/**
+ * Starts Prism as a proxy in front of a target.
+ * @throws NoPrism if Prism is not installed or does not start
+ */
 export async function startPrism(target: string): Promise<{ url: string; stop(): void }> {
   const port = await freePort();
   const args = [program(), "proxy", openapiFile, target, "--host", "127.0.0.1", "--port", String(port)];
@@ -49,8 +53,8 @@ export async function startPrism(target: string): Promise<{ url: string; stop():
 type Violation = { location?: string[]; message?: string };
 
 /**
- * What Prism finds wrong with a response, from its `sl-violations` header. Faults of headers are left out, because the
- * suite's own opinion on a response, with which this one is compared, does not cover headers.
+ * Returns the faults that Prism found in a response, from the header `sl-violations`. Faults in headers are omitted,
+ * because the suite's own judgement, with which these faults are compared, does not cover headers.
  */
 export function violationsIn(header: string | string[] | undefined): string[] {
   if (header === undefined) return [];

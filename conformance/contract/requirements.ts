@@ -26,7 +26,10 @@ function faultsOf(entry: Record<string, unknown>): string[] {
   return faults;
 }
 
-/** Parses the catalogue. @throws Error that names every invalid entry */
+/**
+ * Parses the catalogue.
+ * @throws Error that names every invalid entry
+ */
 export function parseCatalogue(text: string): Requirement[] {
   const entries = parse(text) as Record<string, unknown>[];
   const faults = entries.flatMap((entry) => faultsOf(entry).map((fault) => `${String(entry["id"])}: ${fault}`));
@@ -37,10 +40,10 @@ export function parseCatalogue(text: string): Requirement[] {
   return entries as unknown as Requirement[];
 }
 
-/** Every requirement of the contract, in the order of the file. */
+/** Every requirement of the contract, in the order of spec/requirements.yaml. */
 export const catalogue: readonly Requirement[] = parseCatalogue(catalogueText());
 
-/** True if the profile includes the requirement; `extended` includes `core`. */
+/** Returns true if the profile includes the requirement. The profile `extended` includes all of `core`. */
 export function inProfile(requirement: Requirement, profile: Profile): boolean {
   return profile === "extended" || requirement.profile === "core";
 }

@@ -1,5 +1,5 @@
-// Validates bodies against the schemas of a profile. For `core`, everything in the OpenAPI document that the interface
-// itself does not state is removed first.
+// Validates bodies against the schemas of a profile. For `core`, the rules that the interface itself does not state are
+// first removed from the schemas of the OpenAPI document.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { openapi, type Schema } from "./contract.ts";
@@ -8,8 +8,9 @@ import type { Profile } from "../results.ts";
 const isOurs = (schema: Schema) => schema["x-decision"] !== undefined && schema["x-interface"] === undefined;
 
 /**
- * The part of a schema that the interface states, where a decision narrows it further (§8). That a URL is a URI (§2.1) is
- * left to a check of clear cases, because valid implementations disagree on the others.
+ * Returns what the interface states about a value whose schema a decision narrows (§8): its type and, for an amount,
+ * its minimum. The rule that a URL must be a URI (§2.1) is omitted, because sound implementations disagree about
+ * unusual URLs. A separate check covers the clear cases.
  */
 function withoutDecision(schema: Schema, name: string): Schema {
   const keywords = name === "Amount" ? ["type", "minimum"] : ["type"];
@@ -19,8 +20,8 @@ function withoutDecision(schema: Schema, name: string): Schema {
 }
 
 /**
- * Reduces a schema to what the interface states. A part based only on a decision may be anything; a part that a decision
- * narrows keeps its JSON type. Optional fields may be null.
+ * Reduces a schema to what the interface states. A field that only a decision defines may have any value. A schema that
+ * a decision narrows is reduced as in `withoutDecision`. Optional fields may also be null.
  */
 function statedByInterface(schema: Schema, schemaName = ""): Schema {
   if (isOurs(schema)) return {};
@@ -45,14 +46,14 @@ function schemasOf(profile: Profile): Record<string, Schema> {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, statedByInterface(schema, name)]));
 }
 
-/** A profile's version of a schema, with all references resolved. */
+/** Returns a profile's version of a schema, with all references resolved. */
 export function inlined(profile: Profile, schema: string): Schema {
   const schemas = schemasOf(profile);
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
     if (typeof value !== "object" || value === null) return value;
     const { $ref, ...rest } = value as Schema;
-    // OpenAPI defines this format; JSON Schema validators do not know it.
+    // Remove this format, because OpenAPI defines it and JSON Schema validators do not know it.
     if (rest["format"] === "int64") delete rest["format"];
     const name = typeof $ref === "string" ? $ref.split("/").at(-1) : undefined;
     if (name !== undefined) return inline(schemas[name]);
@@ -61,7 +62,7 @@ export function inlined(profile: Profile, schema: string): Schema {
   return inline(schemas[schema]) as Schema;
 }
 
-/** Returns one line for each fault of a value, with its location. */
+/** Returns one line for each fault of a value, with the location of the fault. */
 export type Validator = (value: unknown) => string[];
 
 function linesOf(validate: ValidateFunction): string[] {
@@ -71,10 +72,10 @@ function linesOf(validate: ValidateFunction): string[] {
   });
 }
 
-/** @returns a function from a schema's name to its validator for this profile */
+/** Returns a function that returns this profile's validator of the schema with the given name. */
 export function createValidators(profile: Profile): (schema: string) => Validator {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
-  // The package's types describe its CommonJS export.
+  // The package's types do not match its default export under ESM, so cast it.
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addFormat("int64", true);
   ajv.addSchema({ $id: "contract", components: { schemas: schemasOf(profile) } });

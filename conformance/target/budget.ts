@@ -1,23 +1,26 @@
-/** What the run has spent and may still spend. Amounts are in the lowest denomination. */
+/** The payouts that the run has made, and their limits. Amounts are in the lowest denomination. */
 export type Budget = {
   readonly payouts: number;
   readonly maxPayouts: number;
   readonly total: number;
   readonly maxTotal: number;
-  /** True if this much is left. */
+  /** Returns true if this number of payouts with this sum is within the limits. */
   allows(payouts: number, amount: number): boolean;
-  /** Charges one payout before it is sent. @throws BudgetExceeded if it does not fit */
+  /**
+   * Charges one payout before it is sent.
+   * @throws BudgetExceeded if the payout would exceed a limit
+   */
   take(amount: number): void;
   /** Refunds one payout that the target refused. */
   refund(amount: number): void;
-  /** Charges an unintended payout, even beyond the limit. */
+  /** Charges a payout that the target made by mistake, even if it exceeds a limit. */
   charge(amount: number): void;
 };
 
-/** A payout that was not sent because it does not fit into the budget. */
+/** Thrown instead of sending a payout that would exceed the budget. */
 export class BudgetExceeded extends Error {}
 
-/** @param maxTotal maximum sum of all payouts, in the lowest denomination */
+/** @param maxTotal the maximum sum of all payouts, in the lowest denomination */
 export function createBudget(maxPayouts: number, maxTotal: number): Budget {
   let payouts = 0;
   let total = 0;

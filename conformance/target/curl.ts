@@ -2,7 +2,10 @@ const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const hex = (byte: number) => String.raw`\x${byte.toString(16).padStart(2, "0")}`;
 
-/** A body as a shell word. Phone numbers become `$RECIPIENT`; a body that is not UTF-8 is escaped byte by byte. */
+/**
+ * Returns a body as a shell word. The number in a `phoneNumber` field becomes `$RECIPIENT`. A body that is not UTF-8,
+ * or that contains NUL, is escaped byte by byte.
+ */
 function bodyWord(body: Buffer): string {
   const text = body.toString("utf8");
   if (!Buffer.from(text, "utf8").equals(body) || text.includes("\0")) {
@@ -15,12 +18,14 @@ export type CurlRequest = {
   method: string;
   url: string;
   headers: Record<string, string>;
-  /** The shell variable that holds the key; undefined or empty if the request has none. */
+  /** The name of the shell variable that holds the key; undefined or empty if the request has no key. */
   keyVariable?: string;
   body?: Buffer;
 };
 
-/** A command that repeats a request. It reads keys from shell variables; the caller redacts the rest. */
+/**
+ * Returns a shell command that repeats a request. It reads the key from a variable. The caller must redact the rest.
+ */
 export function curlLine({ method, url, headers, keyVariable, body }: CurlRequest): string {
   const words = ["curl -i", "-X", method, "--path-as-is", quoted(url)];
   if (keyVariable) words.push("-H", `"x-api-key: $${keyVariable}"`);

@@ -3,32 +3,32 @@ import type { Effect, Exchange } from "../results.ts";
 
 export type TargetRequest = {
   method: string;
-  /** The path after the base URL, sent unchanged. */
+  /** The path after the base URL, with the query. It is sent unchanged. */
   path: string;
-  /** The worst case for money. Required for everything but GET. */
+  /** The worst effect on money that the request may have. The default `none` is allowed only for GET. */
   effect?: Effect;
-  /** Which API key to send: `none` sends none, `{ value }` any text. Default `own`. */
+  /** Which API key to send. `none` sends no key and `{ value }` sends that text. The default is `own`. */
   key?: "own" | "second" | "none" | { value: string };
   headers?: Record<string, string | string[]>;
-  /** Sent as JSON. */
+  /** The body as a value, which is sent as JSON. */
   json?: unknown;
-  /** Sent unchanged. */
+  /** The body as text or bytes, which are sent unchanged. */
   body?: string | Buffer;
-  /** Milliseconds. Default `--timeout`. */
+  /** The time limit for the response, in milliseconds. The default is `--timeout`. */
   timeoutMs?: number;
-  /** The request forces an outcome of the sandbox (D17), so a 5xx or a missing response is not a fault. */
+  /** Set if the request forces an outcome of the sandbox (D17). A 5xx or a missing response is then not a fault. */
   forced?: boolean;
 };
 
 export type TargetResponse = {
   request: TargetRequest;
   exchange: Exchange;
-  /** Undefined if no response was received; `exchange.failure` then says why. */
+  /** The status; undefined if no response was received. `exchange.failure` then says why. */
   status?: number;
   headers: IncomingHttpHeaders;
   text: string;
   /** The parsed body; undefined if it is not JSON. */
   json: unknown;
-  /** The faults Prism found, if the response passed through Prism. */
+  /** The faults that Prism found; undefined if the response did not pass through Prism. */
   prism?: string[];
 };

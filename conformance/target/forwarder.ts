@@ -1,20 +1,20 @@
-// A loopback server for tools that send requests themselves, such as Dredd. It forwards them through the target, so that
-// budget, effects and recording apply to them too.
+// A loopback server for tools that send their own requests, such as Dredd. It forwards each request through
+// `Target.send`, so that the budget, the allowed effects and the recording apply to these requests too.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TargetResponse, TargetRequest } from "./exchange.ts";
 import type { Target } from "./target.ts";
 
-/** What to add to the tool's next request. */
+/** The properties that the forwarder adds to the tool's next request. */
 export type Passing = Pick<TargetRequest, "effect" | "key" | "forced">;
 
 export type Forwarder = {
   origin: string;
-  /** Set before each request. */
+  /** The caller must set this before each request. */
   passing: Passing;
-  /** The responses so far. */
+  /** The responses to the forwarded requests, in order. */
   responses: TargetResponse[];
-  /** The error that prevented a request. */
+  /** The first error that prevented a request from being sent; undefined if there was none. */
   thrown?: unknown;
   close(): Promise<void>;
 };

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 export type HttpResponse = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 export type HttpFailure = {
   failure: string;
-  /** True if no connection was established, so that the request cannot have reached the target. */
+  /** True if no connection was established. The request then cannot have reached the target. */
   unreachable: boolean;
 };
 
@@ -21,15 +21,18 @@ const neverConnected = new Set([
   "CERT_HAS_EXPIRED",
 ]);
 
-/** Shorter than servers' keep-alive timeouts: otherwise a server could close a connection while it is being reused. */
+/**
+ * How long an idle connection is kept. This is shorter than the keep-alive timeouts of servers. A server could
+ * otherwise close a connection at the moment when a request reuses it.
+ */
 const idleMs = 1000;
 const largestResponse = 4 * 1024 * 1024;
 
 export type HttpClient = {
   /**
-   * Sends one request exactly as given. Redirects are not followed.
-   * @param path written to the request line without normalisation
-   * @param timeoutMs time limit for the complete response
+   * Sends one request exactly as given and does not follow redirects.
+   * @param path the request target, which is sent without normalisation
+   * @param timeoutMs the time limit for the complete response
    */
   send(request: {
     origin: URL;
@@ -44,7 +47,7 @@ export type HttpClient = {
 
 function failureOf(error: NodeJS.ErrnoException): HttpFailure {
   const code = error.code ?? "";
-  // For a host with several addresses Node reports one error per address.
+  // If a host has several addresses, Node reports an AggregateError with one error per address.
   const inner = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error;
   if (code === "ECONNRESET" || error.message === "socket hang up") {
     return { failure: "the connection was closed without a response", unreachable: false };
@@ -53,7 +56,7 @@ function failureOf(error: NodeJS.ErrnoException): HttpFailure {
   return { failure: inner.message || code, unreachable };
 }
 
-/** An HTTP/1.1 client without redirects, retries or normalisation. */
+/** Creates an HTTP/1.1 client that follows no redirects, does not retry and does not normalise requests. */
 export function createHttpClient(): HttpClient {
   const http = new HttpAgent({ keepAlive: true, timeout: idleMs });
   const https = new HttpsAgent({ keepAlive: true, timeout: idleMs });

@@ -3,10 +3,10 @@ import { BudgetExceeded, type Budget } from "./budget.ts";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
 import type { TargetResponse, TargetRequest } from "./exchange.ts";
 
-/** No further requests: the target is unreachable, or it accepted a request that it must refuse. */
+/** Thrown instead of sending a request after the run was stopped. */
 export class RunStopped extends Error {}
 
-/** A check tried to send what `--effects` does not allow. */
+/** Thrown instead of sending a request that `--effects` does not allow. */
 export class EffectNotAllowed extends Error {}
 
 const rank: Record<Effect | EffectsAllowed, number> = {
@@ -17,7 +17,7 @@ const rank: Record<Effect | EffectsAllowed, number> = {
   "moves-money": 2,
 };
 
-/** True if `--effects` allows a check with this effect. */
+/** Returns true if `--effects` allows requests and checks with this effect. */
 export const permits = (allowed: EffectsAllowed, effect: Effect) => rank[effect] <= rank[allowed];
 
 const posts = (request: TargetRequest, path: string) =>
@@ -25,7 +25,7 @@ const posts = (request: TargetRequest, path: string) =>
 const isDisbursement = (request: TargetRequest) => posts(request, "/v1/disbursements");
 const isCheckout = (request: TargetRequest) => posts(request, "/v1/checkouts");
 
-/** The fields of the request's JSON body; empty if it is not a JSON object. */
+/** Returns the fields of the request's JSON body; `{}` if the body is not a JSON object. */
 function fieldsOf(request: TargetRequest): Record<string, unknown> {
   try {
     const value: unknown = request.json ?? JSON.parse(String(request.body));
@@ -40,7 +40,7 @@ function amountOf(request: TargetRequest): number {
   return typeof amount === "number" && Number.isFinite(amount) && amount > 0 ? Math.ceil(amount) : 0;
 }
 
-/** `{ key: value }` for a string, otherwise `{}`. */
+/** Returns an object with this entry if the value is a string, otherwise `{}`. */
 const textEntry = (key: keyof CreatedRecord, value: unknown) => (typeof value === "string" ? { [key]: value } : {});
 
 function createdBy(request: TargetRequest, response: TargetResponse): CreatedRecord {
@@ -62,18 +62,18 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
   let stopped: string | undefined;
 
   return {
-    /** Every record that exists because of the run. */
+    /** Every record that the run created, or may have created if the response was lost. */
     created,
-    /** Why no further request may be sent; undefined while requests are allowed. */
+    /** The reason why no further request may be sent; undefined while requests are allowed. */
     get stopped() {
       return stopped;
     },
-    /** Ends the run: every further request throws the returned `RunStopped`. */
+    /** Stops the run, so that every further request throws. Returns the error, with the reason that was given first. */
     stop(reason: string) {
       stopped ??= reason;
       return new RunStopped(stopped);
     },
-    /** Checks that a request may be sent, and charges its amount to the budget. */
+    /** Throws if a request may not be sent. If it is an intended payout, charges its amount to the budget. */
     authorise(request: TargetRequest) {
       if (stopped) throw new RunStopped(stopped);
       const effect = request.effect ?? "none";
@@ -89,7 +89,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
         throw new BudgetExceeded("the budget is used up; a target that wrongly accepts this request would exceed it");
       }
     },
-    /** Corrects the budget when the response is known, and lists the record that the request created. */
+    /** Corrects the budget when the response is known, and adds the record that the request created to `created`. */
     account(request: TargetRequest, response: TargetResponse) {
       if (!isDisbursement(request) && !isCheckout(request)) return;
       const status = response.status ?? 0;
@@ -102,7 +102,8 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       created.push({ ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) });
       if (intended) return;
       if (isDisbursement(request)) budget.charge(amountOf(request));
-      // With --effects money the budget limits the harm. With --effects reject no payout is acceptable, so stop.
+      // With --effects money the budget limits the harm, so continue. With --effects reject the run must not create any
+      // record, so stop.
       if (effects === "reject") {
         stopped ??= `${request.method} ${request.path} was accepted with ${status}, but must be refused`;
       }

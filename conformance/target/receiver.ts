@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 
 export type Notification = {
-  /** The mailbox it was sent to. */
+  /** The name of the mailbox to which the notification was sent. */
   box: string;
   method: string;
   headers: IncomingHttpHeaders;
@@ -13,13 +13,15 @@ export type Notification = {
   at: Date;
 };
 
-/** Responds to a notification; `attempt` counts those the mailbox received, from 1. */
+/**
+ * Responds to a notification. `attempt` is 1 for the first notification of the mailbox, 2 for the second, and so on.
+ */
 export type Responder = (response: ServerResponse, attempt: number) => void;
 
 export type Receiver = {
-  /** Opens a mailbox with its own URL for `webhookURL`. `respond` defaults to 204. */
+  /** Opens a mailbox. Its URL can be used as `webhookURL`. The default of `respond` returns 204. */
   openMailbox(respond?: Responder): { url: string; received: Notification[] };
-  /** Everything received in the run, in order of arrival. */
+  /** The notifications of all mailboxes, in order of arrival. */
   readonly all: readonly Notification[];
   close(): Promise<void>;
 };
@@ -27,8 +29,9 @@ export type Receiver = {
 const largest = 1024 * 1024;
 
 /**
- * @param port 0 for a free port
- * @param publicUrl the URL under which the target reaches the receiver; default its own address
+ * Starts a receiver.
+ * @param port the port to listen on; 0 selects a free port
+ * @param publicUrl the URL at which the target reaches the receiver; by default the address it listens on
  */
 export async function createReceiver(
   { host, port, publicUrl }: { host: string; port: number; publicUrl?: string },

@@ -1,4 +1,4 @@
-// Records exchanges. They are redacted here, so that no later step can leak a secret into a report.
+// Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
 import { curlLine } from "./curl.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
@@ -10,14 +10,14 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** The shell variable that holds the key when someone repeats the request; empty for a request without a key. */
+/** Returns the name of the shell variable from which the curl command reads the key; "" for a request without a key. */
 function keyVariableOf({ key = "own" }: TargetRequest): string {
   return typeof key === "object" ? "WRONG_KEY" : { own: "API_KEY", second: "API_KEY_2", none: "" }[key];
 }
 
 export type Sent = { request: TargetRequest; url: string; headers: Record<string, string | string[]>; body?: Buffer };
 
-/** @param secretHeaders headers whose values are redacted in addition to the default ones */
+/** @param secretHeaders names of further request headers whose values are redacted */
 export function createRecorder(redact: Redact, secretHeaders: readonly string[], now: () => Date) {
   let exchanges: Exchange[] = [];
   let count = 0;
@@ -40,7 +40,7 @@ export function createRecorder(redact: Redact, secretHeaders: readonly string[],
       exchanges.push(exchange);
       return exchange;
     },
-    /** Records its response or failure. */
+    /** Records the response to a request, or why there was none. */
     end(exchange: Exchange, result: HttpResponse | HttpFailure) {
       exchange.durationMs = now().getTime() - Date.parse(exchange.at);
       if ("failure" in result) {

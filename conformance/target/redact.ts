@@ -1,9 +1,9 @@
-/** Removes secrets and phone numbers from a text. */
+/** Removes secrets from a text and masks phone numbers in it. */
 export type Redact = (text: string) => string;
 
 const masked = "[redacted]";
 
-/** Headers whose values are never reported. Those given with `--header` are added. */
+/** Headers whose values are never recorded. A recorder also hides the values of the `--header` options. */
 const secretHeaders = new Set([
   "x-api-key",
   "authorization",
@@ -13,14 +13,16 @@ const secretHeaders = new Set([
   "webhook-signature",
 ]);
 
-/** Masks all digits but the last three. */
+/** Masks all digits of a phone number except the last three. */
 export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*");
 
 const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /**
- * @param secrets API keys and webhook secrets, removed wherever they occur
- * @param phones numbers of real people, masked wherever they occur; other numbers are masked in `phoneNumber` fields
+ * Creates a function that redacts secrets wherever they occur. It masks phone numbers in `phoneNumber` fields, and the
+ * numbers in `phones` wherever they occur.
+ * @param secrets API keys, webhook secrets and values of `--header`
+ * @param phones phone numbers of real people
  */
 export function createRedactor(secrets: readonly string[], phones: readonly string[]): Redact {
   const hidden = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);
@@ -35,7 +37,7 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
   };
 }
 
-/** Headers with one string each; values of secret headers are removed. */
+/** Returns headers with their values redacted. Several values of a header are joined with commas. */
 export function redactHeaders(
   headers: Record<string, string | string[] | undefined>,
   redact: Redact,

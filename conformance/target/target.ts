@@ -1,4 +1,5 @@
-// The only way to the target: every request of a run, including Dredd's, goes through `createTarget`.
+// Sends requests to the target. Every request of a run, including Dredd's, goes through the object that `createTarget`
+// returns.
 import type { Budget } from "./budget.ts";
 import { routeOf } from "../contract/contract.ts";
 import type { HttpClient } from "./http.ts";
@@ -14,12 +15,12 @@ export type TargetOptions = {
   effects: EffectsAllowed;
   key: string;
   secondKey?: string;
-  /** Sent with every request to the target (`--header`). */
+  /** Headers that are sent with every request to the target (`--header`). */
   headers: Record<string, string>;
-  /** Maximum requests per second; no limit if undefined. */
+  /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   timeoutMs: number;
-  /** URL of a Prism proxy in front of the target. Requests that Prism forwards unchanged go through it. */
+  /** The URL of a Prism proxy in front of the target. Only requests that Prism forwards unchanged go through it. */
   prismUrl?: string;
 };
 
@@ -46,17 +47,17 @@ function bodyOf(request: TargetRequest): Buffer | undefined {
   return request.body === undefined ? undefined : Buffer.from(request.body);
 }
 
-/** True for a request that Prism forwards unchanged. */
+/** Returns true if Prism forwards the request unchanged. */
 const isPlain = ({ method, path, headers, body, forced }: TargetRequest) =>
   routeOf(method, path) !== undefined && headers === undefined && body === undefined && !forced;
 
-/** How long to wait after a 429, in milliseconds, at least 100. */
+/** Returns how long to wait after a 429, in milliseconds. The minimum is 100. */
 function retryAfterMs(header: string | undefined, now: Date): number {
   const wait = /^\d+$/.test(header ?? "") ? Number(header) * 1000 : Date.parse(header ?? "") - now.getTime();
   return Math.max(100, Number.isFinite(wait) ? wait : 1000);
 }
 
-/** Headers of a request to the target. */
+/** Returns the headers of a request to the target. */
 function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer | undefined) {
   const { key = "own" } = request;
   const known = { own: options.key, second: options.secondKey, none: undefined };
@@ -95,13 +96,14 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
 
-  /** Sends a request once. To other hosts than the target's it sends neither the key nor `--header`. */
+  /** Sends a request once. If the destination is not the target's host, neither the key nor `--header` is sent. */
   async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
     await pace();
     const body = bodyOf(request);
     const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
-    // Prism re-serialises bodies and does not know the path prefix, so only requests that it cannot change go through it.
+    // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the path
+    // prefix, because it was started with the base URL. The path is therefore sent without the prefix.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
     const { timeoutMs = options.timeoutMs, method } = request;
     const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });
@@ -115,7 +117,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
   }
 
-  /** Sends a request, and sends it again after each 429 as long as the waits add up to two minutes at most. */
+  /**
+   * Sends a request and retries it after each 429, until the next wait would make the total wait exceed two minutes.
+   */
   async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
     for (let waited = 0; ;) {
       const response = await sendOnce(request, { origin: base, path: prefix + request.path });
@@ -139,7 +143,10 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       ledger.account(request, response);
       return response;
     },
-    /** Requests a link that the target returned, on any host. Never sends the key, and sends `--header` only to the target. */
+    /**
+     * Requests a link that the target returned. The key is not sent. `--header` is sent only if the link is on the
+     * target.
+     */
     async openLink(link: string): Promise<TargetResponse> {
       const url = new URL(link);
       const path = url.pathname + url.search;
@@ -147,14 +154,14 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       ledger.authorise(request);
       return sendOnce(request, { origin: url, path });
     },
-    /** Calls `listener` with every response to `send`, including 429. */
+    /** Calls `listener` with the response to every request of `send`, including each 429 that is then retried. */
     onResponse(listener: (response: TargetResponse) => void) {
       listeners.push(listener);
     },
     /** Returns the exchanges since the last call. */
     takeExchanges: recorder.take,
     ledger,
-    /** Removes keys, secrets and phone numbers from a text before it is reported. */
+    /** Removes secrets and masks phone numbers in a text before it is reported. */
     redact: deps.redact,
     budget: deps.budget,
     options,
