@@ -21,7 +21,7 @@ const json = JSON.stringify(full);
 const bytes = Buffer.from(json);
 const signed = (report = full, text = json) => signCertificate(report, text, { key: privateKey, now, validDays: 90 });
 
-/** A token signed with the right key, with a different header or claims. */
+/** Signs a token with the certificate's key, but with another header or other claims. */
 async function token(change: { header?: object; claims?: object }): Promise<string> {
   const claims = JSON.parse(Buffer.from((await signed()).split(".")[1]!, "base64url").toString());
   const header = { alg: "Ed25519", typ: "conformance-certificate+jwt", kid: await thumbprint(privateKey) };
@@ -96,7 +96,7 @@ test.each<[string, Report, RegExp]>([
   await expect(signed(report)).rejects.toThrow(reason);
 });
 
-/** The certificate with different content under its old signature. */
+/** Returns a certificate whose content was changed after it was signed. */
 async function tampered(): Promise<string> {
   const [header, payload, signature] = (await signed()).split(".");
   const claims = JSON.parse(Buffer.from(payload!, "base64url").toString());

@@ -4,12 +4,14 @@ import { join } from "node:path";
 import { catalogueText } from "../contract/contract.ts";
 import type { Report } from "../results.ts";
 
-/** SHA-256 in hexadecimal. */
+/** Returns the SHA-256 hash of the content in hexadecimal. */
 export function sha256(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** A hash of all verdicts. Two runs with the same verdicts have the same hash. */
+/**
+ * Returns a hash of the verdicts on all requirements and checks. Two runs with the same verdicts have the same hash.
+ */
 export function resultsSha256({ requirements }: Pick<Report, "requirements">): string {
   const results = requirements
     .map(({ id, verdict, checks }) => [id, verdict, checks.map((check) => [check.name, check.verdict])])
@@ -20,7 +22,7 @@ export function resultsSha256({ requirements }: Pick<Report, "requirements">): s
 const code = /\.(ts|js|eta|css)$/;
 const notRun = /(^|\/)(node_modules|dist|generated|spec|testing)\/|\.test\.(ts|js)$|\.d\.ts$/;
 
-/** A hash of the suite: its code, its templates and the catalogue of requirements. */
+/** Returns a hash of the suite, which covers its code, its templates and the catalogue of requirements. */
 export function suiteSha256(): string {
   const root = join(import.meta.dirname, "..");
   const files = readdirSync(root, { recursive: true, encoding: "utf8" })

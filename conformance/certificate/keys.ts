@@ -3,17 +3,17 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 
-/** A key file that cannot be read, written or used. The message says what to do. */
+/** Thrown for a key file that cannot be read, written or used. The message names the file or the cause. */
 export class KeyError extends Error {
   override name = "KeyError";
 }
 
-/** The path of the public key that belongs to a private key file. */
+/** Returns the path of the public key that belongs to a private key file. */
 export const publicKeyFile = (file: string) => `${file}.pub`;
 
 /**
- * Writes an Ed25519 key pair as PEM: the private key to `file` with mode 0600, the public key to `file`.pub. Existing files
- * are not overwritten.
+ * Creates an Ed25519 key pair and writes it as PEM. The private key is written to `file` with mode 0600, the public key
+ * to `file`.pub. Existing files are not overwritten.
  * @throws KeyError if either file exists or cannot be written
  */
 export function writeKeyPair(file: string): void {
@@ -50,13 +50,19 @@ function readKey(file: string, kind: "private" | "public"): KeyObject {
   throw new KeyError(`${file} is a key of type ${key.asymmetricKeyType}; certificates need Ed25519.`);
 }
 
-/** @throws KeyError if the file is not an Ed25519 private key (PKCS #8, PEM) */
+/**
+ * Reads an Ed25519 private key (PKCS #8, PEM).
+ * @throws KeyError if the file is not such a key
+ */
 export const readPrivateKey = (file: string): KeyObject => readKey(file, "private");
 
-/** @throws KeyError if the file is not an Ed25519 public key (SPKI, PEM) */
+/**
+ * Reads an Ed25519 public key (SPKI, PEM).
+ * @throws KeyError if the file is not such a key
+ */
 export const readPublicKey = (file: string): KeyObject => readKey(file, "public");
 
-/** The JWK thumbprint (RFC 7638) that a certificate uses as the id of its signing key. */
+/** Returns the JWK thumbprint (RFC 7638) of a key. A certificate uses it as the id of its signing key. */
 export async function thumbprint(key: KeyObject): Promise<string> {
   return calculateJwkThumbprint(await exportJWK(key.type === "private" ? createPublicKey(key) : key));
 }

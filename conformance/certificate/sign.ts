@@ -5,11 +5,11 @@ import { sourceOf } from "../report/words.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
-/** The `typ` header of a certificate, so that no other signed token passes as one. */
+/** The `typ` header of a certificate. It prevents any other token signed with the key from passing as a certificate. */
 export const certificateType = "conformance-certificate+jwt";
 export const algorithm = "Ed25519";
 
-/** The claims of a certificate. Hashes are SHA-256 in hexadecimal; `iat`, `nbf` and `exp` are seconds since 1970. */
+/** The claims of a certificate. Hashes are SHA-256 in hexadecimal. `iat`, `nbf` and `exp` are seconds since 1970. */
 export type Certificate = {
   /** The target's base URL. */
   sub: string;
@@ -23,12 +23,12 @@ export type Certificate = {
   finishedAt: string;
   suiteVersion: string;
   counts: Report["counts"];
-  /** Requirements not judged because they are not applicable to the target. */
+  /** The requirements that were not judged, because they are not applicable to the target. */
   notApplicable: { id: string; source: string; why: string }[];
   hashes: { spec: string; suite: string; results: string; report: string };
 };
 
-/** Everything that prevents a certificate; empty for a report that passes its profile in full. */
+/** Describes everything that prevents a certificate; an empty array for a report that passes its profile in full. */
 function obstacles(report: Report): string[] {
   const found: string[] = [];
   if (report.verdict !== "certified") found.push(`the verdict is ${report.verdict}, not certified`);
@@ -48,7 +48,7 @@ function obstacles(report: Report): string[] {
 
 const shown = 5;
 
-/** A report that does not earn a certificate. `obstacles` lists why. */
+/** Thrown for a report that does not earn a certificate. `obstacles` lists the reasons. */
 export class NotCertified extends Error {
   override name = "NotCertified";
   readonly obstacles: string[];
@@ -62,7 +62,7 @@ export class NotCertified extends Error {
 export type SignOptions = { key: KeyObject; now: Date; validDays: number };
 
 /**
- * Signs a certificate for a report: a compact JWS (Ed25519) with `Certificate` as its claims.
+ * Signs a certificate for a report. Returns a compact JWS, signed with Ed25519, whose claims are a `Certificate`.
  * @param reportJson the exact content of report.json
  * @throws NotCertified if the report does not pass its profile in full
  */
@@ -73,7 +73,7 @@ export async function signCertificate(report: Report, reportJson: string, option
   const certificate: Certificate = {
     sub: report.baseUrl,
     iat: issued,
-    // Valid from the end of the run, so that verifiers whose clocks are slightly behind accept it.
+    // The certificate is valid from the end of the run, so that verifiers whose clocks are slightly behind accept it.
     nbf: Math.min(issued, Math.floor(Date.parse(report.finishedAt) / 1000)),
     exp: issued + options.validDays * 86_400,
     verdict: "certified",

@@ -47,7 +47,8 @@ function compareReport(reportJson: Uint8Array, { hashes }: Certificate): string 
 }
 
 /**
- * Verifies a certificate offline: signature, algorithm, type, validity period and, if given, the report.
+ * Verifies the signature, algorithm, type and validity period of a certificate, without network access. If the report
+ * is given, also verifies that the certificate was issued for it.
  * @param input.reportJson the exact bytes of report.json
  */
 export async function verifyCertificate(input: {

@@ -1,15 +1,16 @@
-// Random requests, reproducible from a seed.
+// Generates random requests, which can be reproduced from a seed.
 import * as fc from "fast-check";
 import { commonPairs, dollars } from "../checks/countries.ts";
 
-/** Strings that JSON and UTF-8 can represent, without control characters. */
+/** Strings without control characters and lone surrogates. UTF-8 cannot represent lone surrogates. */
 const text = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 12 })
   .filter((value) => !/\p{Cc}|\p{Cs}/u.test(value));
 
 /**
- * A common pair with a number of its country, or any other country and currency that match the patterns. The number has
- * the recipient's last three digits, since those may force an outcome in a sandbox.
+ * Generates a recipient. It is either a common pair with a phone number of its country, or another country and currency
+ * that match the contract's patterns. The phone number keeps the given recipient's last three digits, which may force
+ * an outcome in a sandbox.
  */
 const recipients = (recipient: string) => {
   const known = fc.constantFrom(...commonPairs).chain(({ country, currency, start }) =>
@@ -31,16 +32,19 @@ const recipients = (recipient: string) => {
   return fc.oneof(known, other);
 };
 
-/** Valid disbursements, with a text to which the caller adds a fresh reference. */
+/** Generates the fields of valid disbursements. Each has a `text` from which the caller makes a fresh reference. */
 export const validDisbursements = (recipient: string, maxAmount: number) =>
   fc
     .record({ text, amount: fc.integer({ min: 1, max: maxAmount }), to: recipients(recipient) })
     .map(({ to, ...fields }) => ({ ...fields, ...to }));
 
-/** One of the fields, and an arbitrary value for it. */
+/** Generates pairs of one of the fields and an arbitrary value for it. */
 export const anyValueFor = (fields: readonly string[]) =>
   fc.tuple(fc.constantFrom(...fields), fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.string(), fc.double(), fc.integer()));
 
-/** `count` values, the same for the same seed. There is no shrinking, since that would send more requests. */
+/**
+ * Returns `count` values, which are the same for the same seed. Values are never shrunk, because that would send more
+ * requests.
+ */
 export const sample = <T>(arbitrary: fc.Arbitrary<T>, count: number, seed: number): T[] =>
   fc.sample(arbitrary, { numRuns: count, seed });

@@ -57,7 +57,7 @@ const broken = async () => {
   throw new TypeError("broken");
 };
 
-/** An in-memory service. A test replaces single actions. */
+/** Returns the actions of a sound in-memory service. `faults` replaces some of them. */
 function service(faults: Partial<Actions> = {}): Actions {
   let count = 0;
   return {

@@ -1,10 +1,12 @@
-// Random sequences of creates, duplicates and verifies, compared with a model of the interface.
+// Runs random sequences of creates, duplicates and verifies, and compares the target with a model of the interface.
 import * as fc from "fast-check";
 
 export type Paid = { merchantsReference: string; reference: string; amount: number };
 type Model = { paid: Paid[] };
 
-/** How the commands act on the target. Each throws `ModelMismatch` if the target does not do what the model predicts. */
+/**
+ * The requests that the commands send. Each throws `ModelMismatch` if the target does not do what the model predicts.
+ */
 export type Actions = {
   create(amount: number): Promise<Paid>;
   createRefused(amount: number): Promise<void>;
@@ -13,7 +15,7 @@ export type Actions = {
   verifyUnknown(): Promise<void>;
 };
 
-/** The target and the model disagree. */
+/** Thrown if the target and the model disagree. */
 export class ModelMismatch extends Error {}
 
 type Command = fc.AsyncCommand<Model, Actions>;
@@ -24,7 +26,7 @@ const command = (name: string, run: (model: Model, actions: Actions) => Promise<
   toString: () => name,
 });
 
-/** The payout that a random index selects. */
+/** Returns the payout that a random index selects. */
 const pick = ({ paid }: Model, index: number) => paid[index % paid.length] as Paid;
 
 const create = (amount: number) =>
@@ -39,7 +41,10 @@ const verify = (index: number) => command("verify", (model, actions) => actions.
 const verifyUnknown = () => command("verify unknown", (_, actions) => actions.verifyUnknown());
 
 const maxCommands = 12;
-/** The most payouts of one sequence: one at its start and one per command, and a duplicate of each at its end. */
+/**
+ * The largest number of payouts that one sequence can cause on a faulty target. The create at the start and every
+ * command may each cause a payout, and so may the duplicate of each payout at the end.
+ */
 export const maxPayouts = 2 * (maxCommands + 1);
 
 const amounts = fc.integer({ min: 1, max: 500 });
@@ -55,7 +60,10 @@ const sequences = fc.commands(
   { maxCommands, size: "max" },
 );
 
-/** The executed commands. Removes the replay path that fast-check appends for shrinking, which is not used here. */
+/**
+ * Lists the executed commands. It removes the replay path that fast-check appends for shrinking, which is not used
+ * here.
+ */
 const sequenceOf = (commands: Iterable<Command>) =>
   `create 1,${String(commands).replace(/\/\*.*\*\//, "")}`.trim().replace(/,$/, "");
 
@@ -69,9 +77,9 @@ async function runSequence(commands: Iterable<Command>, actions: Actions) {
 }
 
 /**
- * Runs `count` sequences. Each starts with a payout and ends with a duplicate of every payout, since chance alone may
- * produce neither. A failed sequence is not shrunk, since that would pay again.
- * @returns where the target and the model disagree, with the sequence; undefined if they agree
+ * Runs `count` sequences. Each starts with a payout and ends with a duplicate of every payout, because a random
+ * sequence may contain neither. A failed sequence is not shrunk, because that would pay again.
+ * @returns the first disagreement between target and model, with the sequence; undefined if there is none
  */
 export async function runSequences(actions: Actions, count: number, seed: number): Promise<string | undefined> {
   for (const commands of fc.sample(sequences, { numRuns: count, seed })) {

@@ -1,8 +1,9 @@
-// Mutations of a valid request, one field at a time. The caller decides with a validator which of them are invalid.
+// Generates mutations of a valid request. Each changes one field. The caller decides with a validator which mutations
+// are invalid.
 import type { Schema } from "../contract/contract.ts";
 
 export type Mutation = {
-  /** The change, for people. */
+  /** A description of the change, for people. */
   what: string;
   field: string;
   body: Record<string, unknown>;
@@ -23,7 +24,9 @@ const ofEveryType: [string, unknown][] = [
   ["an empty object", {}],
 ];
 
-/** Near misses of a string: shorter, longer, in another case or script, or with characters that are easily overlooked. */
+/**
+ * Returns strings that are similar to a valid string, such as shorter ones or ones with another case or extra spaces.
+ */
 function nearMisses(text: string): [string, unknown][] {
   const first = text.slice(0, 1);
   return [
@@ -84,8 +87,8 @@ function casesOf(schema: Schema, valid: unknown): [string, unknown][] {
 }
 
 /**
- * Requests that omit one field of a valid request, or replace its value with one that may be invalid.
- * @param schema of the request, with all references resolved
+ * Returns requests that each omit one field of a valid request, or replace its value with one that may be invalid.
+ * @param schema the schema of the request, with all references resolved
  */
 export function mutations(schema: Schema, valid: Record<string, unknown>): Mutation[] {
   return Object.entries(schema.properties ?? {}).flatMap(([field, property]) => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { renderBadge } from "./badge.ts";
 import { sampleReport } from "../testing/sample-report.ts";
 
-/** The contrast of a colour to white, as WCAG 2 defines it. */
+/** Returns the contrast ratio between a colour and white, as WCAG 2 defines it. */
 function contrastWithWhite(colour: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5]
     .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)

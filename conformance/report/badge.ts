@@ -2,7 +2,7 @@ import type { Report, RunVerdict } from "../results.ts";
 import { render } from "./templates.ts";
 import { runVerdicts } from "./words.ts";
 
-/** Background colours that give white text a contrast of at least 4.5:1. */
+/** Background colours on which white text has a contrast of at least 4.5:1. */
 const colours: Record<RunVerdict, string> = {
   certified: "#17693a",
   "passed-partially": "#24507f",
@@ -10,7 +10,7 @@ const colours: Record<RunVerdict, string> = {
   error: "#7c4a03",
 };
 
-/** Estimated width of a text in 11 px Verdana, in pixels. `textLength` in the image makes other fonts fit. */
+/** Estimates the width of a text in 11 px Verdana, in pixels. `textLength` in the image makes other fonts fit. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) {

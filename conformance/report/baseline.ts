@@ -5,13 +5,13 @@ import { counted } from "./words.ts";
 /** A failure that is tolerated until the end of the day `expires` ("2026-12-31", UTC). */
 export type KnownFailure = {
   id: string;
-  /** Names of the checks known to fail; undefined covers every check of the requirement. */
+  /** The names of the checks that are known to fail; undefined covers every check of the requirement. */
   checks?: string[];
   reason: string;
   expires: string;
 };
 
-/** An invalid file of known failures. `problems` lists everything to fix. */
+/** Thrown for an invalid file of known failures. `problems` lists everything that must be fixed. */
 export class BaselineError extends Error {
   readonly problems: string[];
   constructor(problems: string[]) {
@@ -30,7 +30,7 @@ function isDay(value: unknown): value is string {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
 }
 
-/** The problems of one entry; each says how to fix it. */
+/** Describes the problems of one entry. */
 function problemsOf(entry: unknown, ids: ReadonlySet<string>): string[] {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
     return ["must be a mapping with id, reason and expires"];
@@ -51,8 +51,8 @@ function problemsOf(entry: unknown, ids: ReadonlySet<string>): string[] {
 
 /**
  * Reads a YAML list of known failures.
- * @param ids the ids of all requirements, whether or not the run judges them
- * @throws BaselineError that lists everything wrong with the file
+ * @param ids the ids of all requirements, including those that the run does not judge
+ * @throws BaselineError that lists everything that is wrong with the file
  */
 export function readBaseline(text: string, ids: Iterable<string>): KnownFailure[] {
   const lines = new LineCounter();
@@ -79,10 +79,10 @@ function nameOf(entry: unknown): string {
   return isText(id) ? ` (${id})` : "";
 }
 
-/** When the entry expires: at the end of its last day. */
+/** Returns the time at which an entry expires, which is the end of its last day. */
 const end = ({ expires }: KnownFailure) => Date.parse(`${expires}T00:00:00Z`) + 86_400_000;
 
-/** True if the run judged the requirement. Otherwise the run shows nothing about its known failure. */
+/** Returns true if the run judged the requirement. Otherwise it is unknown whether its known failure still exists. */
 const wasJudged = ({ verdict }: RequirementResult) => verdict !== "not-applicable" && verdict !== "could-not-run";
 
 function problemWith(entry: KnownFailure, result: RequirementResult | undefined, now: Date): string | undefined {
@@ -97,7 +97,7 @@ function problemWith(entry: KnownFailure, result: RequirementResult | undefined,
   return `${entry.id}: ${passing.map((name) => `"${name}"`).join(", ")} no longer fails. Remove it from the entry.`;
 }
 
-/** True if the entry covers every failing check of the requirement. */
+/** Returns true if the entry covers every failing check of the requirement. */
 function covers(entry: KnownFailure, { checks }: RequirementResult): boolean {
   return checks.every(({ name, verdict }) => verdict !== "fail" || !entry.checks || entry.checks.includes(name));
 }
@@ -108,9 +108,10 @@ function tolerated(result: RequirementResult, entry: KnownFailure | undefined, n
 }
 
 /**
- * Turns known failures into warnings with their reason and last day. A run with a known failure is `passed-partially` at
- * best, never `certified`. Entries that have expired or no longer fail are problems, which fail the run.
- * @returns the adjusted report; its `baselineProblems` are `problems`
+ * Turns known failures into warnings with their reason and last day. The best verdict on a run with a known failure is
+ * `passed-partially`, never `certified`. An entry that has expired, or whose failure no longer occurs, is a problem.
+ * Any problem fails the run.
+ * @returns the adjusted report, and the problems, which the report also contains as `baselineProblems`
  */
 export function applyBaseline(
   report: Report,
@@ -133,7 +134,10 @@ export function applyBaseline(
   return { report: { ...adjusted, ...verdictWithBaseline(adjusted, known) }, problems };
 }
 
-/** Verdict and summary of a report whose known failures were tolerated. */
+/**
+ * Returns the verdict and summary of a report whose known failures were tolerated.
+ * @param known the number of these failures
+ */
 function verdictWithBaseline(report: Report, known: number): Pick<Report, "verdict" | "summary"> {
   if (report.baselineProblems) {
     const summary = `The list of known failures is out of date (${counted(report.baselineProblems.length, "problem")}).`;

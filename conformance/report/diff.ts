@@ -3,11 +3,14 @@ import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";
 
-/** One difference between two runs. `a` and `b` are verdicts or observed values as JSON; undefined if a run has none. */
+/**
+ * One difference between runs A and B. `a` and `b` are their verdicts, or their observed values as JSON; undefined if a
+ * run has none.
+ */
 type Difference = {
   kind: "verdict" | "observed";
   requirement: string;
-  /** For `observed`: what was observed, and where in it the two differ. */
+  /** Set for `observed`: the name of the observation and the path of the part that differs. */
   name?: string;
   a?: string;
   b?: string;
@@ -15,15 +18,15 @@ type Difference = {
 
 export type Comparison = {
   differences: Difference[];
-  /** How many requirements only one of the runs was configured to judge. They do not count as differences. */
+  /** The number of requirements that only one of the runs was configured to judge. They do not count as differences. */
   apart: number;
-  /** Why the two runs are not fully comparable. */
+  /** The reasons why the two runs are not fully comparable. */
   notes: string[];
-  /** How many verdicts and observations were compared. */
+  /** The number of verdicts and observed values that were compared. */
   compared: number;
 };
 
-/** Every key of either map, in order of appearance, with both values. */
+/** Returns every key that occurs in at least one of the maps, in order of appearance, with the values from both. */
 function pairs<T>(a: Map<string, T>, b: Map<string, T>): [string, T | undefined, T | undefined][] {
   return [...new Set([...a.keys(), ...b.keys()])].map((key) => [key, a.get(key), b.get(key)]);
 }
@@ -50,7 +53,9 @@ function verdictsOf({ requirements }: Report) {
   return new Map(requirements.map(({ id, verdict }) => [id, verdict]));
 }
 
-/** Requirements that only one run was configured to judge, because of profile, effects or `--only`. */
+/**
+ * Returns the ids of requirements that only one run was configured to judge, because of profile, effects or `--only`.
+ */
 function judgedApart(a: Report, b: Report): Set<string> {
   const [ofA, ofB] = [a, b].map((report) => new Map(report.requirements.map((one) => [one.id, one])));
   const leftOut = (requirement?: RequirementResult) =>
@@ -64,7 +69,7 @@ function judgedApart(a: Report, b: Report): Set<string> {
   );
 }
 
-/** Compares the verdicts of two runs, and what their targets do where the interface leaves it open. */
+/** Compares the verdicts of two runs, and the behaviour of their targets where the interface leaves it open. */
 export function compareReports(a: Report, b: Report): Comparison {
   const apart = judgedApart(a, b);
   const judged = pairs(verdictsOf(a), verdictsOf(b)).filter(([id]) => !apart.has(id));
@@ -103,7 +108,7 @@ function section(title: string, differences: Difference[]): string[] {
   return ["", title, ...lines];
 }
 
-/** Renders a comparison for a terminal: the values of A and B for every difference. */
+/** Renders a comparison for a terminal. Every difference is shown with the values of A and B. */
 export function renderComparison(a: Report, b: Report, { differences, apart, notes, compared }: Comparison): string {
   const of = (kind: Difference["kind"]) => differences.filter((difference) => difference.kind === kind);
   const result = differences.length === 0 ? "No differences" : counted(differences.length, "difference");

@@ -9,13 +9,18 @@ import * as words from "./words.ts";
 const read = (name: string) => readFileSync(join(import.meta.dirname, "templates", name), "utf8").trim();
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** True for requirements listed first. Those whose checks never started are listed elsewhere, with the reason. */
+/**
+ * Returns true for requirements that the report lists first. Requirements of which no check was started are listed
+ * elsewhere, with the reason.
+ */
 const needsAttention = ({ verdict, checks }: RequirementResult) =>
   verdict === "fail" || (verdict === "could-not-run" && checks.length > 0);
 
 const rank = (source: string) => (source.startsWith("§") ? 0 : 1);
 
-/** Groups requirements by source: sections in the order of the interface document, then decisions. */
+/**
+ * Groups requirements by source. The sections of the interface document come first, in their order, then the decisions.
+ */
 function bySource(requirements: readonly RequirementResult[]) {
   const groups = Map.groupBy(requirements, words.sourceOf);
   const order = new Intl.Collator("en", { numeric: true });
@@ -24,7 +29,7 @@ function bySource(requirements: readonly RequirementResult[]) {
     .map(([source, members]) => ({ source, title: words.titleOf(source), requirements: members }));
 }
 
-/** Requirements that were not or only partially judged, grouped by reason. */
+/** Groups the requirements that were not judged, or only in part, by reason. */
 function notJudged(requirements: readonly RequirementResult[]) {
   const groups = Map.groupBy(
     requirements.filter(({ reason }) => reason),
@@ -33,28 +38,28 @@ function notJudged(requirements: readonly RequirementResult[]) {
   return [...groups].map(([code, members]) => ({ why: words.whyNotJudged[code], requirements: members }));
 }
 
-/** Checks that did not pass first, otherwise in the order of the run. */
+/** Sorts checks by verdict, the worst first. Checks with the same verdict stay in the order of the run. */
 const worstFirst = (checks: readonly CheckResult[]) =>
   checks.toSorted((a, b) => words.verdictOrder.indexOf(a.verdict) - words.verdictOrder.indexOf(b.verdict));
 
-/** A duration in the unit that reads best. */
+/** Renders a duration in milliseconds, seconds or minutes, depending on its length. */
 function duration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
 }
 
-/** "2026-11-20 10:00:18 UTC". */
+/** Renders a time in the form "2026-11-20 10:00:18 UTC". */
 const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
 
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** An amount for people: 1000000 → "10,000.00", for every currency (D16). */
+/** Renders an amount for people. Every currency has two decimals (D16): 1000000 becomes "10,000.00". */
 const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
 
 /**
- * Renders the report as one self-contained HTML file. It is readable without scripts; the script only adds the filter and
- * copy buttons. Everything the target sent is escaped, and the page's policy allows no other script.
+ * Renders the report as one self-contained HTML file. The file is readable without its script, which only adds the
+ * filter and copy buttons. Everything that the target sent is escaped, and the page's policy allows no other script.
  */
 export function renderHtml(report: Report): string {
   const script = read("filter.js");

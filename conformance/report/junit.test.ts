@@ -4,7 +4,7 @@ import type { Report } from "../results.ts";
 import { renderJunit } from "./junit.ts";
 import { check, exchange, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
-/** The elements an XPath selects in the report: their attributes and text. */
+/** Returns the attributes and the text of each element that an XPath expression selects in the rendered report. */
 function found(report: Report, path: string): Record<string, string>[] {
   using document = XmlDocument.fromString(renderJunit(report));
   return document.find(path).map((node) => {

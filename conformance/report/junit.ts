@@ -13,7 +13,10 @@ type TestCase = {
 
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-/** The text of a failure: the requirement and its source, what was expected and received, and how to repeat it. */
+/**
+ * Renders the text of a failure: the requirement, what was expected and received, and commands that repeat the
+ * requests.
+ */
 function evidence(requirement: RequirementResult, check: CheckResult): string {
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
@@ -44,7 +47,7 @@ function checkCase(requirement: RequirementResult, check: CheckResult): TestCase
   return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
 }
 
-/** A requirement without any check started becomes one test case, so that every requirement appears. */
+/** Returns the test case of a requirement of which no check was started, so that every requirement has a test case. */
 function unjudgedCase(requirement: RequirementResult): TestCase {
   const why = requirement.reason?.text ?? words.verdicts[requirement.verdict];
   const element = requirement.verdict === "could-not-run" ? "error" : "skipped";
@@ -77,8 +80,9 @@ const problemCase = (element: "failure" | "error", name: string) => (problem: st
 });
 
 /**
- * Renders the report as JUnit XML: a test suite for each section or decision, a test case for each check. Failed checks
- * are failures. Checks that could not run and errors of the suite are errors. What was not judged is skipped.
+ * Renders the report as JUnit XML, with a test suite for each section or decision and a test case for each check.
+ * Failed checks are failures. Checks that could not run, and errors of the suite, are errors. Requirements that are not
+ * applicable are skipped.
  */
 export function renderJunit(report: Report): string {
   const groups = Map.groupBy(report.requirements, words.sourceOf);

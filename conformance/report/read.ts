@@ -9,7 +9,7 @@ const list = (required: string[], properties: object) => ({
   items: { type: "object", required, properties },
 });
 
-/** The fields that readers of report.json rely on. Newer reports may have more. */
+/** The schema of the fields that the readers of report.json rely on. A report may have more fields. */
 const schema = {
   type: "object",
   required: ["verdict", "profile", "effects", "baseUrl", "specSha256", "suiteVersion", "requirements", "observed"],
@@ -30,7 +30,7 @@ const schema = {
 };
 const fits = new Ajv({ allErrors: true }).compile<Report>(schema);
 
-/** A file that is not a report. The message names the file and what is wrong with it. */
+/** Thrown for a file that is not a report. The message says which file it is and what is wrong with it. */
 export class ReportError extends Error {
   override name = "ReportError";
 }

@@ -4,7 +4,7 @@ import { visible } from "./visible.ts";
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-/** Escapes a value for text and quoted attributes of HTML and XML. */
+/** Escapes a value for use in the text and in quoted attributes of HTML and XML. */
 function escaped(value: unknown): string {
   return visible(String(value)).replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }
@@ -16,7 +16,7 @@ const eta = new Eta({
   escapeFunction: escaped,
 });
 
-/** Renders `templates/NAME.eta` with `data` as `it`. Output of `<%= %>` is escaped. */
+/** Renders `templates/NAME.eta`. The template reads `data` as `it`, and `<%= %>` escapes its output. */
 export function render(name: string, data: object): string {
   return eta.render(`./${name}`, data);
 }

@@ -22,7 +22,7 @@ const marks: Partial<Record<Verdict, [string, Style]>> = {
   warn: ["~", "yellow"],
 };
 
-/** A label and a text of one or more indented lines, with terminal control characters escaped. */
+/** Renders a label and a text, whose lines are indented. Terminal control characters are escaped. */
 function field(label: string, text: string): string {
   const [first = "", ...rest] = visible(shortened(text, longestText)).split("\n");
   return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
@@ -40,7 +40,7 @@ function checkLines(check: CheckResult): string[] {
   ];
 }
 
-/** A requirement with its source, and what its checks expected and received. */
+/** Renders a requirement with its source, and what its checks expected and received. */
 function requirementLines(requirement: RequirementResult, paint: Paint): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
   const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
@@ -61,7 +61,7 @@ function requirementLines(requirement: RequirementResult, paint: Paint): string[
 
 type Paint = (style: Style, text: string) => string;
 
-/** Requirements without any check started, grouped by reason. */
+/** Renders the requirements of which no check was started, grouped by reason. */
 function notJudgedLines({ requirements }: Report): string[] {
   const unstarted = requirements.filter(({ reason, checks }) => reason && checks.length === 0);
   const groups = Map.groupBy(unstarted, ({ reason }) => reason!.text);
@@ -72,8 +72,8 @@ function notJudgedLines({ requirements }: Report): string[] {
 }
 
 /**
- * Renders the report for a terminal: the verdict and its reason, each failure in full, then counts. Escape sequences sent
- * by the target are shown as text.
+ * Renders the report for a terminal: the verdict, its reason, each failure in full, and the counts. Escape sequences
+ * that the target sent are shown as text.
  * @param options.color true if the terminal supports colours
  */
 export function renderTerminal(report: Report, options: { color: boolean }): string {

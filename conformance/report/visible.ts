@@ -1,19 +1,22 @@
-// Whatever the target sent is untrusted: a response may contain escape sequences that move a terminal's cursor, characters
-// that XML forbids, or marks that reverse the direction of text.
+// Makes texts from the target safe to display. They are untrusted, because a response may contain escape sequences that
+// move a terminal's cursor, characters that XML forbids, or marks that reverse the direction of text.
 
-/** Control characters (except tab and newline), direction marks, zero-width characters, noncharacters, lone surrogates. */
+/**
+ * Matches control characters except tab and newline, direction marks, zero-width characters, noncharacters and lone
+ * surrogates.
+ */
 const unseen =
   // oxlint-disable-next-line no-control-regex -- control characters are what this matches
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/gu;
 
-/** Escapes invisible characters as `\u{…}`, except tabs and line ends. */
+/** Escapes invisible characters as `\u{…}`, except tabs and newlines. CRLF becomes a newline. */
 export function visible(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(unseen, (character) => {
     return `\\u{${character.codePointAt(0)?.toString(16)}}`;
   });
 }
 
-/** As `visible`, but also escapes tabs and line ends. */
+/** Escapes invisible characters as `visible` does, and also tabs and newlines. */
 export function oneLine(text: string): string {
   return visible(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
 }

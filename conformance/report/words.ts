@@ -1,4 +1,4 @@
-// How people read the terms of `results.ts`. Every renderer takes its words from here.
+// Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
 import type { EffectsAllowed, Level, NotJudged, Report, Requirement, RunVerdict, Verdict } from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
@@ -8,7 +8,7 @@ export const runVerdicts: Record<RunVerdict, string> = {
   error: "Not completed",
 };
 
-/** In the order in which reports list them, what needs attention first. */
+/** The words for verdicts. Their order is the order in which reports list the verdicts, the worst first. */
 export const verdicts: Record<Verdict, string> = {
   fail: "Failed",
   "could-not-run": "Could not run",
@@ -84,26 +84,35 @@ const decisions: Record<string, string> = {
   D46: "Error codes",
 };
 
-/** What a requirement is based on: section "§4.1" of the interface document, or decision "D5". */
+/**
+ * Returns what a requirement is based on: a section of the interface document such as "§4.1", or a decision such as
+ * "D5".
+ */
 export function sourceOf({ section, decision }: Requirement): string {
   if (section === undefined) return decision ?? "";
   return section.startsWith("§") ? section : `§${section}`;
 }
 
-/** The title of a source, from its first number: "§4.1, §7" → "Create a disbursement"; "" if unknown. */
+/**
+ * Returns the title of a source's first section or decision; "" if it is unknown. The title of "§4.1, §7" is "Create a
+ * disbursement".
+ */
 export function titleOf(source: string): string {
   const first = /^§?([\w.]+)/.exec(source)?.[1] ?? "";
   return sections[first] ?? decisions[first] ?? "";
 }
 
-/** "1 requirement", "2 requirements". */
+/** Returns a count with its noun, such as "1 requirement" or "2 requirements". */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-/** The command that re-runs the checks of `ids` with the same inputs. It reads keys from the environment. */
+/**
+ * Returns the command that re-runs the checks of `ids` with the same inputs. The command reads keys from the
+ * environment.
+ */
 export function repeatCommand(report: Report, ids: readonly string[]): string {
   const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
   return ["certify", ...flags, "--only", ids.join(","), "--seed", String(report.seed)].map(quoted).join(" ");

@@ -7,7 +7,10 @@ import type { Report } from "../results.ts";
 
 export type CertifyResult = { code: number | null; output: string; report: Report | undefined };
 
-/** @param args additional arguments */
+/**
+ * Runs `certify` against a target and returns its exit code, output and report.
+ * @param args additional arguments
+ */
 export async function runCertify(url: string, key: string, args: readonly string[]): Promise<CertifyResult> {
   const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
   try {

@@ -1,5 +1,5 @@
-// The package as npm would publish it, in an empty project. The registry is not involved: its dependencies are linked
-// from this repository.
+// Installs the package as npm would publish it into an empty project. The dependencies are linked from this repository,
+// so the registry is not needed.
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,14 +9,20 @@ import { promisify } from "node:util";
 const workspace = join(import.meta.dirname, "..");
 const name = "@disbursement-checkout/conformance";
 
-/** `npm ci` puts a package into the workspace's own folder when another workspace needs a different version. */
+/**
+ * The folders into which `npm ci` installs dependencies. It uses the workspace's own folder if another workspace needs
+ * a different version of the package.
+ */
 const moduleFolders = [join(workspace, "node_modules"), join(workspace, "../node_modules")];
 
 type Manifest = { version: string; bin: Record<string, string>; dependencies: Record<string, string> };
 
 const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
-/** Where `npm ci` installed a dependency. @throws Error if it is missing or has another version than declared */
+/**
+ * Returns the folder into which `npm ci` installed a dependency.
+ * @throws Error if the dependency is missing or does not have the declared version
+ */
 function installedDependency(dependency: string, version: string): string {
   const folder = moduleFolders.map((modules) => join(modules, dependency)).find((each) => existsSync(each));
   if (folder === undefined) throw new Error(`${dependency} is not installed: run npm ci`);
@@ -31,11 +37,11 @@ function link(target: string, path: string) {
 }
 
 /**
- * Packs this workspace and installs the result as `npm install` would: the declared dependencies and `bin` are linked
- * into node_modules, and nothing else, so that an undeclared dependency is not found.
+ * Packs this workspace and installs the result as `npm install` would. Only the declared dependencies and `bin` are
+ * linked into node_modules, so that an import of an undeclared dependency fails.
  */
 export async function installPacked() {
-  // The space is deliberate: people have such paths.
+  // The path contains spaces on purpose, because the paths of some users do.
   const folder = mkdtempSync(join(tmpdir(), "an empty folder "));
   const run = promisify(execFile);
   await run("npm", ["pack", "--offline", "--pack-destination", folder], { cwd: workspace });

@@ -1,7 +1,10 @@
-// Sample results for testing everything that renders a report.
+// Provides sample results for the tests of everything that renders a report.
 import type { CheckResult, Exchange, Report, RequirementResult, RunVerdict, Verdict } from "../results.ts";
 
-/** Markup, an entity, a CDATA end, escape sequences, a right-to-left override, NUL, a lone surrogate. */
+/**
+ * A text that no renderer may pass on unchanged. It contains markup, an entity, the end of a CDATA section, terminal
+ * escape sequences, a right-to-left override, NUL, a lone surrogate and a noncharacter.
+ */
 export const hostile =
   `</pre></textarea><script>alert("x")</script><img src=x onerror='alert(1)'>&amp;]]>` +
   "\u001b[2J\u001b]8;;http://evil.example\u0007\u009b31m\u202eabc\u0000\ud800\ufffe";
@@ -35,7 +38,9 @@ export function check(over: Partial<CheckResult> = {}): CheckResult {
   };
 }
 
-/** A requirement with one check of the same verdict; `over` replaces fields. */
+/**
+ * Returns a requirement with one check of the same verdict, or with none if it was not judged. `over` replaces fields.
+ */
 export function requirement(id: string, verdict: Verdict, over: Partial<RequirementResult> = {}): RequirementResult {
   const judged = verdict !== "not-applicable";
   return {
@@ -63,7 +68,7 @@ function verdictFor(counts: Report["counts"]): RunVerdict {
   return counts["could-not-run"] > 0 ? "error" : "certified";
 }
 
-/** A report whose counts and verdict follow from `requirements`; `over` replaces fields. */
+/** Returns a report whose counts and verdict follow from `requirements`. `over` replaces fields. */
 export function sampleReport(requirements: RequirementResult[], over: Partial<Report> = {}): Report {
   const counts = countsOf(requirements);
   return {

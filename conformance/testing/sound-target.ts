@@ -1,5 +1,5 @@
-// A small service that conforms to the interface and differs from the reference server wherever the interface is silent.
-// It must be certified for `core`; with an added fault it must not.
+// A small service that conforms to the interface, but differs from the reference server wherever the interface is
+// silent. It must be certified for `core`. Tests add faults, with which it must not be certified.
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,15 +9,18 @@ export type SeenRequest = { method: string; path: string; key: string | undefine
 
 type Settings = {
   key: string;
-  /** Another merchant's. */
+  /** Another merchant's key. */
   secondKey?: string;
-  /** The secret that /sandbox/webhook-secret returns; 404 if undefined. */
+  /** The secret that /sandbox/webhook-secret returns. If undefined, that path returns 404. */
   secret?: string;
-  /** Path before /v1. */
+  /** The path before /v1. */
   prefix?: string;
-  /** The environment that /healthz returns; 404 if undefined. */
+  /** The environment that /healthz returns. If undefined, that path returns 404. */
   environment?: "sandbox" | "live";
-  /** Replaces a response; undefined drops the connection. `count` numbers the requests from 1. */
+  /**
+   * Replaces each response. If it returns undefined, the connection is closed. `count` is 1 for the first request, 2
+   * for the second, and so on.
+   */
   alter?: (reply: ServiceReply, seen: SeenRequest, count: number) => ServiceReply | undefined;
 };
 
@@ -49,7 +52,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Sends an unsigned webhook in a format of its own. */
+/** Sends an unsigned webhook in a format that differs from the reference server's. */
 const notify = (address: string, reference: string) =>
   fetch(address, { method: "POST", body: JSON.stringify({ kind: "paid", what: { reference } }) }).catch(
     () => undefined,
@@ -106,7 +109,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const bytes = Buffer.concat(chunks);
-  // Bytes that are not UTF-8 are not JSON.
+  // Return an empty text for bytes that are not UTF-8, because they are not JSON.
   return Buffer.from(bytes.toString("utf8")).equals(bytes) ? bytes.toString("utf8") : "";
 }
 
@@ -149,7 +152,7 @@ export async function startSoundTarget(settings: Settings) {
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url: origin + prefix,
-    /** The requests so far. */
+    /** The requests received so far. */
     seen,
     async stop() {
       server.closeAllConnections();

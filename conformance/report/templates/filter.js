@@ -23,7 +23,7 @@ function setOpen(open) {
   for (const requirement of requirements) requirement.open = open;
 }
 
-/** Expands the requirement that the URL's fragment names. */
+/** Expands the requirement whose id is the URL's fragment. */
 function expandTarget() {
   const target = document.querySelector(`[id="${CSS.escape(decodeURIComponent(location.hash.slice(1)))}"]`);
   if (target instanceof HTMLDetailsElement) target.open = true;
