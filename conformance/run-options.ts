@@ -26,7 +26,7 @@ export type RunOptions = {
   webhookSecret?: string;
   /** A random text. It is part of the references of this run, so that they differ from those of earlier runs. */
   runId: string;
-  /** True if the host of `baseUrl` is a loopback address. */
+  /** True if the host of `baseUrl` is a loopback address or `localhost`. */
   loopback: boolean;
   /** The URL of the Prism proxy in front of the target; undefined without `--through-prism`. */
   prismUrl?: string;

@@ -1,5 +1,5 @@
-// Tests one broken server per requirement, because all of them take too long for `npm test`. `npm run
-// certify:self-test` tests every broken server.
+// Tests one broken server per requirement, because all of them take too long for `npm test`. The command
+// `npm run certify:self-test` tests every broken server.
 import { beforeAll, describe, expect, test } from "vitest";
 import { catalogue } from "../contract/requirements.ts";
 import { observeSound, tryFault, type Baseline } from "./catch.ts";

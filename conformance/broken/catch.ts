@@ -58,8 +58,8 @@ function catchers(report: Report, id: string, baseline: Baseline): string[] {
 
 /**
  * Returns a function to call with each check's report. It returns true once every one of these requirements has the
- * verdict for a violation. It never does if one is an `observe` requirement, whose observations are compared after the
- * run.
+ * verdict for a violation. If one of them is an `observe` requirement, it never returns true, because observations are
+ * compared after the run.
  */
 function allFailed(ids: readonly string[]) {
   const open = new Set(ids);
@@ -82,7 +82,8 @@ async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]
 }
 
 /**
- * Runs the checks that must catch a fault, once for each profile with a violated requirement, against a server with it.
+ * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
+ * the fault violates a requirement.
  */
 export async function tryFault(fault: Fault, baseline: Baseline): Promise<Catch> {
   const start = performance.now();

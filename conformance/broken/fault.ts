@@ -65,7 +65,7 @@ export type Fault = {
 };
 
 /**
- * How a fault changes the server. It is a function if the fault has state; the function is called once for each server.
+ * The changes that a fault makes to a server. A fault with state is a function, which is called once for each server.
  */
 export type How = Hooks | ((world: World) => Hooks);
 

@@ -26,7 +26,7 @@ describe("broken servers", () => {
   });
 });
 
-/** Responses. For each of their fields, one broken server must omit the field and another must change its type. */
+/** For each field of these responses, one broken server must omit the field and another must change its type. */
 const responses: [name: string, schema: string, within: string][] = [
   ["created", "DisbursementCreated", ""],
   ["verified", "Disbursement", ""],

@@ -1,4 +1,4 @@
-// Runs `certify` against targets that do not implement the service. It must say so and certify none of them.
+// Runs `certify` against targets that do not implement the service. `certify` must report that, and certify no target.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";

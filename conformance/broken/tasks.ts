@@ -3,7 +3,7 @@ import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
 
-/** How often the suite runs against the unmodified server. Several runs detect flaky checks. */
+/** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
 
 export type Task = { kind: "broken" | "different" | "sound"; id: string };

@@ -23,8 +23,8 @@ export type Trial = {
   /** Run only the checks of the requirements with these ids. By default all checks run. */
   only?: readonly string[];
   /**
-   * Run only the checks of the requirement with this id. Without it, all checks run if `only` names a requirement that is
-   * judged on every response.
+   * Run only the checks of the requirement with this id. Without it, all checks run if `only` names a requirement that
+   * is judged on every response.
    */
   through?: string | undefined;
   /** Called with each check's report. If it returns true, the run ends. */

@@ -38,7 +38,10 @@ export const fieldsFor = ({ country, currency, code, start }: Pair, recipient: s
   phoneNumber: recipient.startsWith(code) ? recipient : start + recipient.slice(-3),
 });
 
-/** Returns such fields for a country other than the recipient's; undefined if made-up numbers are not allowed. */
+/**
+ * Returns the country, currency and phone number of a disbursement to a country other than the recipient's; undefined if
+ * made-up phone numbers are not allowed.
+ */
 export function fieldsAbroad(options: RunOptions) {
   const home = pairOf(options.recipient);
   const other = commonPairs.findLast((pair) => pair !== home) as Pair;

@@ -82,7 +82,7 @@ export const deliveryChecks: Check[] = [
     async run(context) {
       const good = await delivered(context, respondWith(204));
       const bad = await delivered(context, respondWith(410));
-      // The target records an attempt only after it has received the receiver's response, so wait until it has.
+      // The target records an attempt only after it has received the response. This request gives it the time to do so.
       await advance(context, 1);
       for (const [{ reference }, status] of [
         [good, "delivered"],

@@ -7,7 +7,9 @@ import type { Effect } from "../results.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, dataOf, disbursementBody, paid, startCheckout, usualAmount } from "./requests.ts";
 
-/** What differs between requests to one operation. The body is `json`, serialised, or else `body`, unchanged. */
+/**
+ * The parts in which a request may differ from others to the same operation. `json` is sent as JSON, `body` unchanged.
+ */
 type Made = {
   parameter?: string;
   query?: string;

@@ -46,8 +46,7 @@ const shortPatienceMs = 500;
 const slow = new WeakSet<Target>();
 
 /**
- * Polls a disbursement until its status is final or the wait times out. In a sandbox, it advances the time once, by 60
- * s.
+ * Polls a disbursement until its status is final or the wait times out. In a sandbox, it advances the time once.
  * @returns the last record, and the distinct statuses in the order in which they were seen
  */
 export async function settled(context: Context, reference: string): Promise<{ data: Disbursement; seen: string[] }> {

@@ -15,7 +15,10 @@ const marks = {
   "could-not-run": "not run",
 };
 
-/** @param total the number of checks in the run */
+/**
+ * Creates functions that show when a check starts, when it finishes, and when the run ends.
+ * @param total the number of checks in the run
+ */
 export function createProgress(output: Output, total: number) {
   const live = output.isTTY === true;
   let done = 0;

@@ -20,7 +20,11 @@ export type Budget = {
 /** Thrown instead of sending a payout that would exceed the budget. */
 export class BudgetExceeded extends Error {}
 
-/** @param maxTotal the maximum sum of all payouts, in the lowest denomination */
+/**
+ * Creates a budget of which nothing is used.
+ * @param maxPayouts the maximum number of payouts
+ * @param maxTotal the maximum sum of all payouts, in the lowest denomination
+ */
 export function createBudget(maxPayouts: number, maxTotal: number): Budget {
   let payouts = 0;
   let total = 0;

@@ -22,7 +22,7 @@ const neverConnected = new Set([
 ]);
 
 /**
- * How long an idle connection is kept. This is shorter than the keep-alive timeouts of servers. A server could
+ * The time for which an idle connection is kept. It is shorter than the keep-alive timeouts of servers. A server could
  * otherwise close a connection at the moment when a request reuses it.
  */
 const idleMs = 1000;

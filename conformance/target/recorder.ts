@@ -17,7 +17,10 @@ function keyVariableOf({ key = "own" }: TargetRequest): string {
 
 export type Sent = { request: TargetRequest; url: string; headers: Record<string, string | string[]>; body?: Buffer };
 
-/** @param secretHeaders names of further request headers whose values are redacted */
+/**
+ * Creates a recorder of exchanges.
+ * @param secretHeaders the names of further request headers whose values are redacted
+ */
 export function createRecorder(redact: Redact, secretHeaders: readonly string[], now: () => Date) {
   let exchanges: Exchange[] = [];
   let count = 0;

@@ -102,8 +102,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const body = bodyOf(request);
     const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
-    // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the path
-    // prefix, because it was started with the base URL. The path is therefore sent without the prefix.
+    // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the
+    // path prefix, because it was started with the base URL. The path is therefore sent without the prefix.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
     const { timeoutMs = options.timeoutMs, method } = request;
     const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });

@@ -33,7 +33,7 @@ type TargetResponse = {
    * The fields that the schema does not require, each with the id of the requirement that says when it must be present.
    */
   optional?: Readonly<Record<string, string>>;
-  /** As `through` of a fault: the id of the requirement whose checks provoke this response. */
+  /** The id of the requirement whose checks provoke this response (see `Fault.through`). */
   through?: string;
 };
 
