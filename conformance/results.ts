@@ -81,8 +81,8 @@ export type NotJudged = { code: "effects" | "only" | "pending" | "target" | "sto
 export type RequirementResult = Requirement & {
   verdict: Verdict;
   /**
-   * Set if the verdict is `not-applicable`, if it is `could-not-run` because no check was started, or if `--effects` did
-   * not allow all of the requirement's checks.
+   * Set if the verdict is `not-applicable`, if it is `could-not-run` because no check was started, or if `--effects`
+   * did not allow all of the requirement's checks.
    */
   reason?: NotJudged;
   /**

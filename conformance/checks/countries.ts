@@ -39,8 +39,8 @@ export const fieldsFor = ({ country, currency, code, start }: Pair, recipient: s
 });
 
 /**
- * Returns the country, currency and phone number of a disbursement to a country other than the recipient's; undefined if
- * made-up phone numbers are not allowed.
+ * Returns the country, currency and phone number of a disbursement to a country other than the recipient's; undefined
+ * if made-up phone numbers are not allowed.
  */
 export function fieldsAbroad(options: RunOptions) {
   const home = pairOf(options.recipient);

@@ -4,7 +4,7 @@ export type Budget = {
   readonly maxPayouts: number;
   readonly total: number;
   readonly maxTotal: number;
-  /** Returns true if this number of payouts with this sum is within the limits. */
+  /** Returns true if what is left of the budget covers this number of payouts and this sum of their amounts. */
   allows(payouts: number, amount: number): boolean;
   /**
    * Charges one payout before it is sent.
