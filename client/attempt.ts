@@ -55,19 +55,20 @@ export interface Job {
 
 /** How an attempt ended: with the data of the requested record, or with an error. */
 export type AttemptOutcome = ({ data: Data; error?: undefined } | { data?: undefined; error: ClientError }) & {
-  /** A retry may help, and cannot pay twice. */
+  /** True if a retry may help. A retry cannot pay twice. */
   retry?: boolean;
-  /** The service may have recorded the request. */
+  /** True if the service may have recorded the request. */
   ambiguous?: boolean;
   /** The delay that `Retry-After` asks for, in ms. */
   retryAfter?: number;
-  /** Set if the response was read completely. */
+  /** The response, if it was read completely. */
   response?: Response;
 };
 
 type ErrorClass = new (message: string, details: ErrorDetails) => ClientError;
 
-// Statuses with which the service refuses a request. It recorded nothing, or (409) already has a record.
+// The error class for each status with which the service refuses a request. The service recorded nothing; in the case
+// of 409 it already has a record with the reference.
 const refusalErrors: Record<number, ErrorClass> = {
   400: ValidationError,
   401: AuthenticationError,
@@ -80,12 +81,12 @@ const refusalErrors: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
-// Error codes of Node and Bun for a connection that was never established, so that the service received nothing.
+// Node's and Bun's error codes for a connection that was never established. The service received nothing.
 const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$/i;
 
 /**
  * Sends one request and waits at most `timeout` ms. Returns every failure as an outcome. Throws only if `signal` is not an
- * AbortSignal, before anything is sent.
+ * AbortSignal; in that case nothing is sent.
  */
 export async function attempt(
   context: Context,
@@ -101,7 +102,8 @@ export async function attempt(
   let key = "";
   let sent = false;
   let stop!: (error: ClientError) => void;
-  // Ends the attempt even if a custom fetch or the apiKey function ignores the signal.
+  // Rejects when the time is up or the caller aborts. Ends the attempt even if a custom fetch or apiKey ignores the
+  // signal.
   const stopped = new Promise<never>((_, reject) => {
     stop = reject;
   });
@@ -134,7 +136,7 @@ export async function attempt(
   return outcome;
 }
 
-/** The outcome of an attempt that received no response. */
+/** The outcome of an attempt that failed before a response was read completely. */
 function outcomeOfError(thrown: unknown, sent: boolean, baseUrl: string): AttemptOutcome {
   if (thrown instanceof ClientError) return { error: thrown, ambiguous: sent, retry: thrown instanceof TimeoutError };
   if (!sent) return { error: new UsageError("apiKey failed, or the request cannot be sent.", { cause: thrown }) };
@@ -146,7 +148,7 @@ function outcomeOfError(thrown: unknown, sent: boolean, baseUrl: string): Attemp
   };
 }
 
-/** The outcome of an attempt that received a response. */
+/** The outcome of an attempt whose response was read completely. */
 function outcomeOfReply(
   { data: text, error, response }: Reply,
   job: Job,
@@ -160,10 +162,10 @@ function outcomeOfReply(
   if (ok && isComplete && job.matches(data)) {
     return { data, response, retry: !!job.final && !job.final.includes(data.status) };
   }
-  // The service may echo the key in its message.
+  // The service may echo the key in its message, so remove it.
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ").replaceAll(key, "[key]");
-  // A proxy can send these statuses too, but only the service sends the error body of §7. A bare 401 or 429 counts as a
-  // refusal from either: nothing was recorded.
+  // A proxy can send these statuses too, but only the service sends the error body of §7. A 401 or 429 without that
+  // body also counts as a refusal, because nothing was recorded, whichever of the two sent it.
   const RefusalError = isText(body?.error) || status === 401 || status === 429 ? refusalErrors[status] : undefined;
   const ErrorType = RefusalError ?? (status < 500 ? UnexpectedAnswerError : ServerError);
   const message = `Received ${status}. ${serverMessage || "Check baseUrl and proxies."}`;
@@ -185,7 +187,10 @@ function requestIdOf(response: Response | undefined): string | undefined {
   return response?.headers.get("x-request-id") ?? undefined;
 }
 
-/** The parts of an error that are safe to log. Omits its cause and records, which can contain personal data. */
+/**
+ * Returns the parts of an error that are safe to log: its code and message. The cause and the records are left out,
+ * because they can contain personal data.
+ */
 export function errorInfo(error: ClientError | undefined): ErrorInfo | undefined {
   return error && { code: error.code, message: error.message };
 }

@@ -1,5 +1,5 @@
-// `npm run bench -w client [-- --json]`: CPU time per call, compared with plain openapi-fetch with a timeout signal. The
-// two alternate, against a server in another process.
+// `npm run bench -w client [-- --json]` measures the CPU time per call and compares it with plain openapi-fetch with a
+// timeout signal. The two clients take turns. The server runs in another process.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -50,7 +50,7 @@ async function measure() {
 }
 
 interface Comparison {
-  /** CPU time of this process per call, in µs: the median of all rounds. */
+  /** CPU time of this process per call, in µs, as the median of all rounds. */
   client: number;
   openapiFetch: number;
   ratio: number;

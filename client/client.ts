@@ -31,7 +31,7 @@ export interface Disbursements {
    * a plus sign. `reference` is your own and can be used only once.
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the payout that uses it.
    * @throws {OutcomeUnknownError} The payout may or may not exist. Call again with the same reference.
-   * @throws {ClientError} Any other failure: nothing was recorded. See the subclasses.
+   * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
    */
   create(
     request: DisbursementRequest,
@@ -59,13 +59,13 @@ export interface Checkouts {
   /**
    * Creates a link to a payment page. Send the customer to `url` and store `reference` with the order.
    *
-   * With your own `reference`, at most one checkout is created. Without one, a lost response can leave a second
-   * checkout behind. Nobody has its link, and it expires unpaid.
+   * With your own `reference`, at most one checkout is created. Without one, a retry after a lost response can create a
+   * second checkout. The first one then expires unpaid, because its link was lost with the response.
    *
    * @param request `amount` is in the lowest denomination (`10000` is 100.00).
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.
    * @throws {OutcomeUnknownError} The checkout may or may not exist. Call again with the same reference.
-   * @throws {ClientError} Any other failure: nothing was recorded. See the subclasses.
+   * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
    */
   create(request: CheckoutRequest, options?: CallOptions): Call<"createCheckout", CreatedCheckout, Checkout>;
   /**
@@ -91,7 +91,9 @@ export interface DisbursementClient {
   disbursements: Disbursements;
   /** Payments collected through a link. */
   checkouts: Checkouts;
-  /** The plain openapi-fetch client, typed by the contract. It sends the key and follows no redirects; it never retries. */
+  /**
+   * The plain openapi-fetch client, typed by the contract. It sends the key, follows no redirects and never retries.
+   */
   raw: RawClient;
 }
 
@@ -107,7 +109,7 @@ export function createClient(options: ClientOptions): DisbursementClient {
   return buildClient(options, system);
 }
 
-/** createClient with a caller-supplied clock, timers and randomness. */
+/** Like createClient, but with a caller-supplied clock, timers and randomness. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
   const raw = createRawClient(rest);

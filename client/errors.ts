@@ -71,12 +71,12 @@ export class ServerError extends ClientError {
   override readonly name = "ServerError";
 }
 
-/** No response: the service was unreachable, or the connection broke. */
+/** No complete response was received, because the service was unreachable or the connection broke. */
 export class ConnectionError extends ClientError {
   override readonly name = "ConnectionError";
 }
 
-/** No response, or in `waitFor` no final status, within the time allowed. */
+/** The time limit passed without a response, or in `waitFor` without a final status. */
 export class TimeoutError extends ClientError {
   override readonly name = "TimeoutError";
   /** The last record that `waitFor` read. Its status is not final. */
@@ -88,14 +88,15 @@ export class AbortedError extends ClientError {
   override readonly name = "AbortedError";
 }
 
-/** A response outside the contract: a proxy's page, a redirect, an invalid body, or another record. */
+/** The response violates the contract. It may be a proxy's page, a redirect, an invalid body, or another record. */
 export class UnexpectedAnswerError extends ClientError {
   override readonly name = "UnexpectedAnswerError";
 }
 
 /**
  * The record may or may not exist, and the client could not find out; `cause` is the last failure. Call create again
- * with the same reference and content: it pays at most once. Never send the payment under another reference.
+ * with the same reference and content; the payment is made at most once. Never send the payment under another
+ * reference.
  */
 export class OutcomeUnknownError extends ClientError {
   override readonly name = "OutcomeUnknownError";

@@ -1,7 +1,7 @@
 import { UsageError } from "./errors.ts";
 import type { OperationId } from "./types.ts";
 
-/** When and how often to retry. Every attempt of a create has the same reference, so it pays at most once. */
+/** When and how often to retry. Every attempt of a create has the same reference, so the create pays at most once. */
 export interface RetryOptions {
   /** Attempts per call, including the first; 1 disables retries. Default 8. */
   tries?: number;
@@ -9,7 +9,10 @@ export interface RetryOptions {
   minDelay?: number;
   /** Maximum of that bound, in ms. The service's `Retry-After` is added to the delay. Default 8,000. */
   maxDelay?: number;
-  /** Limit for all attempts and delays of a call, in ms. Reading the record behind a 409 has the same limit again. Default 60,000. */
+  /**
+   * Limit for all attempts and delays of a call, in ms. After a 409, reading the existing record has a second limit of
+   * the same length. Default 60,000.
+   */
   totalTime?: number;
 }
 
@@ -123,7 +126,8 @@ const clientDefaults = {
   hooks: noHooks as Hooks,
 };
 
-// Just under 12 days. Timers fire immediately if the delay exceeds 2^31-1 ms.
+// The largest number for an option. As a delay in ms it is just under 12 days; timers fire immediately if the delay
+// exceeds 2^31-1 ms.
 const longest = 1e9;
 
 export function ensure(condition: unknown, message: string): asserts condition {
@@ -157,7 +161,7 @@ export function resolveOptions(options: CallOptions | undefined, base: Settings)
   return settings;
 }
 
-/** Turns wait options into call settings: unlimited attempts within the timeout. */
+/** Turns wait options into call settings with unlimited attempts within the timeout. */
 export function resolveWaitOptions(options: WaitOptions | undefined, base: Settings): Settings {
   const { signal = base.signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
   return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };

@@ -14,7 +14,9 @@ export interface Kind {
 }
 
 export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements" };
-/** Unlike for a disbursement, the merchant's reference is optional, and the response to a create contains a link. */
+/**
+ * Unlike a disbursement, a checkout has an optional merchant's reference, and the response to a create contains a link.
+ */
 export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
 
 type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
@@ -34,7 +36,7 @@ export async function create(
   request: CreateRequest,
   settings: Settings,
 ): Promise<Created> {
-  // Copied, so that every attempt sends the same body even if the caller changes its object meanwhile.
+  // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
   const { reference, amount } = body;
   const isCheckout = kind === checkout;
@@ -76,8 +78,8 @@ function isSamePayment(existing: ExistingRecord, body: CreateRequest): boolean {
 }
 
 /**
- * Reads the record that the `Location` of a 409 points to (D5). Uses only its last segment, with the client's own
- * `baseUrl`: a forged `Location` must not send the key to another host.
+ * Reads the record that the `Location` of a 409 points to (D5). Uses only the last segment of the `Location`, with the
+ * client's own `baseUrl`, because a forged `Location` must not send the key to another host.
  */
 async function readExisting(context: Context, kind: Kind, response: Response, settings: Settings) {
   const { pathname } = new URL(response.headers.get("location") ?? "/", context.baseUrl);

@@ -17,8 +17,8 @@ type Creates = "createDisbursement" | "createCheckout";
 type Verifies = Exclude<OperationId, Creates>;
 
 /**
- * The error statuses of a result. A create reports 5xx as "unknown", because the record may exist. 405 is left out: the
- * client only uses methods that the contract defines.
+ * The error statuses of a result. A create reports 5xx as "unknown", because the record may exist. 405 is left out,
+ * because the client only uses methods that the contract defines.
  */
 type ReportedStatus<Op extends OperationId> = Op extends Creates
   ? Exclude<ErrorStatus<Op>, 405 | 500 | 503>
@@ -45,7 +45,7 @@ interface Failed<Status, E> {
 /**
  * How a call ended, discriminated by `status`: 200, a status that the contract defines for the operation, or
  * - `"unknown"` (creates only): the record may or may not exist;
- * - `"no-answer"`: no usable response was received; a create recorded nothing;
+ * - `"no-answer"`: no usable response was received; if the call was a create, nothing was recorded;
  * - `"other"`: a status outside the contract, or a response that is not from the service.
  */
 export type Result<Op extends OperationId, Data, R> =
@@ -61,7 +61,7 @@ export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
   result(): Promise<Result<Op, Data, R>>;
 }
 
-/** All statuses that the contract defines. A status added to the contract does not compile until it is listed here. */
+/** A set of all reported statuses of an operation. A set that omits a status of the contract does not compile. */
 type StatusSet<Op extends OperationId> = Record<ReportedStatus<Op>, 1>;
 
 export const createStatuses: StatusSet<Creates> = { 400: 1, 401: 1, 409: 1, 413: 1, 415: 1, 422: 1, 429: 1 };
@@ -73,9 +73,9 @@ function statusOf(error: ClientError, statuses: object): unknown {
   return error.status in statuses && !(error instanceof UnexpectedAnswerError) ? error.status : "other";
 }
 
-/** Starts a call. `statuses` are those that its result reports by number. */
+/** Starts a call. `statuses` are the HTTP statuses that its result reports by number. */
 export function toCall(statuses: object, run: () => Promise<unknown>) {
-  // Wrapped in an async function, so that an invalid argument rejects and result() can report it.
+  // The async function turns the exception for an invalid argument into a rejection, so that result() can report it.
   const promise = (async () => run())();
   const result = () =>
     promise.then(

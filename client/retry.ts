@@ -4,7 +4,7 @@ import { NotFoundError } from "./errors.ts";
 import type { Settings } from "./options.ts";
 import { afterOrAbort } from "./runtime.ts";
 
-/** How a call ended: the outcome of its last attempt. `ambiguous` if any attempt may have been recorded. */
+/** How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. */
 export type CallOutcome = AttemptOutcome & { ambiguous: boolean };
 
 // The share of a call's time that is reserved for its last attempt.
@@ -15,7 +15,7 @@ const lastAttemptShare = 0.05;
 const absenceLimit = 10_000;
 
 /**
- * Sends a request, and retries it until the outcome is definite, or attempts or time run out. Never throws.
+ * Sends a request, and retries it until the outcome is definite or the attempts or the time run out. Never throws.
  *
  * Delays grow exponentially with full jitter, on top of the service's `Retry-After`.
  */

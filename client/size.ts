@@ -1,5 +1,5 @@
-// `npm run size -w client`: the size that the package adds to an application: bundled with openapi-fetch, minified by
-// esbuild and gzipped.
+// `npm run size -w client` prints the size that the package adds to an application when it is bundled with
+// openapi-fetch, minified by esbuild and gzipped.
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";

@@ -1,4 +1,4 @@
-// The only module that imports openapi-fetch. Its author has stopped maintaining it; a replacement starts here.
+// The only module that imports openapi-fetch. Its author has stopped maintaining it; to replace it, change this module.
 import createFetchClient, { type Client } from "openapi-fetch";
 import type { paths } from "../generated/openapi.ts";
 import type { Fetch } from "./options.ts";
@@ -34,8 +34,8 @@ interface RawClientOptions {
   apiKey: () => Promise<string>;
 }
 
-// openapi-fetch builds a Request, which fetch would then copy. This stand-in only holds the arguments for fetch, which
-// saves the cost of both.
+// openapi-fetch builds a Request, which fetch would then copy. This stand-in only holds the arguments for fetch, so
+// that neither the Request nor its copy is created.
 type Carrier = { url: string; init: RequestInit };
 const Carrier = function (url: string, init: RequestInit): Carrier {
   return { url, init };
@@ -47,8 +47,8 @@ export type Transport = (message: Message, options: SendOptions, fetch: Fetch) =
 export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): RawClient {
   return createFetchClient<paths>({
     baseUrl,
-    // Following a redirect could send the key to another host, and turns a POST into a GET. Not "error", because Workers
-    // do not support it.
+    // Following a redirect could send the key to another host, and turns a POST into a GET. The mode is not "error",
+    // because Workers do not support that.
     redirect: "manual",
     async fetch(request) {
       request.headers.set("x-api-key", await apiKey());
@@ -57,7 +57,10 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
   });
 }
 
-/** Creates the transport of the typed calls. Not the raw client, because its middleware could alter their responses. */
+/**
+ * Creates the transport of the typed calls. They do not use the raw client, because middleware that a caller adds to it
+ * could alter their responses.
+ */
 export function createTransport(baseUrl: string): Transport {
   const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
   return ({ path, body, reference = "" }, options, fetch) => {

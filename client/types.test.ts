@@ -14,7 +14,7 @@ import type {
   WebhookEvent,
 } from "./index.ts";
 
-// Checked by the compiler (`npm run check`), which also reports every @ts-expect-error without an error.
+// The compiler checks the code below (`npm run check`). It also reports every @ts-expect-error without an error.
 const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
 type Client = typeof client;
 type CreateResult = Awaited<ReturnType<ReturnType<Client["disbursements"]["create"]>["result"]>>;

@@ -25,7 +25,7 @@ interface Case {
   headers?: Record<string, string>;
   secrets?: string | string[];
   trusted: boolean;
-  /** Set if the reference library gives the opposite, wrong verdict; says why. */
+  /** Set if the reference library returns the opposite verdict, which is wrong. Says why. */
   referenceIsWrong?: string;
 }
 

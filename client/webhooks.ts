@@ -34,8 +34,8 @@ export interface SignOptions {
 /**
  * Verifies the signature and timestamp of a webhook and returns its event.
  *
- * An event may be delivered more than once: deduplicate on `webhook-id`. Ignore events that you do not know, because new
- * ones may be added.
+ * An event may be delivered more than once, so deduplicate on `webhook-id`. Ignore events that you do not know, because
+ * new ones may be added.
  *
  * @param body The body as received, text or bytes. A parsed body is refused, because its exact bytes are lost.
  * @param secret `whsec_…`; during a rotation an array of the current and earlier secrets.
@@ -103,7 +103,7 @@ async function sign(secret: string, id: string, timestamp: string, body: RawBody
   return `v1,${btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", key, message))))}`;
 }
 
-/** Decodes a secret. The error message must not contain it. */
+/** Decodes a secret. The error message must not contain the secret. */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   let binary = "";
   try {

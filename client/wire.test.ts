@@ -7,7 +7,7 @@ import { ConnectionError, createClient, OutcomeUnknownError, TimeoutError, Unexp
 import { system } from "./runtime.ts";
 import { disbursementCreated, rejectionOf, key, disbursementRequest, record } from "./testing/fakes.ts";
 
-// Tests with nothing replaced: the real clock, the global fetch and a real server.
+// These tests use the real clock, the global fetch and a real server.
 let listener: RequestListener;
 let seen: IncomingMessage[];
 const server = createServer((request, response) => {

@@ -24,7 +24,7 @@ const startServer = (file: string, settleDelayMs: number) =>
     SETTLE_DELAY_MS: String(settleDelayMs),
   });
 
-// The long delay keeps settlements out of the request measurements. Webhooks are measured on a server of their own.
+// The long delay keeps settlements out of the request measurements. Webhooks are measured on a separate server.
 const server = await startServer("requests.db", 86_400_000);
 const baseline = await startTarget("baseline handler", [join(root, "scripts/bench/baseline.ts")]);
 const mock = "mock generated/openapi.json --host 127.0.0.1 --port 4011".split(" ");

@@ -9,14 +9,15 @@ import type { Browser } from "playwright-core";
 const packed = fileURLToPath(new URL("../bin/chromium.br", import.meta.resolve("@sparticuz/chromium")));
 const unpacked = packed.replace(/\.br$/, "");
 
-// The flags that the package recommends are for serverless functions. They include --single-process, with which closing
-// a page ends the browser, and --disable-web-security. Chromium has no sandbox for root, which CI often runs as.
+// These flags replace those that the package recommends, which are for serverless functions and include
+// --disable-web-security and --single-process, with which closing a page ends the browser. --no-sandbox is needed
+// because CI often runs as root, for which Chromium has no sandbox.
 const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
 
 /**
- * Unpacks the browser next to its archive. The package's own executablePath() is unsuitable: parallel test files would
- * start a binary that is still being written, an interrupted unpacking is never repeated, and its archive of fonts
- * cannot be unpacked in a user namespace.
+ * Unpacks the browser next to its archive. The package's own executablePath() is unsuitable for three reasons: parallel
+ * test files would start a binary that is still being written, an interrupted unpacking is never repeated, and the
+ * package's archive of fonts cannot be unpacked in a user namespace.
  */
 async function executablePath(): Promise<string> {
   if (existsSync(unpacked)) return unpacked;
@@ -26,7 +27,9 @@ async function executablePath(): Promise<string> {
   return unpacked;
 }
 
-/** Starts a headless Chromium: on Linux x64 the one that npm installed, elsewhere the Chrome of this machine. */
+/**
+ * Starts a headless Chromium: on Linux x64 the one that npm installed, elsewhere the installed Chrome.
+ */
 export async function launchBrowser(): Promise<Browser> {
   if (process.platform !== "linux" || process.arch !== "x64") return chromium.launch({ channel: "chrome" });
   return chromium.launch({ executablePath: await executablePath(), args });

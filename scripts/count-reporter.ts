@@ -4,7 +4,7 @@ import type { Reporter, TestModule } from "vitest/node";
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]) {
     let passed = 0;
-    // Errors outside any test, such as unhandled rejections.
+    // Count errors outside any test, such as unhandled rejections, as failures.
     let failed = unhandledErrors.length;
     for (const module of modules) {
       const states = [...module.children.allTests()].map((test) => test.result().state);

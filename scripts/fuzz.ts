@@ -13,7 +13,10 @@ const USAGE = `Usage: node scripts/fuzz.ts [--count 100000] [--seed 1] [--base-u
 Without --base-url the script starts its own server. With it, the server must be a sandbox on this machine whose
 merchant has no records, and API_KEY must hold the merchant's key.`;
 
-/** Allowed growth of resident memory, in MiB, from a quarter of the run to its end. Leaves room for the heap to settle. */
+/**
+ * Allowed growth of resident memory, in MiB, from a quarter of the run to its end. The limit leaves room for the heap
+ * to settle.
+ */
 const GROWTH_ALLOWED = 64;
 
 interface Target {

@@ -14,7 +14,9 @@ async function spec(dereference: boolean): Promise<Record<string, unknown>> {
   return structuredClone(document.parsed as Record<string, unknown>);
 }
 
-/** Dredd supports neither YAML flow maps nor OpenAPI 3.1 component references and webhooks: keep only dereferenced paths. */
+/**
+ * Dredd supports neither component references nor webhooks of OpenAPI 3.1, so the result has only dereferenced paths.
+ */
 async function flattened() {
   const { webhooks: _, components, ...rest } = await spec(true);
   const { securitySchemes } = components as Record<string, unknown>;

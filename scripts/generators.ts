@@ -1,6 +1,6 @@
-// Proves that popular generators work on generated/openapi.json: each must produce every operation or record and one
-// type per webhook event, and a sample that uses the output must compile or run. The generators are 220 MB and
-// therefore no part of `npm ci`: this script installs them into scripts/generators from the registry.
+// Proves that popular generators work on generated/openapi.json. Each must produce every operation or record and one type
+// per webhook event, and a sample that uses the output must compile or run. The generators take up 220 MB, so `npm ci`
+// does not install them. This script installs them into scripts/generators from the registry.
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,9 +13,9 @@ import packages from "./generators/package.json" with { type: "json" };
 interface Generator {
   name: string;
   package: keyof typeof packages.dependencies;
-  /** The binary in scripts/generators and its arguments; they are run in the output folder. */
+  /** The binary in scripts/generators and its arguments. It runs in the output folder. */
   command: [string, ...string[]];
-  /** Returns what the files in the output folder prove; throws if they fall short. */
+  /** Returns what the files in the output folder prove. Throws if they do not prove enough. */
   prove(folder: string): string;
 }
 interface Operation {

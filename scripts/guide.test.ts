@@ -1,4 +1,5 @@
-// The webhook guide of the contract against the reference server: its code, unchanged, verifies real deliveries.
+// Tests the contract's webhook guide against the reference server. Its code, unchanged, must verify real
+// deliveries.
 import { afterEach, expect, test, vi } from "vitest";
 import { startReceiver } from "../server/testing/receiver.ts";
 import { startServer } from "../server/testing/server.ts";

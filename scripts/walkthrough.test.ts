@@ -1,4 +1,4 @@
-// The README's walkthrough, with the tools that it uses: curl and scripts/receiver.ts.
+// Tests the README's walkthrough with the tools that it uses, which are curl and scripts/receiver.ts.
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

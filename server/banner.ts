@@ -2,7 +2,7 @@ import type { Config } from "./config.ts";
 
 interface Banner {
   config: Config;
-  /** An API key created at this start. It is shown only this once. */
+  /** An API key created at this start. It is shown only once, in this banner. */
   newKey: string | undefined;
   color: boolean;
 }

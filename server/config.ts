@@ -72,7 +72,8 @@ export function readConfig(env: Env): Config {
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     fees: {
-      // Below 100 %, so that the fee for the largest amount, fixed part included, is still an exact integer.
+      // The rate stays below 100 %, so that the fee for the largest amount, fixed part included, is still an exact
+      // integer.
       disbursement: {
         basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 9_999)),
         fixed: read("DISBURSEMENT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
@@ -87,13 +88,13 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
-/** The configuration of a server that listens on this port, which the system may have chosen (PORT=0). */
+/** Returns the configuration of a server that listens on this port, which the system may have chosen (PORT=0). */
 export function withPort(config: Config, port: number): Config {
   const isDefault = config.publicUrl === defaultPublicUrl(config.host, config.port);
   return isDefault ? { ...config, port, publicUrl: defaultPublicUrl(config.host, port) } : { ...config, port };
 }
 
-/** The base URL when PUBLIC_URL is not set. */
+/** Returns the base URL to use if PUBLIC_URL is not set. */
 function defaultPublicUrl(host: string, port: number): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;

@@ -1,4 +1,4 @@
-// The only file that listens and exits.
+// Starts the server. This is the only module that exits the process.
 import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { banner } from "./banner.ts";
@@ -14,11 +14,12 @@ import { StorageError } from "./storage/storage-error.ts";
 import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
-  // Lines are buffered for up to a tenth of a second: a write for each would cost as much as the request.
+  // Buffer log lines for up to a tenth of a second, because writing each line separately would cost as much as a
+  // request.
   const output = pino.destination({ sync: false, minLength: 4_096, periodicFlush: 100 });
   const log = pino({ level: config.logLevel }, output);
   const clock = createSystemClock((aheadMs) =>
-    log.warn({ aheadMs }, "the system clock was set back; time goes on from here"),
+    log.warn({ aheadMs }, "the system clock was set back; the server's clock continues from its last time"),
   );
   const ids = createIds(randomBytes);
   const storage = await openStorage(config.database, { clock, server: true });
@@ -33,19 +34,20 @@ async function start(config: Config): Promise<void> {
       random: randomBytes,
       chance: Math.random,
       log,
-      // The system's lookup knows the names of this machine, which only a server for local use may call.
+      // The system's resolver also knows private names, such as those in the hosts file. Webhooks may be sent to these
+      // only if private addresses are allowed.
       lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
     });
     return service.app;
   });
-  // A key is shown once, so it is created only when a server is there to use it with.
+  // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
   const { newKey } = await prepareFirstMerchant({ storage, clock, ids, random: randomBytes }, config.sandboxApiKey);
   const color = process.stdout.isTTY && config.color;
   process.stdout.write(banner({ config: withPort(config, listener.port), newKey, color }));
   stopOnSignal(service, listener, storage, () => output.flushSync());
 }
 
-/** The first signal finishes what is in progress; a second one ends the process immediately. */
+/** On the first signal the process finishes what is in progress and exits. On a second one it exits immediately. */
 function stopOnSignal(service: Service, listener: Listener, storage: Storage, flushLog: () => void): void {
   let stopping = false;
   const stop = async () => {

@@ -21,7 +21,7 @@ const DELIVER_EVERY_MS = 100;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
-/** Real milliseconds that webhook attempts in progress get when the server stops. */
+/** How long webhook attempts in progress may take to finish when the server stops, in real milliseconds. */
 const DRAIN_MS = 5_000;
 
 interface Options {
@@ -30,7 +30,7 @@ interface Options {
   clock: Clock;
   ids: Ids;
   random: Random;
-  /** From 0 to 1, for the jitter of retries. */
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance: () => number;
   log: Logger;
   lookup: Lookup;
@@ -41,7 +41,7 @@ export interface Service {
   checkouts: Checkouts;
   settlement: Settlement;
   deliveries: DeliveryWorker;
-  /** Sends the responses that are held back. Call it before waiting for open connections. */
+  /** Makes the service send the responses that it holds back. Call it before waiting for open connections. */
   release(): void;
   /** Ends the background work. The storage stays open. */
   stop(): Promise<void>;

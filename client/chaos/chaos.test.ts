@@ -6,7 +6,8 @@ describe("through a proxy that randomly drops, delays, truncates, duplicates and
   test("creates every payout at most once and reports the truth to every caller", { timeout: 120_000 }, async () => {
     const report = await runChaos({ payouts: 300, seed: 7, width: 60 });
     expect(report.falseReports).toEqual([]);
-    // At most 1 in 1,000 outcomes may stay unknown, which `npm run chaos` checks with 10,000 payouts. With 300, allow one.
+    // At most 1 in 1,000 outcomes may stay unknown, which `npm run chaos` checks with 10,000 payouts. This test
+    // has 300 payouts and allows one.
     expect(report.unknown).toBeLessThan(2);
     for (const fault of ["dropRequest", "dropResponse", "delayResponse", "truncateResponse", "duplicateRequest"]) {
       expect(report.faults[fault]).toBeGreaterThan(0);

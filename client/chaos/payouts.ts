@@ -17,7 +17,7 @@ export interface Report {
   payouts: number;
   /** The number of payouts by what the client reported. */
   reported: Record<string, number>;
-  /** Reports that contradict the records. Must be empty. */
+  /** The client's reports that contradict the records. The list must be empty. */
   falseReports: string[];
   /** The number of outcomes that stayed unknown although a 409 with `Location` was possible. */
   unknown: number;
@@ -69,7 +69,7 @@ async function inParallel<T>(jobs: T[], width: number, work: (job: T) => Promise
   );
 }
 
-/** All records by merchant's reference, read from the events: each record has exactly one final event. */
+/** Reads all records, by merchant's reference, from the events, because each record has exactly one final event. */
 async function readRecords({ raw }: DisbursementClient): Promise<Map<string, Disbursement[]>> {
   await raw.POST("/sandbox/clock/advance", { body: { seconds: 3600 } });
   const records = new Map<string, Disbursement[]>();
@@ -104,7 +104,7 @@ function checkReport(payout: Payout, records: Disbursement[]): { reported: strin
   }
   const { error } = payout.reported;
   if (error instanceof OutcomeUnknownError) {
-    // These two are never recorded, so no 409 can resolve the outcome.
+    // A payout whose number is empty or ends with 500 is never recorded, so no 409 can resolve its outcome.
     const { phoneNumber } = payout.request;
     const why = phoneNumber === "" ? ", refused later" : phoneNumber.endsWith("500") ? ", ending 500" : "";
     return { reported: `unknown${why}`, isTrue: none || (mine && !why) };

@@ -90,6 +90,8 @@ export interface ChaosProxy {
 }
 
 /**
+ * Starts a proxy in front of the service at `target`.
+ *
  * @param rate Share of requests with a fault; all faults are equally likely.
  * @param delay Longest delay, in ms.
  */
@@ -143,7 +145,7 @@ async function forwardTo(
   };
 }
 
-/** The end-to-end headers, without the hop-by-hop ones and `names`. */
+/** Returns the headers without the hop-by-hop ones and without `names`. */
 function without(headers: IncomingHttpHeaders, ...names: string[]): IncomingHttpHeaders {
   const omitted = new Set(["connection", "transfer-encoding", ...names]);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !omitted.has(name)));

@@ -1,4 +1,4 @@
-// `npm run chaos -w client [-- PAYOUTS SEED]`: 10,000 payouts by default.
+// `npm run chaos -w client [-- PAYOUTS SEED]` runs the chaos test, by default with 10,000 payouts.
 import { runChaos } from "./payouts.ts";
 
 const [payouts = 10_000, seed = 1] = process.argv.slice(2).map(Number);

@@ -87,7 +87,7 @@ interface SentRequest {
   at: number;
 }
 
-/** What fetch does: return a response, throw an error, or run a function. */
+/** What the scripted fetch does for one request: it returns a response, throws an error or runs a function. */
 export type Step = Response | Error | ((request: SentRequest, init: RequestInit) => Response | Promise<Response>);
 
 export const respond = (status: number, body: unknown = "", headers: Record<string, string> = {}) =>

@@ -30,7 +30,7 @@ const stryker = {
   reporters: ["clear-text"],
   clearTextReporter: { allowColor: false, logTests: false },
   coverageAnalysis: "perTest",
-  // A mutant outside any function (a constant or a table) needs a run of all tests, so these few are left out.
+  // A mutant outside any function (a constant or a table) needs a run of all tests. These few mutants are left out.
   ignoreStatic: true,
   concurrency: 2,
   vitest: { configFile: "vitest.config.ts" },

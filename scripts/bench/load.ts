@@ -13,7 +13,7 @@ export interface Measured {
 export interface Request {
   method: "GET" | "POST";
   path: string;
-  /** Called for each request. */
+  /** Returns the body of the next request. */
   body?: () => string;
 }
 

@@ -1,5 +1,5 @@
-// Measures how long the background work blocks the event loop: looks for due work that find nothing, and the steps of a
-// clock move, a reset and its clean-up. Needs no network.
+// Measures how long background work blocks the event loop. Measures polls for due work that find nothing (looks), a
+// clock move, a reset, and the clean-up after a reset. Needs no network.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import type { Storage } from "../../server/domain/storage.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";
 
 const LOOKS = 1_000;
-/** Not counted: the first looks are slow while Node compiles the code. */
+/** The first looks are not counted, because they are slow while Node compiles the code. */
 const WARM_UP = 100;
 const MERCHANTS = 100;
 const DAY_MS = 86_400_000;
@@ -21,7 +21,7 @@ const open = (file: string): Storage => openSqlite(join(folder, file), { clock: 
 const numbers = (count: number) => `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${count})`;
 
 /**
- * Makes a database of pending payouts, with a webhook to retry for the first `retries` of them, each to another host.
+ * Creates a database of pending payouts. The first `retries` of them have a webhook to retry, each on a different host.
  * Nothing is due before tomorrow.
  */
 async function fill(
@@ -46,13 +46,16 @@ async function fill(
   db.close();
 }
 
-/** Milliseconds of one piece of work: elapsed, and on the CPU, which leaves out waits for the disk and other processes. */
+/**
+ * The elapsed time and the CPU time of one piece of work, in ms. CPU time excludes waits for the disk and other
+ * processes.
+ */
 interface Cost {
   elapsed: number;
   cpu: number;
 }
 
-/** Starts a measurement; each call of the result returns the cost since the call before. */
+/** Starts a measurement. Each call of the returned function returns the cost since the previous call. */
 function stopwatch(): () => Cost {
   let [last, lastCpu] = [performance.now(), process.threadCpuUsage()];
   return () => {
@@ -63,7 +66,7 @@ function stopwatch(): () => Cost {
   };
 }
 
-/** The costs of many looks. A look is what the workers do when nothing is due. */
+/** Returns the costs of many looks. A look is one poll of the workers for due work, here when nothing is due. */
 async function looks(file: string): Promise<Cost[]> {
   const storage = open(file);
   const costs: Cost[] = [];
@@ -78,7 +81,7 @@ async function looks(file: string): Promise<Cost[]> {
   return costs.slice(WARM_UP);
 }
 
-/** The costs of each turn of the event loop during `work`: other work waits for as long as a turn takes. */
+/** Returns the cost of each turn of the event loop during `work`. Other work must wait until a turn ends. */
 async function turns(work: () => Promise<unknown>): Promise<Cost[]> {
   const costs: Cost[] = [];
   const lap = stopwatch();
@@ -128,7 +131,7 @@ try {
 
   console.log();
   header("event loop blocked, ms");
-  // Of a merchant with 50,000 pending payouts.
+  // The merchant whose clock moves has 50,000 pending payouts.
   await fill("blocks.db", { records: 50_000, retries: 0, merchants: 1 });
   for (const [name, costs] of Object.entries(await blocks("blocks.db"))) print(`  ${name}`, costs);
 } finally {

@@ -10,7 +10,7 @@ import type { Checkout, Draft, FinalStatus, Merchant } from "./types.ts";
 
 type Request = components["schemas"]["CheckoutRequest"];
 
-/** Milliseconds of sandbox time in which a checkout can be paid (D9). */
+/** How long a checkout can be paid after its creation, in milliseconds of sandbox time (D9). */
 export const CHECKOUT_LIFETIME_MS = 30 * 60_000;
 
 /** A checkout and its merchant; the payment page needs both. */
@@ -26,9 +26,9 @@ export interface CheckoutContext {
   sandbox: boolean;
   settleDelayMs: number;
   fee: FeeRule;
-  /** Aborted when the server stops: responses that are held back are sent immediately. */
+  /** Aborted when the server stops, so that responses that are held back are sent immediately. */
   stopping: AbortSignal;
-  /** Settles what is due for a merchant. */
+  /** Settles the merchant's due records. */
   settle(merchantId: string): Promise<unknown>;
   /** Tells the delivery worker that a webhook is due. */
   wake(): void;
@@ -40,31 +40,36 @@ export interface Checkouts {
    * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7)
    */
   create(merchant: Merchant, request: Request): Promise<Checkout>;
-  /** @throws ServiceError `not_found`, also for another merchant's reference (D8) */
+  /**
+   * Finds a checkout by the service's reference.
+   * @throws ServiceError `not_found`, also for another merchant's reference (D8)
+   */
   verify(merchant: Merchant, reference: string): Promise<Checkout>;
-  /** The merchant's checkouts, newest first (D42). @throws InvalidCursorError */
+  /** Lists the merchant's checkouts, newest first (D42). @throws InvalidCursorError */
   list(merchant: Merchant, filter: RecordFilter<Checkout["status"]>): Promise<Page<Checkout>>;
-  /** The checkout with a public reference (D19), after whatever is due has happened. */
+  /** Finds a checkout by its public reference (D19). If it is due, the merchant's due records are settled first. */
   open(reference: string): Promise<OpenCheckout | undefined>;
   /**
-   * Takes the payer's number for a payable checkout. Of several concurrent payers one succeeds; for the others nothing
-   * happens. Resolves when the payment is committed. An outcome that D17 makes immediate shows when the checkout is next
-   * opened.
+   * Records the payer's number for a payable checkout. Of several concurrent payers one succeeds; the calls of the
+   * others change nothing. Resolves when the payment is committed, or later if D17 delays the response. If D17 forces
+   * an immediate outcome, the checkout is due immediately, and `open` settles it.
    * @param phoneNumber 10 to 15 digits
-   * @throws ServiceError the error that D17 forces, with nothing recorded
+   * @throws ServiceError the error that D17 forces; nothing is recorded
    * @throws ConnectionDropped when D17 forces that the payer gets no response
    */
   pay(opened: OpenCheckout, phoneNumber: string): Promise<void>;
-  /** The payer gives up. After a number was submitted the payment is in progress, and this changes nothing. */
+  /**
+   * Cancels a checkout for the payer. Changes nothing once a number was submitted, because the payment has then begun.
+   */
   cancel(opened: OpenCheckout): Promise<void>;
   /**
-   * Ends a checkout as a payer would (D18).
-   * @throws ServiceError `not_found`, or `checkout_final` when it has ended already
+   * Gives a pending checkout this final status, as if a payer had ended it (D18).
+   * @throws ServiceError `not_found`, or `checkout_final` if the checkout has already ended
    */
   finish(merchant: Merchant, reference: string, outcome: FinalStatus): Promise<Checkout>;
 }
 
-/** Pending, and no number was submitted yet. */
+/** True if the checkout is pending and no number was submitted yet. */
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
 export function createCheckouts(context: CheckoutContext): Checkouts {
@@ -88,7 +93,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     },
     list: ({ id: merchantId }, filter) => storage.listCheckouts({ limit: DEFAULT_LIMIT, ...filter, merchantId }),
     async open(reference) {
-      // PostgreSQL accepts no NUL in text.
+      // Other text is not a reference. It may contain NUL, which PostgreSQL does not accept in text.
       if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
       const opened = await storage.findPublicCheckout(reference);
       if (!opened?.checkout.due) return opened;
@@ -103,7 +108,8 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       const { refuse: when, status, at, response } = outcomeFor(phoneNumber, context.sandbox);
       if (when) await refuseIfForced(storage, opened, when);
 
-      // Without a status nothing is due, expiry included: D9 cancels unpaid checkouts, D17 keeps this one pending for ever.
+      // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer
+      // expires, because only unpaid checkouts do (D9).
       const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
       const payer = { id: ids.record(sandboxTime(merchant, clock.now())), phoneNumber };
       if (!(await storage.payCheckout(checkout.reference, payer, due))) return;
@@ -147,7 +153,10 @@ function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request
   };
 }
 
-/** As for a disbursement (D17). Attempts are counted by the service's reference, which no disbursement has. */
+/**
+ * Throws the error that D17 forces, as for a disbursement. Counts attempts by the service's reference, because a
+ * disbursement may have the same merchant's reference.
+ */
 async function refuseIfForced(
   storage: CheckoutContext["storage"],
   { merchant, checkout }: OpenCheckout,

@@ -7,7 +7,7 @@ const HOUR = 3_600_000;
 /** The two sources of the clock under test. */
 let wall: number;
 let monotonic: number;
-/** The arguments of each call of onSetBack. */
+/** The arguments of all calls of onSetBack, in order. */
 let reports: number[];
 let clock: Clock;
 beforeEach(() => {

@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /** Resolves after `milliseconds` of real time, or as soon as the signal is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** From now on `now()` is at least `milliseconds`: the latest time that the storage has recorded. */
+  /** Ensures that `now()` returns at least `milliseconds`, which is the latest time that the storage has recorded. */
   notBefore(milliseconds: number): void;
 }
 
@@ -14,18 +14,20 @@ export interface TimeSource {
   monotonic(): number;
 }
 
-/** Small corrections by NTP are not worth a log line. */
+/** Smaller set-backs are not reported, because NTP often makes small corrections. */
 const WORTH_A_LINE_MS = 1_000;
 
 /**
- * The system's clock, made monotonic: it follows the wall clock forwards, and when the wall clock is set back it goes on
- * at the normal pace from where it was. A payout that is due in two seconds settles in two seconds either way.
+ * The system's clock, made monotonic. It follows the wall clock forwards. When the wall clock is set back, this clock
+ * continues at the normal pace from its last time. A payout that is due in two seconds therefore settles in two
+ * seconds.
  * @param onSetBack called once for each time that the wall clock is set back by more than a second
  */
 export function createSystemClock(onSetBack: (aheadMs: number) => void = () => {}, time = systemTime): Clock {
   const { wall, monotonic } = time;
   let base = wall() - monotonic();
-  // How far ahead of the wall clock this clock is known to be. A set-back is reported when that grows.
+  // The part of this clock's lead over the wall clock that was already reported. It shrinks as the wall clock catches
+  // up.
   let known = 0;
   const now = () => {
     const ahead = base + monotonic() - wall();

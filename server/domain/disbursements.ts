@@ -17,7 +17,7 @@ export interface DisbursementContext {
   sandbox: boolean;
   settleDelayMs: number;
   fee: FeeRule;
-  /** Aborted when the server stops: responses that are held back are sent immediately. */
+  /** Aborted when the server stops, so that responses that are held back are sent immediately. */
   stopping: AbortSignal;
   /** Tells the delivery worker that a webhook is due. */
   wake(): void;
@@ -30,9 +30,12 @@ export interface Disbursements {
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request): Promise<Disbursement>;
-  /** @throws ServiceError `not_found`, also for another merchant's reference (§4.2) */
+  /**
+   * Finds a disbursement by the service's reference.
+   * @throws ServiceError `not_found`, also for another merchant's reference (§4.2)
+   */
   verify(merchant: Merchant, reference: string): Promise<Disbursement>;
-  /** The merchant's disbursements, newest first (D42). @throws InvalidCursorError */
+  /** Lists the merchant's disbursements, newest first (D42). @throws InvalidCursorError */
   list(merchant: Merchant, filter: RecordFilter<Disbursement["status"]>): Promise<Page<Disbursement>>;
 }
 
@@ -87,7 +90,10 @@ function draft(
   return record;
 }
 
-/** Refuses an attempt before anything is recorded. A reference that exists is a duplicate before that (D17). */
+/**
+ * Throws the error that D17 forces, before anything is recorded. With `at-first`, returns after the first attempts with
+ * this reference were refused. If the reference is already in use, throws `duplicate_reference` instead.
+ */
 async function refuseIfForced(
   storage: DisbursementStore,
   merchant: Merchant,

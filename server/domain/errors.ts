@@ -1,13 +1,13 @@
 import type { components } from "../../generated/openapi.ts";
 
-/** Every reason to refuse a request, as the contract lists them. The HTTP layer maps each to a status (`http/errors.ts`). */
+/** The contract's list of reasons for refusing a request. The HTTP layer maps each to a status (`http/errors.ts`). */
 export type ErrorCode = components["schemas"]["ErrorCode"];
 export type FieldError = components["schemas"]["FieldError"];
 
 interface Details {
   /** The path of the record that exists already, for `duplicate_reference` (D5). */
   existing?: { kind: "disbursement" | "checkout"; reference: string };
-  /** When to retry, for `rate_limited` and `unavailable`. */
+  /** After how many seconds to retry, for `rate_limited` and `unavailable`. */
   retryAfterSeconds?: number;
   /** The methods that the path allows, for `method_not_allowed`. */
   allow?: string;
@@ -28,12 +28,12 @@ export class ServiceError extends Error {
   }
 }
 
-/** The record is committed, and the caller must not receive a response (D17, 504). */
+/** Thrown after the record is committed, if D17 forces that the caller receives no response (504). */
 export class ConnectionDropped extends Error {
   override name = "ConnectionDropped";
 }
 
-/** A list was asked to continue from a cursor that it never returned to this merchant. */
+/** Thrown for a cursor that the list never returned to this merchant. */
 export class InvalidCursorError extends ServiceError {
   constructor() {
     const message = "cursor must be a nextCursor that this list returned.";

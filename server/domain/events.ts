@@ -7,7 +7,7 @@ const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" }
 /**
  * The event that reports a record's final status (D11). Its body is what verify returns at this moment; it is rendered
  * here once, so that a later version of this code cannot change the bytes of a retry.
- * @param merchantName as it appears in the record
+ * @param merchantName the merchant's name as it appears in the record
  */
 export function eventOf(record: Disbursement | Checkout, merchantName: string): Event {
   const kind = isCheckout(record) ? "checkout" : "disbursement";
@@ -24,12 +24,15 @@ export function eventOf(record: Disbursement | Checkout, merchantName: string): 
   };
 }
 
-/** A record becomes final once, so the event id is made of the record's id: no retry, crash or race makes a second. */
+/**
+ * Derives the id of a record's event from the record's id. A record becomes final only once, so no retry, crash or race
+ * can create a second event.
+ */
 export function eventId(recordId: string): string {
   return `msg_${recordId.replaceAll("-", "")}`;
 }
 
-/** The receiver that an address belongs to: its host and port. Never empty, so that every address has a lane. */
+/** Returns the host and port of a webhook URL. The result is never empty, so that every delivery belongs to a lane. */
 export function receiverOf(url: string): string {
   return URL.parse(url)?.host || "invalid";
 }

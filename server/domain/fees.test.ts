@@ -13,7 +13,7 @@ test.each([
   [5_000, 1, 0, 1],
   [14_999, 1, 0, 1],
   [15_000, 1, 0, 2],
-  // Floating point would lose units: amount times basis points exceeds 2^53.
+  // Floating-point arithmetic would lose units here, because amount times basis points exceeds 2^53.
   [9_007_199_254_740_991, 100, 0, 90_071_992_547_410],
   [9_007_199_254_740_991, 9_999, 1_000_000_000, 9_006_299_534_815_517],
   [1_000_000_000_000_050, 1, 0, 100_000_000_000],

@@ -7,7 +7,7 @@ export type Random = (length: number) => Uint8Array;
 export interface Ids {
   /** A UUIDv7, so that records sort by creation time. */
   record(now: number): string;
-  /** `DSB` or `CHK` and 105 random bits: a checkout's reference must be unguessable, as it opens a public page. */
+  /** `DSB` or `CHK` and 105 random bits. A checkout's reference must be unguessable, because it opens a public page. */
   reference(prefix: "DSB" | "CHK"): string;
   apiKey(): string;
   request(): string;
@@ -27,7 +27,9 @@ export function createIds(source: Random): Ids {
   };
 }
 
-/** Reads random bytes in blocks: a request needs several small pieces, and each read costs about a microsecond. */
+/**
+ * Reads random bytes in blocks, because a request needs several small pieces and each read costs about a microsecond.
+ */
 function pooled(source: Random): Random {
   let pool = new Uint8Array();
   let used = 0;

@@ -39,21 +39,24 @@ export async function createKey(
   return text;
 }
 
-/** Revokes a key; the next request with it is refused. Resolves with false if there is no such key. */
+/**
+ * Revokes a key. A server in another process refuses it within a tenth of a second. Resolves with false if there is no
+ * such key.
+ */
 export function revokeKey({ storage, clock }: MerchantContext, keyId: string): Promise<boolean> {
   return storage.setRevoked(keyId, clock.now());
 }
 
-/** The key that SANDBOX_API_KEY asks for is a key of another merchant. */
+/** Thrown if the value of SANDBOX_API_KEY is a key of another merchant. */
 export class KeyTakenError extends Error {
   override name = "KeyTakenError";
 }
 
 /**
- * Ensures that there is a merchant with a key, so that a fresh server can be called.
- * @param wanted the key it must have (SANDBOX_API_KEY); made active at every start, other keys untouched
- * @returns the text of a newly created key; absent if a key existed or one was wanted
- * @throws KeyTakenError when the wanted key belongs to another merchant
+ * Ensures that there is a merchant with a key, so that a new server can be used immediately.
+ * @param wanted a key that the merchant must have (SANDBOX_API_KEY); it is activated, and other keys stay unchanged
+ * @returns the text of a newly created key; absent if the merchant had a key or `wanted` was given
+ * @throws KeyTakenError if the wanted key belongs to another merchant
  */
 export async function prepareFirstMerchant(context: MerchantContext, wanted?: string): Promise<{ newKey?: string }> {
   const { storage } = context;

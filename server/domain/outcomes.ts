@@ -1,12 +1,15 @@
 import type { FinalStatus } from "./types.ts";
 
-/** What becomes of a disbursement or of a payment on the checkout page. */
+/** The outcome of a disbursement, or of a payment on the checkout page, with a certain phone number. */
 export interface ForcedOutcome {
-  /** Refuses every attempt, or only the first `REFUSED_ATTEMPTS` with the same reference. Nothing is recorded then. */
+  /**
+   * Set if the sandbox refuses attempts and records nothing. `always` refuses every attempt, `at-first` only the first
+   * `REFUSED_ATTEMPTS` with the same reference.
+   */
   refuse?: "always" | "at-first";
-  /** The final status; absent for records that stay pending for ever. */
+  /** The final status. Absent for records that stay pending indefinitely. */
   status?: FinalStatus;
-  /** Whether the status is final immediately or after the settle delay. */
+  /** When the status becomes final: immediately (`once`) or after the settle delay (`settlement`). */
   at: "once" | "settlement";
   /** What happens to the response once the record is committed. */
   response: "sent" | "dropped" | "held";
@@ -31,7 +34,7 @@ export const REFUSED_ATTEMPTS = 2;
 /** Real milliseconds for which a response is held back (D17, 408). */
 export const HOLD_MS = 30_000;
 
-/** Outside the sandbox every payout settles as success. */
+/** Returns the outcome for a phone number. Outside the sandbox every payment settles as success. */
 export function outcomeFor(phoneNumber: string, sandbox: boolean): ForcedOutcome {
   return (sandbox && FORCED_OUTCOMES[phoneNumber.slice(-3)]) || usual;
 }

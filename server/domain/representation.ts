@@ -3,16 +3,16 @@ import type { Checkout, Customer, Disbursement } from "./types.ts";
 
 type Schemas = components["schemas"];
 
-/** Records as responses and webhooks show them. A field that was not given is left out (D7a). */
+/** Converts records to the form that responses and webhooks contain. A field that was not given is left out (D7a). */
 
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
-/** §2.3 */
+/** The response to verifying a disbursement (§2.3). */
 export function disbursementView(record: Disbursement, merchantName: string): Schemas["Disbursement"] {
   return { ...recordView(record, merchantName), customer: customerView(record.customer), status: record.status };
 }
 
-/** D8 */
+/** The response to verifying a checkout (D8). */
 export function checkoutView(record: Checkout, merchantName: string): Schemas["Checkout"] {
   const { customer, redirectURL, status } = record;
   return {
@@ -41,7 +41,7 @@ function recordView(record: Disbursement | Checkout, merchantName: string) {
   };
 }
 
-/** Nobody supplies a name, so the number's last four digits stand in for one (D19). */
+/** Requests contain no customer name, so the name is made from the last four digits of the number (D19). */
 function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {
   return { id, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber };
 }

@@ -15,13 +15,13 @@ import type {
 } from "./types.ts";
 
 /**
- * What the domain asks of its storage. Each method is one transaction, and its effect is durable when its promise
- * resolves. A storage is opened with a clock and reads the time itself, inside the transaction: all processes that share
- * a database share one clock, and a merchant's time never goes backwards.
+ * The storage that the domain needs. Each method takes effect in one transaction and is durable when its promise
+ * resolves. A storage is opened with a clock and reads the time itself, inside the transaction, so that a merchant's
+ * time never goes backwards.
  */
 export interface Storage
   extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, Housekeeping {
-  /** Resolves when the storage can do its work; rejects with the reason otherwise. */
+  /** Resolves if the storage is usable. Otherwise rejects with the reason. */
   ping(): Promise<void>;
   /** Finishes the transactions in progress, then closes the storage. */
   close(): Promise<void>;
@@ -38,22 +38,27 @@ export interface MerchantStore {
   listKeys(): Promise<ApiKey[]>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /** Revokes a key, or lifts the revocation when `revokedAt` is undefined. False if there is no such key. */
+  /**
+   * Revokes a key, or lifts the revocation if `revokedAt` is undefined. Resolves with false if there is no such key.
+   */
   setRevoked(keyId: string, revokedAt: number | undefined): Promise<boolean>;
   /** The merchant that owns the key with this hash, unless the key is revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<{ merchant: Merchant; hash: Uint8Array } | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
   /**
-   * Makes `secret` the current one. The secret before it signs for another `keepMs`; earlier ones keep their own expiry.
-   * At most `maxPrevious` previous secrets are kept, the newest ones (D12).
+   * Makes `secret` the current secret. The one that it replaces signs for another `keepMs` milliseconds; the expiry of
+   * earlier ones does not change. Only the newest `maxPrevious` previous secrets remain (D12).
    */
   rotateSecret(merchantId: string, secret: string, keepMs: number, maxPrevious: number): Promise<WebhookSecrets>;
 }
 
 // ---- records ------------------------------------------------------------------------------------------------------
 
-/** Whether this call stored the record. If not, `record` is the existing one with the same merchant's reference (D4). */
+/**
+ * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In that case
+ * `record` is the existing record with that reference.
+ */
 export interface Insertion<T> {
   inserted: boolean;
   record: T;
@@ -73,7 +78,7 @@ export interface RecordQuery<Status extends string = string> {
   cursor?: string;
 }
 
-/** As `RecordQuery`, as a caller asks for it. */
+/** The parts of a `RecordQuery` that a caller may set. */
 export type RecordFilter<Status extends string> = Partial<Omit<RecordQuery<Status>, "merchantId">>;
 
 /** Items on a page if the caller sets no limit. */
@@ -81,13 +86,13 @@ export const DEFAULT_LIMIT = 20;
 
 export interface DisbursementStore {
   /**
-   * Stores a disbursement. The customer's id is used if the merchant has no customer with this phone number yet. A record
-   * that is final from the start writes its event in the same transaction.
+   * Stores a disbursement. The draft's customer id is used only if the merchant has no customer with this phone number
+   * yet. If the record is final from the start, its event is written in the same transaction.
    */
   insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
   findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
   findDisbursementByMerchantsReference(merchantId: string, ref: string): Promise<Disbursement | undefined>;
-  /** Newest first. @throws InvalidCursorError when the cursor is none that this list returned to this merchant */
+  /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listDisbursements(query: RecordQuery<Disbursement["status"]>): Promise<Page<Disbursement>>;
   /** Counts one more attempt with a reference that the sandbox refuses at first (D17, 503). Returns the new count. */
   countRefusal(merchantId: string, merchantsReference: string): Promise<number>;
@@ -96,33 +101,40 @@ export interface DisbursementStore {
 export interface CheckoutStore {
   insertCheckout(draft: Draft<Checkout>): Promise<Insertion<Checkout>>;
   findCheckout(merchantId: string, reference: string): Promise<Checkout | undefined>;
-  /** As `listDisbursements`. */
+  /** Lists checkouts as `listDisbursements` lists disbursements. */
   listCheckouts(query: RecordQuery<Checkout["status"]>): Promise<Page<Checkout>>;
-  /** By the service's reference alone, which is the key to the public page (D19). */
+  /** Finds a checkout by the service's reference alone, which gives access to the public page (D19). */
   findPublicCheckout(reference: string): Promise<{ checkout: Checkout; merchant: Merchant } | undefined>;
-  /** Sets the payer and what is due, once. False if the checkout is final or has a payer already. */
+  /**
+   * Sets the payer and replaces the due status. Resolves with false if the checkout is final or already has a payer.
+   */
   payCheckout(reference: string, customer: Customer, due: DueAfter | undefined): Promise<boolean>;
-  /** Gives a pending checkout its final status and writes the event. False if it was final already. */
+  /** Gives a pending checkout its final status and writes the event. Resolves with false if it was already final. */
   finishCheckout(reference: string, status: FinalStatus): Promise<boolean>;
-  /** Cancels a checkout without a payer and writes the event. False if it has a payer or is final. */
+  /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
   cancelCheckout(reference: string): Promise<boolean>;
 }
 
 // ---- time ---------------------------------------------------------------------------------------------------------
 
 export interface ClockStore {
-  /** Gives records that are due their final status, each with its event. At most `limit`; returns how many. */
+  /**
+   * Gives at most `limit` due records their final status and writes their events. Resolves with the number of records.
+   */
   settleDue(limit: number, merchantId?: string): Promise<number>;
   /**
    * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
-   * nothing. Concurrent moves add up. Undefined if the move would lead beyond `latest`.
+   * nothing. Concurrent moves by `by` add up. Resolves with undefined if the move would lead beyond `latest`.
    */
   moveClock(merchantId: string, move: ClockMove, latest: number): Promise<Merchant | undefined>;
-  /** Whether a record or delivery of the merchant, claimed ones included, is due at or before this sandbox time. */
+  /**
+   * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries.
+   */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /**
-   * Forgets the merchant's records, events and refusal counts, and puts its clock back to real time. Previous webhook
-   * secrets end: on the clock put back, an expired one would be valid again. The rows go later, in `prune`.
+   * Deletes the merchant's records, events and refusal counts, and resets its clock to real time. Also deletes previous
+   * webhook secrets, because an expired one would become valid again on the reset clock. The rows of records and events
+   * become invisible immediately; `prune` removes them later.
    */
   reset(merchantId: string): Promise<void>;
 }
@@ -130,7 +142,7 @@ export interface ClockStore {
 export type ClockMove = { by: number } | { to: number };
 
 export interface Housekeeping {
-  /** Deletes at most about `limit` rows that a reset left behind. Returns how many. */
+  /** Deletes up to about `limit` rows that resets left behind. Resolves with the number of deleted rows. */
   prune(limit: number): Promise<number>;
 }
 
@@ -149,8 +161,8 @@ export interface LaneClaim extends Lane {
 }
 
 /**
- * A delivery that its claimant, and nobody else, may attempt until the lease ends. `token` is different for each claim of
- * a delivery: the storage uses it to recognise a claimant whose lease has lapsed.
+ * A delivery that only its claimant may attempt until the lease ends. Each claim of a delivery has a different
+ * fencing token, by which the storage recognises a claimant that has lost its claim.
  */
 export interface ClaimedDelivery {
   event: Event;
@@ -163,43 +175,50 @@ export interface ClaimedDelivery {
   secrets: WebhookSecrets;
 }
 
-/** What identifies a claim. */
+/** The parts of a claimed delivery that identify the claim. */
 export type Claim = Pick<ClaimedDelivery, "event" | "token">;
 
-/** What follows from an attempt. */
+/** The state of a delivery after an attempt. */
 export interface NextStep {
   status: DeliveryStatus;
   step: number;
-  /** Only while `status` is pending. */
+  /** Set only if `status` is pending. */
   nextAttemptAt?: number;
 }
 
 /**
- * The deliveries to make. One waits for its time, then it is ready, then claimed. Waiting deliveries cost a look nothing,
- * however many there are. The caller decides which ready ones to claim.
+ * The queue of deliveries. A delivery waits until it is due, then becomes ready, and is then claimed for an attempt.
+ * The cost of finding due deliveries does not depend on how many are waiting. The caller decides which ready ones to
+ * claim.
  */
 export interface DeliveryQueue {
-  /** Makes deliveries ready whose time has come or whose lease has lapsed. At most `limit`; returns how many. */
+  /** Makes at most `limit` deliveries ready that are due or whose lease has lapsed. Resolves with their number. */
   promoteDue(limit: number, merchantId?: string): Promise<number>;
-  /** Lanes that have ready deliveries, ordered by merchant and host, starting behind `after`; at most `limit`. */
+  /**
+   * Lists at most `limit` lanes with ready deliveries, ordered by merchant and host, starting after the lane `after`.
+   */
   readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
-  /** Claims ready deliveries, in each lane those that fell due first. */
+  /** Claims ready deliveries. Within a lane, those that fell due first are claimed first. */
   claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
-  /** Claims one delivery whatever its status. "claimed" if an attempt is in progress; undefined if it is unknown. */
+  /**
+   * Claims one delivery, in any status. Resolves with "claimed" if an attempt is in progress, and with undefined if the
+   * merchant has no such delivery.
+   */
   claimDelivery(merchantId: string, id: string, leaseMs: number): Promise<ClaimedDelivery | "claimed" | undefined>;
-  /** Extends the leases of claims that still count, while their attempts are in progress. */
+  /** Extends the leases of claims whose attempts are in progress. Ignores claims that are no longer valid. */
   renewClaims(claims: readonly Claim[], leaseMs: number): Promise<void>;
   /**
-   * Logs an attempt, releases the claim and schedules what follows. If the lease has lapsed and the delivery was claimed
-   * again, the attempt is logged and nothing else changes. Numbers the attempts from 1; keeps the last 100 of a delivery.
-   * @returns whether the claim still counted
+   * Logs an attempt, releases the claim and schedules the next attempt. If the lease lapsed and the delivery has become
+   * ready or been claimed again since, the attempt is only logged. After a reset nothing is recorded. Attempts are
+   * numbered from 1; only the last 100 of a delivery are stored.
+   * @returns true if the claim was still valid
    */
   recordAttempt(claim: Claim, attempt: Omit<Attempt, "number">, next: NextStep): Promise<boolean>;
 }
 
 export interface PageQuery {
   merchantId: string;
-  /** Of this record only. */
+  /** The service's reference of a record. If set, only the entries of that record are listed. */
   reference?: string;
   limit: number;
   /** A cursor from an earlier page. */
@@ -211,16 +230,16 @@ export interface PageQuery {
 export interface Page<T> {
   items: T[];
   /**
-   * Continues behind the last item. In direction `older` absent on the last page; in direction `newer` present whenever
-   * there is a position to continue from, so that a follower can ask again later.
+   * The cursor of the next page. In direction `older` it is absent on the last page. In direction `newer` it is absent
+   * only while the list is empty, so that a caller can poll for later entries.
    */
   cursor?: string;
 }
 
 export interface EventLog {
   findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
-  /** @throws InvalidCursorError when the cursor is none that this list returned to this merchant */
+  /** @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listEvents(query: PageQuery): Promise<Page<Event>>;
-  /** Events with an address. @throws InvalidCursorError as `listEvents` */
+  /** Lists the events that have an address. @throws InvalidCursorError as for `listEvents` */
   listDeliveries(query: PageQuery & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
 }

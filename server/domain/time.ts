@@ -1,13 +1,14 @@
 import type { Merchant } from "./types.ts";
 
-/** The merchant's sandbox time. @param now real time */
+/** Returns the merchant's sandbox time. @param now real time */
 export function sandboxTime({ clockOffset }: Pick<Merchant, "clockOffset">, now: number): number {
   return now + clockOffset;
 }
 
 /**
- * The sandbox time at which something that was due at `dueAt` happens: at that time if the clock was moved past it, else
- * now (D29). This lets one move of the clock be a single step, and still gives each consequence its own time.
+ * Returns the sandbox time to record for a settlement or attempt that was due at `dueAt` (D29). If the clock was moved
+ * past `dueAt`, this is `dueAt` itself, otherwise it is the current time. The clock thus moves in a single step, and
+ * its consequences are still dated when each was due.
  * @param now real time
  */
 export function happensAt(merchant: Pick<Merchant, "clockOffset" | "movedTo">, dueAt: number, now: number): number {

@@ -1,6 +1,7 @@
 /**
- * What the service keeps. Amounts are whole numbers of the lowest denomination (10000 is 100.00). Times are milliseconds
- * since 1970. Times named `…At` are in the merchant's sandbox time (D18) unless their comment says "real time".
+ * The records that the service stores. Amounts are whole numbers of the lowest denomination (10000 is 100.00). Times
+ * are milliseconds since 1970. Times named `…At` are in the merchant's sandbox time (D18) unless their comment says
+ * "real time".
  */
 
 export interface Merchant {
@@ -11,8 +12,8 @@ export interface Merchant {
   /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
   clockOffset: number;
   /**
-   * The sandbox time to which the clock was last moved; 0 if it never was. Whatever was due by then happens at the time
-   * it was due, because that time was skipped, not lived through (D29).
+   * The sandbox time to which the clock was last moved; 0 if it never was. Everything that was due by then is dated
+   * when it was due, because the move skipped that time (D29).
    */
   movedTo: number;
 }
@@ -29,7 +30,7 @@ export interface WebhookSecrets {
   previous: PreviousSecret[];
 }
 
-/** A stored API key: its SHA-256, never its text. */
+/** A stored API key. Only its SHA-256 is stored, never its text. */
 export interface ApiKey {
   id: string;
   merchantId: string;
@@ -50,7 +51,7 @@ export interface Due {
   status: FinalStatus;
 }
 
-/** As `Due`, relative to the moment at which the storage records it. */
+/** Like `Due`, but relative to the time at which the storage records it. */
 export interface DueAfter {
   afterMs: number;
   status: FinalStatus;
@@ -74,7 +75,7 @@ interface PaymentRecord {
   webhookURL?: string;
   createdAt: number;
   updatedAt: number;
-  /** Absent when the status is final, and for records that stay pending for ever. */
+  /** Absent if the status is final, and for records that stay pending indefinitely. */
   due?: Due;
 }
 
@@ -123,11 +124,11 @@ export interface Attempt {
   error?: string;
 }
 
-/** An event with an address, and what became of sending it there. */
+/** An event with an address, and the state of its delivery to that address. */
 export interface Delivery extends Event {
   url: string;
   status: DeliveryStatus;
-  /** Steps of the retry schedule that are used up. A replay starts again at 0. */
+  /** The number of attempts made so far in the retry schedule. A replay restarts the schedule. */
   step: number;
   nextAttemptAt?: number;
   attempts: Attempt[];

@@ -8,7 +8,7 @@ import type { Delivery, DeliveryStatus, Event, Merchant, WebhookSecrets } from "
 
 /** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
 const ROTATION_MS = 24 * 3_600_000;
-/** How many previous secrets sign at most (D12). */
+/** The maximum number of previous secrets that still sign (D12). */
 const PREVIOUS_SECRETS = 5;
 
 export interface WebhookContext {
@@ -19,21 +19,21 @@ export interface WebhookContext {
   attempt(merchantId: string, id: string): Promise<"attempted" | "claimed" | "unknown">;
 }
 
-/** A page of a list, as the caller asks for it. */
+/** The parts of a `PageQuery` that a caller may set. */
 export type ListFilter = Partial<Pick<PageQuery, "reference" | "limit" | "cursor">>;
 
-/** What a merchant can see and do about its webhooks. */
+/** A merchant's view of its webhooks, and its actions on them. */
 export interface Webhooks {
   listEvents(merchant: Merchant, filter: ListFilter): Promise<Page<Event>>;
   listDeliveries(merchant: Merchant, filter: ListFilter & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
   /**
-   * Makes one attempt before it resolves (D31).
+   * Makes one attempt of a delivery and resolves when the attempt is recorded (D31).
    * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
    */
   replay(merchant: Merchant, id: string): Promise<Delivery>;
-  /** The secrets that sign now; those that have expired are left out. */
+  /** Reads the secrets that sign now. Expired ones are left out. */
   readSecrets(merchant: Merchant): Promise<WebhookSecrets>;
-  /** Puts a new secret in force. The one before it signs for another day of sandbox time (D12). */
+  /** Creates a new secret. The one that it replaces signs for another day of sandbox time (D12). */
   rotateSecret(merchant: Merchant): Promise<WebhookSecrets>;
 }
 
@@ -54,7 +54,7 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
           "An attempt of this delivery is in progress. Replay it when that has ended.",
         );
       }
-      // A reset may have deleted it meanwhile.
+      // A reset may have deleted the delivery meanwhile.
       const delivery = await storage.findDelivery(merchant.id, id);
       if (!delivery) throw new ServiceError("not_found", "You have no delivery with this id.");
       return delivery;

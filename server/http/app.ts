@@ -50,7 +50,7 @@ const requireHost: express.RequestHandler = ({ httpVersion, headers }, _res, nex
   throw new ServiceError("invalid_request", "Send a Host header.");
 };
 
-/** `/healthz`: the process is running. `/readyz`: the spec and the storage work, so it can serve requests. */
+/** `/healthz` reports that the process is running, `/readyz` that the spec and the storage work. */
 function health({ config, storage, log }: AppContext, prove: () => Promise<void>): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/healthz", (_req, res) => {

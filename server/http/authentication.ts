@@ -7,7 +7,7 @@ import type { Merchant } from "../domain/types.ts";
 /**
  * Finds the merchant that owns a key (§5). The storage may cache keys; a key that another process revoked is refused
  * within a tenth of a second.
- * @throws ServiceError `unauthorized`; the message does not tell whether the key ever existed
+ * @throws ServiceError `unauthorized`; the message does not reveal whether the key ever existed
  */
 export async function authenticate(
   storage: Pick<MerchantStore, "findMerchantByKey">,

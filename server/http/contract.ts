@@ -33,7 +33,7 @@ interface Options {
   handlers: Handlers;
   /** Finds the key's merchant; runs before the body is read. */
   authenticate(key: string | undefined): Promise<Merchant>;
-  /** Run after authentication, with the merchant in `res.locals.merchant`. */
+  /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
   /** True to serve the paths under /sandbox (D18). */
   sandbox: boolean;
@@ -75,8 +75,8 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       const operation = item[method];
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
-      // A body may take long to arrive. Authenticate again after it: the key may have been revoked, or the merchant's
-      // clock moved.
+      // A body may take long to arrive. Authenticate again after it, because meanwhile the key may have been revoked
+      // or the merchant's clock moved.
       const body = operation.requestBody ? [jsonBody, identify] : [];
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       route[method](identify, ...limits, ...body, ...check, respond(handlers, operation.operationId as OperationId));
@@ -103,7 +103,7 @@ function isConstrained({ requestBody, parameters = [] }: Operation): boolean {
   return requestBody !== undefined || !parameters.every(isFree);
 }
 
-/** True for a schema that accepts every string. Descriptions and marks constrain nothing. */
+/** True for a schema that accepts every string. Descriptions, examples and `x-…` extensions constrain nothing. */
 function isAnyString(schema: object = {}): boolean {
   const name = "$ref" in schema ? String(schema.$ref).split("/").at(-1)! : undefined;
   const resolved = name === undefined ? schema : document.components.schemas[name as "ServiceReference"];

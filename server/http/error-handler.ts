@@ -23,7 +23,7 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
 
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  // A malformed escape such as %zz in a path.
+  // The path contains a malformed escape such as %zz.
   if (error instanceof URIError) return new ServiceError("unknown_path", "This path does not exist.");
   return new ServiceError(
     "internal_error",

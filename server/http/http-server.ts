@@ -19,7 +19,7 @@ export interface Listener {
 
 export interface ListenOptions {
   host: string;
-  /** 0 lets the system choose one. */
+  /** The port to listen on. 0 lets the system choose one. */
   port: number;
   clock: Clock;
   ids: Ids;
@@ -53,7 +53,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     const current = responsesOn(socket);
     // A request received completely may have moved money. The caller would take a 400 for the bytes that follow it as
-    // the response to that request, so close the connection without one.
+    // the response to that request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
     const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
@@ -79,7 +79,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   // The app refuses a request without a Host header, so that the response has the shape of §7.
   const server = createServer({ requireHostHeader: false }, handle);
   server.on("checkExpectation", handle);
-  // `jsonBody` sends 100 Continue: after the key is checked, and not for a body that is too large.
+  // Keep Node from sending 100 Continue. `jsonBody` sends it after the key is checked, unless the body is too large.
   server.on("checkContinue", handle);
   server.on("clientError", refuse);
   server.on("connect", (_req, socket) => refuse(new Error("CONNECT is not supported"), socket));
@@ -122,7 +122,7 @@ function originForm(target: string): string {
 
 const STATUS_BY_CODE: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-/** The response to a malformed HTTP request. Such requests never reach Express, but get the shape of §7 too. */
+/** Returns the response to a malformed HTTP request, in the shape of §7. Such requests never reach Express. */
 function malformed(status: number, requestId: string): string {
   const phrase = STATUS_CODES[status]!;
   const body = JSON.stringify({

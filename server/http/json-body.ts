@@ -6,7 +6,7 @@ import { ServiceError } from "../domain/errors.ts";
 /** The largest body, in bytes (D15). */
 const BODY_LIMIT = 16_384;
 
-// Read every body as bytes, whatever its Content-Type, so that the checks below decide the error message.
+// Read a body of any Content-Type as bytes, so that the checks below decide the error message.
 const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -40,8 +40,8 @@ function requireJson(contentType: string | undefined): void {
 }
 
 /**
- * Parses bytes as strict JSON: duplicate keys with different values, and fractions that rounding would lose, are
- * refused (D25).
+ * Parses bytes as strict JSON. Refuses duplicate keys with different values, and fractions that rounding would lose
+ * (D25).
  * @throws ServiceError `invalid_request`
  */
 function parseBody(bytes: Uint8Array): unknown {
@@ -83,7 +83,7 @@ const shortened = (text: string): string => (text.length > 64 ? `${text.slice(0,
 
 const tooLarge = () => new ServiceError("content_too_large", `The request body must not exceed ${BODY_LIMIT} bytes.`);
 
-/** Converts a read error into an `ServiceError`, so that its response has the shape of §7. */
+/** Converts a read error into a `ServiceError`, so that its response has the shape of §7. */
 function readError(error: unknown): unknown {
   const { status } = error as { status?: number };
   if (status === 413) return tooLarge();

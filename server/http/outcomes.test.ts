@@ -19,7 +19,7 @@ describe("in the sandbox (D17)", () => {
   });
   const statusOf = async (reference: string) =>
     (await server.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
-  /** The events that the receiver got for a payout. */
+  /** The events that the receiver has received for a payout. */
   const eventsOf = (reference: string) =>
     receiver.received.filter(({ body }) => body.data.reference === reference).map(({ body }) => body.event);
 

@@ -135,7 +135,7 @@ const FLAGS = ["", "u"];
 
 type Request = { reference?: string; phoneNumber?: string };
 
-/** The fields of a request as verify returns them. */
+/** The fields of a request in the form in which verify returns them. */
 function recordOf(request: Request, reference: string) {
   const { phoneNumber, ...kept } = request;
   const customer = phoneNumber === undefined ? {} : { customer: { phoneNumber } };
@@ -196,7 +196,7 @@ describe.each(FLAGS)("values generated from the patterns with the flags %j", (fl
   test.each([
     ["/v1/disbursements", disbursement],
     ["/v1/checkouts", checkout],
-  ] as const)("are accepted by POST %s and kept as sent", async (path, requests) => {
+  ] as const)("are accepted by POST %s and stored as sent", async (path, requests) => {
     const { key } = await server.addMerchant("Generated");
     const samples = fc.sample<Request>(requests, { seed: 1, numRuns: 200 });
     // Generated references may repeat; keep one request for each.

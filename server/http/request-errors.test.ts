@@ -67,9 +67,9 @@ const CODES = {
 
 interface Field {
   required: boolean;
-  /** Values of the wrong type: 400. */
+  /** Values of the wrong type, which are refused with 400. */
   mistyped: unknown[];
-  /** Values of the right type that are out of range: 422. */
+  /** Values of the right type that are out of range, which are refused with 422. */
   refused: unknown[];
   accepted: unknown[];
 }

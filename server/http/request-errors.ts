@@ -23,7 +23,7 @@ interface Fault {
   message: string;
 }
 
-/** The code of a field whose value breaks this keyword (D46). */
+/** The code of a field error, by the keyword that the value violates (D46). */
 const FIELD_CODES: Readonly<Record<string, FieldError["code"] | undefined>> = {
   required: "required",
   type: "type",
@@ -39,7 +39,7 @@ const FIELD_CODES: Readonly<Record<string, FieldError["code"] | undefined>> = {
 
 /** Keywords for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
 const WORDED = new Set(["pattern", "format", "minLength", "maxLength"]);
-/** Malformed requests, refused with 400. Any other failed keyword means a value out of range: 422 (D1). */
+/** Keywords of a malformed request, which is refused with 400. A value out of range is refused with 422 (D1). */
 const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProperties", "unevaluatedProperties"]);
 
 /**
@@ -65,8 +65,8 @@ function toFault({ path, message, errorCode = "" }: Reported): Fault {
 }
 
 /**
- * Drops faults that only follow from another: those of a value whose type is wrong, and the missing fields of each
- * alternative when none of the alternatives matches.
+ * Drops faults that only follow from another fault. These are further faults of a value whose type is wrong, and the
+ * missing fields of each alternative if none of the alternatives matches.
  */
 function withoutConsequences(faults: readonly Fault[]): Fault[] {
   const wrongType = new Set(faults.filter(({ keyword }) => keyword === "type").map(({ field }) => field));
@@ -86,7 +86,10 @@ function toFields(fault: Fault): FieldError[] {
   return field === "" || !code ? [] : [{ path: field, code, message }];
 }
 
-/** A value that breaks both a pattern and its format gets the same message twice; one is enough. */
+/**
+ * True unless an earlier error has the same path and message. A value that violates both a pattern and a format gets the
+ * same message twice.
+ */
 const isNew = ({ path, message }: FieldError, index: number, all: FieldError[]): boolean =>
   all.findIndex((other) => other.path === path && other.message === message) === index;
 
@@ -117,7 +120,9 @@ for (const [name, { $ref = "" }] of described) {
 
 const isUri = fullFormats.uri as (text: string) => boolean;
 
-/** An existing moment. `Date` has no leap seconds, and reads 30 February as 2 March. */
+/**
+ * True if the timestamp exists. `Date` rejects leap seconds but reads 30 February as 2 March, so compare the text too.
+ */
 function isTimestamp(text: string): boolean {
   const time = Date.parse(text);
   return !Number.isNaN(time) && new Date(time).toISOString() === text;

@@ -21,7 +21,7 @@ export function requestLog({ ids, clock, log }: RequestLogContext): RequestHandl
         requestId,
         method: req.method,
         path: withoutKeys(req.originalUrl.split("?", 1)[0]!),
-        // No status if the connection ended before a response was sent.
+        // There is no status if the connection ended before a response was sent.
         status: res.headersSent ? res.statusCode : undefined,
         ms: clock.now() - begun,
         merchantId: res.locals.merchant?.id,

@@ -17,7 +17,7 @@ if (!process.noDeprecation) {
 export interface Validator {
   /** Express middleware that refuses requests that violate the contract. */
   check: RequestHandler;
-  /** Rejects if the contract is invalid. The validator does not fail at start-up, but on every request. */
+  /** Rejects if the contract is invalid. With an invalid contract the server starts, but every request fails. */
   prove(): Promise<void>;
 }
 

@@ -6,13 +6,16 @@ import type { Attempt, Checkout, Delivery, Disbursement, Event, Merchant, Webhoo
 
 type Schemas = components["schemas"];
 
-/** §2.2 */
+/** The response to creating a disbursement (§2.2). */
 export function disbursementCreated(record: Disbursement): Schemas["DisbursementCreated"] {
   const { reference, merchantsReference, amount, fee, status } = record;
   return { reference, merchantsReference, amount, fee, status };
 }
 
-/** D6. @param publicUrl where customers reach the payment page; from the configuration, never from a request's Host */
+/**
+ * The response to creating a checkout (D6).
+ * @param publicUrl the base URL for customers; taken from the configuration, never from a request's Host header
+ */
 export function checkoutCreated(record: Checkout, publicUrl: string): Schemas["CheckoutCreated"] {
   const { reference, merchantsReference, amount, fee, status } = record;
   return { url: `${publicUrl}/checkouts/${reference}`, reference, merchantsReference, amount, fee, status };

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { InvalidCursorError } from "../domain/errors.ts";
 
 /**
- * Makes the cursor of a position in a list. The digest ties it to the list and to `scope`, for example the merchant: a
- * cursor of another list or merchant is refused, instead of silently continuing somewhere else.
+ * Makes the cursor of a position in a list. The digest ties it to the list and to `scope`, for example the merchant, so
+ * that a cursor of another list or merchant is refused and does not silently continue somewhere else.
  * @param position whole numbers of at least 0
  */
 export function sealCursor(list: string, scope: string, position: readonly number[]): string {
@@ -15,7 +15,7 @@ export function sealCursor(list: string, scope: string, position: readonly numbe
 }
 
 /**
- * The position of a cursor that `sealCursor` made for the same list and scope.
+ * Returns the position of a cursor that `sealCursor` made for the same list and scope.
  * @throws InvalidCursorError for any other text
  */
 export function openCursor(list: string, scope: string, cursor: string): number[] {

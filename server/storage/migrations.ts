@@ -19,7 +19,7 @@ export function readMigrations(folder: URL): Migration[] {
 }
 
 /**
- * The migrations that a schema still lacks.
+ * Returns the migrations that a schema of version `current` still lacks.
  * @throws StorageError if a newer server created the schema
  */
 export function missingMigrations(all: readonly Migration[], current: number): Migration[] {

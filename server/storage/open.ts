@@ -5,8 +5,8 @@ import { openSqlite } from "./sqlite/index.ts";
 
 /**
  * Opens the storage that DATABASE_URL names.
- * @param options.server whether a server opens it; only one server may use a SQLite file
- * @throws StorageError with what to do about it
+ * @param options.server true if a server opens it; only one server may use a SQLite file
+ * @throws StorageError whose message says what to do
  */
 export async function openStorage(
   database: Config["database"],

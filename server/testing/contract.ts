@@ -26,7 +26,9 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 (addFormats as unknown as (target: Ajv2020) => void)(ajv);
 ajv.addSchema(exact(openapi) as object, "contract");
 
-/** Makes the schemas strict: the contract allows extra properties (D21), but this server must not return any. */
+/**
+ * Makes the schemas strict, because this server must not return the extra properties that the contract allows (D21).
+ */
 function exact(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(exact);
   if (typeof part !== "object" || part === null) return part;
@@ -60,7 +62,10 @@ export function checkResponse(response: CheckedResponse): void {
   throw new Error(`${method} ${path} returned ${status}, which violates the contract: ${problems.join("; ")}\n${text}`);
 }
 
-/** @throws Error if a webhook's body does not have the shape of its event in the contract */
+/**
+ * Checks a webhook against the contract.
+ * @throws Error if its body does not have the shape of its event
+ */
 export function checkWebhook(body: unknown): void {
   const problems = matches("#/components/schemas/WebhookEvent", body);
   if (problems.length > 0) throw new Error(`A webhook violates the contract: ${problems.join("; ")}`);

@@ -16,7 +16,7 @@ export interface Receiver {
   url: string;
   /** In order of arrival. */
   received: Received[];
-  /** Resolves once `count` webhooks in total were received. */
+  /** Resolves once `count` webhooks in total have been received. */
   until(count: number): Promise<void>;
   /** Sets the status of all further responses. */
   respondWith(status: number): void;

@@ -31,9 +31,9 @@ export interface TestServer {
   addMerchant(name: string): Promise<{ merchant: Merchant; key: string }>;
   /** Sends a request; rejects if the response violates the contract. */
   request: HttpClient["request"];
-  /** Creates a payout of `aPayout(changes)`. */
+  /** Creates a payout with the request `aPayout(changes)`. */
   createPayout(changes?: Partial<Schemas["DisbursementRequest"]>, options?: RequestOptions): Promise<HttpResponse>;
-  /** Creates a checkout of `aCheckout(changes)`. */
+  /** Creates a checkout with the request `aCheckout(changes)`. */
   createCheckout(changes?: Partial<Schemas["CheckoutRequest"]>, options?: RequestOptions): Promise<HttpResponse>;
   /** Advances real time in one step. Resolves when everything that fell due has been processed. */
   pass(milliseconds: number): Promise<void>;
@@ -48,7 +48,7 @@ export interface TestServerOptions {
   /** Opens the storage; by default an empty one in memory. */
   openStorage?: (options: { clock: FakeClock; server: boolean }) => Storage;
   clock?: FakeClock;
-  /** Of the ids, keys and secrets that are made; a second server on the same storage needs another one. */
+  /** Seed of the generated ids, keys and secrets. A second server on the same storage needs a different seed. */
   seed?: number;
   /** Resolves the host names of webhook receivers. By default no name resolves, so use IP addresses. */
   lookup?: Lookup;

@@ -32,7 +32,10 @@ async function startSite() {
   return { url, webhooks, close };
 }
 
-/** @param env overrides of the default settings, a sandbox on loopback */
+/**
+ * Starts a server and a shop that uses it.
+ * @param env overrides of the default settings, which are those of a sandbox on loopback
+ */
 export async function openShop(env: Record<string, string> = {}) {
   const [server, site] = await Promise.all([startServer({ env }), startSite()]);
   const { key } = await server.addMerchant(MERCHANT);

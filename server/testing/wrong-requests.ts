@@ -30,7 +30,7 @@ const textOutside = (allowed: RegExp): Value => {
 const address: Value = (random) =>
   random.pick(["", "/", "ftp://", "javascript:", "http://a:b@", "https://@", "//", "data:,"]) +
   text(random, LETTERS, 20);
-/** For each field, values of the right type that are out of range: 422. */
+/** For each field, values of the right type that are out of range, which are refused with 422. */
 const outOfBounds: Record<string, Value> = {
   reference: (random) => text(random, CHARACTERS, 20) + random.pick(["\0", "\n", "\u007f", "\ud800", "x".repeat(65)]),
   amount: (random) => random.pick([0, -1, -random.below(2 ** 50), 2 ** 53, 1e300, -1e300]),
@@ -41,7 +41,7 @@ const outOfBounds: Record<string, Value> = {
   webhookURL: address,
   redirectURL: address,
 };
-/** Values with a type that no field accepts: 400. */
+/** Values of a type that no field accepts, which are refused with 400. */
 const mistyped: Value = (random) =>
   random.pick([null, true, false, random.next(), [], ["x"], {}, { amount: 1 }, [[[]]], -random.next()]);
 
@@ -91,7 +91,7 @@ const wrongFields: Make = (random) => {
   return post(random, path, body, status === 400 ? [400, 422] : [422]);
 };
 
-/** Text that is not a JSON object, or is ambiguous (D25). */
+/** A body that is not a JSON object, or is ambiguous JSON (D25). */
 const brokenJson: Make = (random) => {
   const { path, valid } = random.pick(KINDS);
   const json = JSON.stringify(valid());

@@ -145,7 +145,7 @@ describe("limits", () => {
     expect(rooms()).toEqual([1, 0, 0, 1]);
     start("d");
     expect(rooms()).toEqual([0, 0, 0, 0]);
-    // A replay runs regardless.
+    // A replay counts as an attempt in progress even if there is no room.
     start("a");
     expect(rooms()).toEqual([0, 0, 0, 0]);
   });

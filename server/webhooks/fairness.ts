@@ -1,9 +1,9 @@
 import type { Lane, LaneClaim } from "../domain/storage.ts";
 
 export interface FairnessLimits {
-  /** Attempts in progress to one receiver. */
+  /** The maximum number of attempts in progress to one receiver. */
   perHost: number;
-  /** Attempts in progress in all. */
+  /** The maximum number of attempts in progress to all receivers together. */
   total: number;
 }
 
@@ -12,18 +12,18 @@ export interface FairnessLimits {
  * count attempts in progress in this process:
  *
  * - Each receiver gets at most `perHost`.
- * - Half of `total` is for anyone. The other half is for receivers without an attempt in progress, one each, so that
- *   many dead receivers together cannot take it all.
- * - Hosts cost nothing to make up, so one merchant gets at most three quarters of `total`.
+ * - Half of `total` is open to every receiver. The other half is reserved for receivers without an attempt in progress,
+ *   one attempt each, so that the dead receivers in the first half cannot use up everything.
+ * - A merchant can invent any number of hosts, so each merchant gets at most three quarters of `total`.
  */
 export interface Fairness {
-  /** How many more attempts may be started now. */
+  /** Returns how many more attempts may be started now. */
   room(): number;
-  /** How many more a merchant may start. */
+  /** Returns how many more attempts a merchant may start now. */
   roomOfMerchant(merchantId: string): number;
-  /** How many deliveries of these lanes to claim, in their order; lanes without room are left out. */
+  /** Returns how many deliveries of each lane to claim. Serves the lanes in order and leaves out those without room. */
   plan(lanes: readonly Lane[]): LaneClaim[];
-  /** Makes an attempt and counts it while it is in progress. A receiver without room makes it wait (a replay can). */
+  /** Makes an attempt and counts it while it is in progress. Waits first if the receiver has no room (for a replay). */
   run<T>(lane: Lane, attempt: () => Promise<T>): Promise<T>;
 }
 

@@ -22,7 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => trap.close());
 
-/** Connections are accepted in order: once this one was accepted, so were all earlier ones. */
+/**
+ * Returns the connections accepted so far. Connections are accepted in order, so all earlier ones have been accepted
+ * when one more is.
+ */
 async function visitsSoFar(): Promise<string[]> {
   const knock = connect(port, "127.0.0.1");
   await once(knock.resume(), "close");

@@ -34,9 +34,14 @@ const RANGES: Record<string, string> = {
   unspecified: "an unspecified address",
 };
 
-/** The global unicast range (RFC 4291 §2.4). ipaddr.js also classifies `::127.0.0.1` as unicast. */
+/**
+ * The global unicast range (RFC 4291 §2.4). ipaddr.js also classifies other addresses as unicast, such as
+ * `::127.0.0.1`.
+ */
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
-/** Azure's platform services for virtual machines. Unlike other clouds' addresses, it is in no special range. */
+/**
+ * The address of Azure's platform services. Unlike the addresses of other clouds' services, it is in no special range.
+ */
 const AZURE_PLATFORM = "168.63.129.16";
 
 /**
@@ -58,7 +63,7 @@ export function specialRange(address: string): string | undefined {
  * Parses a webhook URL (D7a): http or https, without credentials. `URL` converts every notation of an IPv4 address
  * (decimal, octal, hex, short, percent-encoded, full-width) to dotted decimal.
  *
- * @throws Refusal without the URL in its message, since the URL may contain a password.
+ * @throws Refusal without the URL in its message, because the URL may contain a password.
  */
 export function parseTarget(url: string): URL {
   const target = URL.parse(url);
@@ -75,9 +80,9 @@ export function parseTarget(url: string): URL {
 export interface GuardOptions {
   /** Resolves a name to all of its addresses; called once per connection. */
   lookup: Lookup;
-  /** Returns why an address is forbidden, or undefined: usually `specialRange`. */
+  /** Returns why an address is forbidden, or undefined if it is allowed. Usually `specialRange`. */
   forbidden: (address: string) => string | undefined;
-  /** Milliseconds to open a connection, including name resolution and TLS. */
+  /** Limit for opening a connection, including name resolution and TLS, in milliseconds. */
   timeoutMs: number;
 }
 
@@ -115,7 +120,7 @@ async function resolveChecked(name: string, lookup: Lookup, forbidden: GuardOpti
   if (addresses.length === 0) throw new Refusal(`${name} has no IP address.`);
   for (const address of addresses) {
     const special = forbidden(address);
-    // Do not reveal the address: it may be known only to the server's internal DNS.
+    // Do not reveal the address, because it may be known only to the server's internal DNS.
     if (special) throw new Refusal(`${name} resolves to ${special}; ${ADVICE}.`);
   }
   return addresses.map((address) => ({ address, family: isIP(address) }));

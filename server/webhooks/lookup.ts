@@ -10,8 +10,8 @@ export const systemLookup: Lookup = async (name) => {
 };
 
 /**
- * Resolves names through DNS only, for URLs chosen by third parties. The operating system's resolver runs on Node's
- * thread pool, where four names with unresponsive servers would delay every other webhook.
+ * Resolves names through DNS only, for URLs chosen by third parties. The operating system's resolver runs on the four
+ * threads of Node's pool, where four names with unresponsive name servers would delay every other lookup.
  *
  * @param servers `host:port` of the name servers; by default those of the system.
  */

@@ -18,7 +18,7 @@ const REASONS: [codes: RegExp, reason: string][] = [
   [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)$/, "The server stopped before the receiver responded"],
 ];
 
-/** Why an attempt got no response. Error messages are not included: they may contain internal details. */
+/** Explains why an attempt received no response. Leaves out error messages, which may contain internal details. */
 export function reasonOf(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   const code = codeOf(error);
@@ -26,7 +26,7 @@ export function reasonOf(error: unknown): string {
   return `${reason} (${code}).`;
 }
 
-/** Why a response counts as a failure (D13). */
+/** Explains why a response counts as a failure (D13). */
 export function reasonOfStatus(httpStatus: number): string {
   const returned = `The receiver returned ${httpStatus}`;
   if (httpStatus === 410) return `${returned}; no further attempts are made.`;
@@ -35,7 +35,7 @@ export function reasonOfStatus(httpStatus: number): string {
 }
 
 function codeOf(error: unknown): string {
-  // Several addresses were tried; report the first failure.
+  // No connection to any of several addresses could be opened. Report the first failure.
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   if (!(error instanceof Error)) return "unknown";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;

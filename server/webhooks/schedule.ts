@@ -2,7 +2,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Delay of each of the ten attempts after the previous one, before jitter (D13). */
+/** The delay of each of the ten attempts since the previous one, without jitter (D13). */
 const DELAYS_MS = [
   0,
   5 * SECOND,
@@ -69,7 +69,9 @@ function retryAfterMs(value: string | undefined, now: number): number {
   return Number.isNaN(date) ? 0 : date - now;
 }
 
-/** The three forms of RFC 9110 §5.6.7. `Date.parse` alone would read "-5" as a year, and the third as local time. */
+/**
+ * Parses the date forms of RFC 9110 §5.6.7. `Date.parse` alone reads "-5" as a year and the last form as local time.
+ */
 function httpDate(text: string): number {
   if (/^[A-Z][a-z]{2,8}, [\w: -]+ GMT$/.test(text)) return Date.parse(text);
   if (/^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/.test(text)) return Date.parse(`${text} GMT`);

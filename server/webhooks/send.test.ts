@@ -110,7 +110,7 @@ describe("request", () => {
     for (let count = 0; count < 10; count += 1) {
       expect(await send(messageTo(`http://merchant.example:${port}/`))).toMatchObject({ httpStatus: 200 });
     }
-    // At most two: the first may not be free yet when the second webhook is sent.
+    // There may be two connections, because the first may not be free yet when the second webhook is sent.
     expect(sockets.length).toBeLessThanOrEqual(2);
     expect(lookups).toBe(sockets.length);
   });
@@ -146,7 +146,7 @@ describe("response body", () => {
     { has: "bytes that are not UTF-8", sent: Buffer.from([0x61, 0xff, 0xfe, 0x62]), kept: "a\uFFFD\uFFFDb" },
     { has: "NUL", sent: "a\0b", kept: "a\uFFFDb" },
     { has: "markup", sent: "<script>alert(1)</script>", kept: "<script>alert(1)</script>" },
-  ])("with $has is kept as text", async ({ sent, kept }) => {
+  ])("with $has is stored as text", async ({ sent, kept }) => {
     const { url } = await respondWith(sent);
     expect((await sender().send(messageTo(url))).responseBody).toBe(kept);
   });

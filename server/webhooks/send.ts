@@ -8,7 +8,7 @@ import { verdictOf } from "./schedule.ts";
 import { sign } from "./signature.ts";
 
 const BODY_KEPT_BYTES = 1024;
-/** Attempts without a response after which the agent is replaced. */
+/** The number of attempts without a response after which the agent is replaced. */
 const UNANSWERED_PER_AGENT = 1_000;
 
 /** One webhook, ready to be delivered. */
@@ -62,7 +62,7 @@ export interface Sender {
  * followed and responses are not decompressed.
  *
  * The status line decides the result: a webhook with a 2xx status is delivered even if the body is cut off or too slow.
- * The part of the body received so far is kept.
+ * The part of the body received so far is recorded.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, lookup, now, timeoutMs = 15_000, userAgent = "disbursement-checkout-webhooks" } = options;
@@ -74,7 +74,7 @@ export function createSender(options: SenderOptions): Sender {
       // `send` limits the whole attempt. These timeouts restart with each part of a response.
       headersTimeout: 0,
       bodyTimeout: 0,
-      // Limits how long a receiver can ask for an idle connection to be kept open.
+      // A receiver can ask for an idle connection to stay open, at most for this long.
       keepAliveMaxTimeout: 30_000,
     });
   let agent = openAgent();
@@ -112,7 +112,8 @@ export function createSender(options: SenderOptions): Sender {
       body: message.body,
       signal,
     });
-    // If the signal aborts before the connection is open, undici rejects only once it is. Reject immediately instead.
+    // If the signal aborts before the connection is open, undici rejects only once the connection is open.
+    // Reject immediately instead.
     return readResponse(await Promise.race([request, rejectedBy(signal)]));
   }
 
@@ -153,7 +154,7 @@ async function readResponse(response: Dispatcher.ResponseData): Promise<Omit<Att
   };
 }
 
-/** Reads the first KiB. A longer body closes the connection; otherwise it is kept for the next webhook. */
+/** Reads the first KiB. If the body is longer, the connection is closed; otherwise the next webhook can reuse it. */
 async function readStart(body: Dispatcher.ResponseData["body"]): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -169,7 +170,10 @@ async function readStart(body: Dispatcher.ResponseData["body"]): Promise<string>
   return toText(Buffer.concat(chunks).subarray(0, BODY_KEPT_BYTES));
 }
 
-/** Decodes UTF-8: invalid bytes become U+FFFD, a truncated last character is dropped. PostgreSQL refuses NUL in text. */
+/**
+ * Decodes UTF-8. Invalid bytes become U+FFFD, and a truncated last character is dropped. NUL also becomes U+FFFD,
+ * because PostgreSQL does not accept it in text.
+ */
 function toText(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll("\0", "\uFFFD");
 }

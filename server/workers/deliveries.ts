@@ -26,11 +26,11 @@ export interface DeliveryWorker {
   begin(merchantId?: string): Promise<number>;
   /** Resolves when all attempts now in progress have been recorded. */
   idle(): Promise<void>;
-  /** Resolves when an attempt of this merchant ends; immediately with false if none is in progress. */
+  /** Resolves with true when an attempt of this merchant ends, or immediately with false if none is in progress. */
   nextEnd(merchantId: string): Promise<boolean>;
   /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
   renew(): Promise<void>;
-  /** Makes one attempt of a delivery, whatever its status, and resolves when it is recorded (D31). */
+  /** Makes one attempt of a delivery, in any status, and resolves when the attempt is recorded (D31). */
   replay(merchantId: string, id: string): Promise<"attempted" | "claimed" | "unknown">;
 }
 
@@ -39,7 +39,7 @@ export interface DeliveryOptions {
   clock: Clock;
   sender: Pick<Sender, "send">;
   fairness: Fairness;
-  /** From 0 to 1, for the jitter of retries. */
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance(): number;
   log: Logger;
   stopping: AbortSignal;
@@ -58,7 +58,10 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   const { storage, fairness, log } = options;
   const underway = new Map<string, Underway>();
 
-  /** Returns undefined if an attempt of this delivery is in progress here; it goes on under the new claim. */
+  /**
+   * Starts the attempt of a claimed delivery. If an attempt is already in progress in this process, it continues under
+   * the new claim, and the result is undefined.
+   */
   function start(claim: ClaimedDelivery): Promise<void> | undefined {
     const { id, merchantId } = claim.event;
     const current = underway.get(id);
@@ -86,7 +89,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     return claimed.map(start).filter((attempt) => attempt?.catch(() => {})).length;
   }
 
-  // Scans run one at a time: concurrent scans would both use the same free capacity.
+  // Scans run one at a time, because concurrent scans would use the same free capacity twice.
   let scanning: Promise<unknown> = Promise.resolve();
 
   const inProgress = (merchantId?: string) =>
@@ -132,7 +135,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 function createScan(storage: DeliveryQueue, fairness: Fairness) {
   let place: Lane | undefined;
 
-  /** Claims from the lanes after `after`. Returns the lane to continue after, or undefined at the end. */
+  /** Claims from the lanes after `after`. Returns the lane to continue after, or undefined at the end of the lanes. */
   async function claimAfter(after: Lane | undefined, merchantId: string | undefined, claimed: ClaimedDelivery[]) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
     const lanes = await storage.readyLanes(query);
@@ -152,7 +155,7 @@ function createScan(storage: DeliveryQueue, fairness: Fairness) {
     for (let scanned = 0; scanned < LANES_PER_SCAN && claimed.length < fairness.room(); scanned += LANES_PER_PAGE) {
       const startedInside = next !== undefined;
       next = await claimAfter(next, merchantId, claimed);
-      // At the end continue with the first lane, unless the scan started there.
+      // At the end of the lanes, continue with the first one, unless the scan started there.
       if (next === undefined && !startedInside) break;
       if (claimed.length > 0) break;
     }
@@ -173,7 +176,8 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<v
     secrets: [secrets.current, ...previous],
     body: event.body,
   });
-  // Shutdown aborted the attempt, so the receiver did not fail. The claim expires and the attempt is retried.
+  // The shutdown aborted the attempt; the receiver did not fail. The lease will expire, and the attempt will be
+  // repeated.
   if (stopping.aborted && result.httpStatus === undefined) return;
   const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
   const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);

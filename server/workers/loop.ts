@@ -8,7 +8,10 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
-/** Repeats `job`, `everyMs` after each run and whenever it is woken. A failed run is logged and does not end the loop. */
+/**
+ * Repeats `job`. Each run starts `everyMs` after the previous one has ended, or earlier if the loop is woken. A failed
+ * run is logged and does not end the loop.
+ */
 export function startLoop(
   job: () => Promise<void>,
   everyMs: number,

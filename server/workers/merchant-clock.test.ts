@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 const DAY_S = 86_400;
-/** Of a delivery that never succeeds (D13). */
+/** The number of attempts of a delivery that never succeeds (D13). */
 const ATTEMPTS = 10;
 const advance = (seconds: number) => server.request("POST", "/sandbox/clock/advance", { body: { seconds } });
 const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}) =>
@@ -142,8 +142,8 @@ test("retries follow the schedule in real time too", async () => {
 });
 
 /**
- * Receives webhooks and returns 500 to none of a round before all `events` of them have arrived, so that an advance
- * ends only if the attempts of different events are made in parallel.
+ * Starts a receiver of webhooks for `events` events. It waits until a webhook of each event has arrived, then returns
+ * 500 to all of them, so that an advance ends only if the attempts of different events are made in parallel.
  */
 async function startBarrier(events: number) {
   const rounds: string[][] = [[]];
@@ -225,13 +225,13 @@ describe("a server that stops", () => {
     await first.close();
 
     const second = await startServer({ openStorage, clock, seed: 2 });
-    // An attempt that the stop cut off is made again when its lease ends.
+    // An attempt that the shutdown interrupted is repeated when its lease ends.
     clock.advance(5_000);
     const read = async () => (await second.storage.listDeliveries({ merchantId: merchant.id, limit: 1 })).items[0]!;
     while ((await read()).status === "pending") await new Promise(setImmediate);
     const { status, attempts } = await read();
     expect([status, attempts.length]).toEqual(["exhausted", ATTEMPTS]);
-    // Each happened at its own time, not at the time of the start.
+    // The attempts are dated when they fell due, not when the second server started.
     expect(attempts.at(-1)!.at).toBeLessThan(Date.UTC(2026, 10, 20, 9, 30) + 6 * DAY_S * 1_000);
     await second.close();
     rmSync(folder, { recursive: true });

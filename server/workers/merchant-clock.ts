@@ -13,7 +13,7 @@ const WAIT_MS = 10;
 /** Moves the sandbox time of merchants (D18). */
 export interface MerchantClock {
   /**
-   * Moves a merchant's time forward. Resolves when everything that fell due meanwhile has been processed, each
+   * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item
    * dated when it fell due (D29). Different events are delivered in parallel; attempts of one event stay in order.
    * @returns the merchant with its new time
    * @throws ServiceError `invalid_value` beyond the year 9999; `internal_error` if the server stops first. The clock has
@@ -35,7 +35,7 @@ export interface MerchantClockOptions {
 export function createMerchantClock(options: MerchantClockOptions): MerchantClock {
   const { storage, clock, settlement, deliveries, stopping } = options;
 
-  /** True while anything that the move made due is left. A reset ends the move. */
+  /** True while anything that the move made due is still to be processed. A reset ends the move. */
   async function isUnfinished(merchantId: string, movedTo: number): Promise<boolean> {
     const merchant = await storage.findMerchant(merchantId);
     return merchant!.movedTo >= movedTo && storage.hasDue(merchantId, movedTo);

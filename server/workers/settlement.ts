@@ -3,7 +3,7 @@ import type { ClockStore } from "../domain/storage.ts";
 const BATCH = 500;
 
 export interface Settlement {
-  /** Settles every record that is due. Returns their number. */
+  /** Settles every due record, or only those of one merchant. Returns their number. */
   settle(merchantId?: string): Promise<number>;
 }
 

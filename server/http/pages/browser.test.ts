@@ -32,7 +32,9 @@ async function customer(options: BrowserContextOptions = {}) {
 
 const atShop = (page: Page) => page.waitForURL(`${shop.site.url}/thanks**`);
 
-/** The checkout's status, after checking that the redirect to the shop, the record and the webhook agree on it. */
+/**
+ * Returns the checkout's status after checking that the redirect to the shop, the record and the webhook agree on it.
+ */
 async function agreed({ reference, merchantsReference }: Checkout, page?: Page): Promise<string> {
   const record = await shop.record(reference);
   const { status } = record;

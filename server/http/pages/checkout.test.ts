@@ -98,7 +98,7 @@ describe("the form", () => {
     ["a number without its country", "0703810247", "Start with the country code"],
     ["too few digits", "225 07 03", "10 to 15 digits"],
   ])(
-    "a number that is %s is refused with a hint and kept in the field; a later payment succeeds",
+    "a number that is %s is refused with a hint and stays in the field; a later payment succeeds",
     async (_, typed, words) => {
       const checkout = await shop.checkout();
       const response = await pay(checkout.url, typed);
@@ -154,7 +154,8 @@ describe("outcomes (D17)", () => {
     ["2257038102473", "success", "checkout.completed"],
   ])("%s is pending, then %s", async (number, status, event) => {
     const checkout = await shop.checkout();
-    // Not a redirect: by the time the browser follows it, it could lead to the merchant's site (D36).
+    // The response must not be a redirect, because the return page could lead to the merchant's site by the time the
+    // browser follows it (D36).
     const response = await pay(checkout.url, number);
     expect(response.status).toBe(200);
     expect(response.headers.get("refresh")).toBe(`0; url=${checkout.reference}/return`);

@@ -115,7 +115,7 @@ async function pay(context: PageContext, res: Response, opened: OpenCheckout, ty
 }
 
 /**
- * True if the result matches the button that the customer pressed, on a second click too. A customer who pressed Pay
+ * True if the result matches the button that the customer pressed, also on a second click. A customer who pressed Pay
  * after cancelling in another tab, or after the checkout expired, sees the result first and returns by a link.
  */
 function isIntended(action: "pay" | "cancel", { checkout }: OpenCheckout): boolean {

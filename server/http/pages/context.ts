@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Checkouts } from "../../domain/checkouts.ts";
 import type { Clock } from "../../domain/clock.ts";
 
-/** What the pages work with. */
+/** The dependencies of the pages. */
 export interface PageContext {
   config: { sandbox: boolean };
   clock: Clock;

@@ -13,7 +13,7 @@ test.each([
   // Floating-point division would give .90 and .84.
   [2 ** 53 - 1, "USD", "en", "USD 90,071,992,547,409.91"],
   [2 ** 53 - 7, "USD", "fr", "90 071 992 547 409,85 USD"],
-  // Not an ISO 4217 code, but valid in the contract.
+  // QQQ is not an ISO 4217 code, but it is valid in the contract.
   [12_345, "QQQ", "en", "QQQ 123.45"],
 ])("%i %s is shown in %s as %s", (amount, currency, locale, shown) => {
   expect(formatAmount(amount, currency, locale).replace(/[\u00a0\u202f]/g, " ")).toBe(shown);

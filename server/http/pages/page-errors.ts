@@ -21,7 +21,7 @@ export function htmlErrors({ config, log }: PageContext): ErrorRequestHandler {
       {
         text,
         sandbox: config.sandbox,
-        // An `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
+        // A `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
         notCharged: status >= 500 && error instanceof ServiceError,
         back: opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`,
         requestId,
@@ -32,9 +32,9 @@ export function htmlErrors({ config, log }: PageContext): ErrorRequestHandler {
 
 function describe(error: unknown): { status: number; headers: Readonly<Record<string, string>> } {
   if (error instanceof ServiceError) return toHttpError(error);
-  // An invalid escape such as %zz in a path.
+  // The path contains a malformed escape such as %zz.
   if (error instanceof URIError) return { status: 404, headers: {} };
-  // Express's own errors carry a status: a form that is too large, or has an unknown charset.
+  // Express's own errors have a status, for example for a form that is too large or has an unknown charset.
   const { status = 500 } = error as { status?: number };
   return { status: status >= 400 && status < 500 ? status : 500, headers: {} };
 }

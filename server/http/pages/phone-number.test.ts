@@ -7,7 +7,7 @@ test.each([
   ["00225 07.03.81.02.47", "2250703810247"],
   ["  +225-0703-810247\t", "2250703810247"],
   ["+225\u00a007\u202f03\u200981\u201102–47", "2250703810247"],
-  // Copied from an address book, with invisible direction marks.
+  // Numbers copied from an address book can contain invisible direction marks.
   ["\u202a+2250703810247\u202c", "2250703810247"],
   ["1234567890", "1234567890"],
   ["123456789012345", "123456789012345"],

@@ -7,8 +7,9 @@ export type PhoneNumber = { digits: string } | { fault: PhoneNumberFault };
 const SEPARATORS = /[\s\u00ad\u200b-\u200f\u2010-\u2015\u202a-\u202e\u2060-\u2069\u2212.-]/gu;
 
 /**
- * Parses a phone number as people type it: `+225 07-03…`, `00225 07.03…`, `22507…`. Ambiguous input is refused, because
- * the payment is requested from this number: a national number without a country code, or a zero in parentheses.
+ * Parses a phone number as people type it: `+225 07-03…`, `00225 07.03…`, `22507…`. Refuses ambiguous input,
+ * such as a national number without a country code or a zero in parentheses, because the payment is requested from this
+ * number.
  * @returns 10 to 15 digits without a plus sign, the format of §2.1
  */
 export function parsePhoneNumber(typed: string): PhoneNumber {

@@ -6,14 +6,15 @@ import type { RequestHandler, Response } from "express";
 import { texts, type Locale } from "./texts.ts";
 
 const views = join(import.meta.dirname, "templates");
-/** Escapes all values. Templates are compiled on first use and cached. */
+/** Escapes the values that `<%= %>` inserts. Templates are compiled on first use and cached. */
 const eta = new Eta({ views, cache: true, autoEscape: true });
 const css = readFileSync(join(views, "page.css"), "utf8");
 
 const policy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'`,
-  // Browsers also apply this to redirects after a form, so none may lead to the merchant (see checkout.ts).
+  // Browsers also apply this to redirects after a form is sent, so these must not lead to the merchant (see
+  // checkout.ts).
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",

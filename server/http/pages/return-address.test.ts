@@ -23,7 +23,7 @@ test.each([
   ["no path", "https://shop.example", `https://shop.example/?${own}`],
   ["an empty query", "https://shop.example/?", `https://shop.example/?${own}`],
   [
-    "a query, which is kept byte for byte",
+    "a query, which is preserved byte for byte",
     "http://shop.example/?a=b%20c+d&flag&a=~",
     `http://shop.example/?a=b%20c+d&flag&a=~&${own}`,
   ],

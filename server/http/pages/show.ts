@@ -17,7 +17,10 @@ interface Rejected {
   fault?: PhoneNumberFault;
 }
 
-/** @param rejected the previous submission, if it was refused */
+/**
+ * Shows the payment form.
+ * @param rejected the previous submission, if it was refused
+ */
 export function showForm(
   { config, clock }: PageContext,
   res: Response,
@@ -49,7 +52,7 @@ export function showForm(
 }
 
 /**
- * Shows the waiting page, which reloads itself, less often the longer it waits.
+ * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
  *
  * @param submitted true if this is the response to the form. The browser then loads the return page immediately; it
  *   looks the same, and reloading it does not submit the form again (D36).
@@ -71,7 +74,10 @@ export function showWaiting(
   sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
 }
 
-/** @param leaving true to send the browser on to the merchant immediately (D10); requires a `redirectURL` */
+/**
+ * Shows the result of a checkout.
+ * @param leaving true to send the browser on to the merchant immediately (D10); requires a `redirectURL`
+ */
 export function showResult({ config }: PageContext, res: Response, opened: OpenCheckout, leaving = false): void {
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;

@@ -25,13 +25,13 @@ export function checkouts({ db, write, read, now, merchantOf, events }: Context)
      WHERE reference = ? RETURNING *`,
   );
 
-  /** The row of a checkout that no reset has left behind. */
+  /** Returns the row of a checkout, unless a reset has deleted the checkout. */
   function select(reference: string): Row | undefined {
     const row = selectAny.get(reference);
     return row && row.epoch === merchantOf(row.merchant_id as string)?.epoch ? row : undefined;
   }
 
-  /** The row and its merchant, if the checkout is pending. */
+  /** Returns the row and its merchant if the checkout is pending. */
   function pending(reference: string) {
     const row = select(reference);
     return row?.status === "pending" ? { row, merchant: merchantOf(row.merchant_id as string)! } : undefined;

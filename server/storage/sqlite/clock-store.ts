@@ -10,13 +10,17 @@ const RECORDS = [
   { table: "checkouts", toRecord: toCheckout },
 ] as const;
 
-/** Rows whose due_real is recomputed in one transaction. */
+/** The number of rows whose due_real is recomputed in one transaction. */
 const REBASE_STEP = 500;
-/** Tables with pending rows: the column in sandbox time from which due_real is computed, and the rows to recompute. */
+/**
+ * The tables with pending rows. `dueAt` is the column in sandbox time from which due_real is computed. `which` selects
+ * the rows to recompute.
+ */
 const PENDING = [
   { table: "disbursements", dueAt: "due_at", which: "due_at IS NOT NULL" },
   { table: "checkouts", dueAt: "due_at", which: "due_at IS NOT NULL" },
-  // due_real is the end of the lease for a claimed delivery, and NULL for a ready one. Neither changes.
+  // A move does not change the due_real of a claimed delivery, which is the end of its lease, or of a ready one, which is
+  // NULL.
   { table: "events", dueAt: "next_attempt_at", which: "due_real IS NOT NULL AND claimed = 0" },
 ] as const;
 
@@ -27,7 +31,7 @@ export function clockStore(context: Context): ClockStore {
     db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
   );
   const setClock = db.prepare("UPDATE merchants SET clock_offset = ?, moved_to = ?, rebasing = 1 WHERE id = ?");
-  // Not if a later move has set another offset: its rows may still have to be recomputed.
+  // Changes nothing if a later move has set another offset, because that move may still be recomputing rows.
   const endRebase = db.prepare("UPDATE merchants SET rebasing = 0 WHERE id = ? AND epoch = ? AND clock_offset = ?");
   const startEpoch = db.prepare(
     "UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing = 0 WHERE id = ? RETURNING epoch",
@@ -35,7 +39,7 @@ export function clockStore(context: Context): ClockStore {
   const discard = db.prepare("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES (?, ?)");
   const forgetSecrets = db.prepare("DELETE FROM previous_webhook_secrets WHERE merchant_id = ?");
 
-  /** The sandbox time after a move, which never goes backwards. */
+  /** Returns the sandbox time after a move, which never goes backwards. */
   function target(merchant: Merchant, move: ClockMove): number {
     const current = sandboxTime(merchant, now());
     return "by" in move ? current + move.by : Math.max(current, move.to);

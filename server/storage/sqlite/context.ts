@@ -3,7 +3,7 @@ import type { EventWriter } from "./events.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
 import type { Read, Write } from "./writer.ts";
 
-/** What each part of the SQLite storage works with. */
+/** The dependencies of each part of the SQLite storage. */
 export interface Context {
   db: DatabaseSync;
   write: Write;
@@ -11,7 +11,7 @@ export interface Context {
   /** Real time. */
   now(): number;
   merchantOf: MerchantCache["merchantOf"];
-  /** To be cleared by a transaction that changes a merchant or a key. */
+  /** A transaction that changes a merchant or a key must clear it. */
   cache: MerchantCache;
   events: EventWriter;
 }
@@ -21,7 +21,7 @@ export type Row = Record<string, SQLOutputValue>;
 /** Values to store, by column. */
 export type Values = Record<string, SQLInputValue>;
 
-/** The value of a nullable column; undefined for NULL. */
+/** Returns the value of a nullable column, or undefined for NULL. */
 export function optional<T extends SQLOutputValue>(value: SQLOutputValue): T | undefined {
   return value === null ? undefined : (value as T);
 }

@@ -2,7 +2,10 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Customer } from "../../domain/types.ts";
 import type { StoredMerchant } from "./merchant-cache.ts";
 
-/** Finds or creates the customer with this number: one per merchant and phone number (D19). */
+/**
+ * Returns a function that finds or creates a merchant's customer by phone number. A merchant has one customer per
+ * number (D19).
+ */
 export function customers(db: DatabaseSync): (merchant: StoredMerchant, candidate: Customer) => Customer {
   const select = db.prepare("SELECT id FROM customers WHERE merchant_id = ? AND epoch = ? AND phone_number = ?");
   const insert = db.prepare("INSERT INTO customers (merchant_id, epoch, phone_number, id) VALUES (?, ?, ?, ?)");

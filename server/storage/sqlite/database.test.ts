@@ -132,11 +132,11 @@ test("a crash between the ends of two overlapping clock moves loses nothing of t
   await Promise.all(Array.from({ length: 2_500 }, () => storage.insertDisbursement(aDisbursement(merchant.id))));
   const move = () => storage.moveClock(merchant.id, { by: 500 }, LATEST);
   const first = move();
-  // The second move begins when the first has recomputed some of the rows.
+  // The second move begins after the first has recomputed some of the rows.
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
   const second = move();
   await first;
-  // The file as a crash at this moment leaves it.
+  // Copy the file as a crash at this moment would leave it.
   const crashed = join(folder, "crashed.db");
   inFile((db) => db.prepare("VACUUM INTO ?").run(crashed));
   await second;

@@ -9,17 +9,18 @@ export const MEMORY = ":memory:";
 /** Opens a database whose commits survive a power loss. */
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) mkdirSync(dirname(resolve(path)), { recursive: true });
-  // The file holds webhook secrets, so only its owner may read it. SQLite gives its other files the same mode.
+  // The file holds webhook secrets, so only its owner may read it. SQLite gives the files beside it the same mode.
   if (path !== MEMORY && !existsSync(path)) closeSync(openSync(path, "a", 0o600));
   const db = new DatabaseSync(path);
-  // The keys command may write while a server runs: wait for its lock instead of failing.
+  // The keys command may write while a server runs. Each waits for the other's lock instead of failing.
   db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
   db.exec("PRAGMA foreign_keys = ON");
-  // 4,000 pages, 16 MiB. References are random, so rare checkpoints copy a page once for many changes to it.
+  // Checkpoint every 4,000 pages (16 MiB). References are random, so a page changes many times between rare
+  // checkpoints, and each checkpoint copies it only once.
   db.exec("PRAGMA wal_autocheckpoint = 4000");
-  // 64 MiB, which holds the indexes of a few million records.
+  // A cache of 64 MiB holds the indexes of a few million records.
   db.exec("PRAGMA cache_size = -65536");
   return db;
 }
@@ -53,7 +54,10 @@ function isBusy(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === SQLITE_BUSY;
 }
 
-/** @throws StorageError, instead of any error of `work`, that names the database and says what to do */
+/**
+ * Runs `work`.
+ * @throws StorageError in place of any error of `work`; it names the database and says what to do
+ */
 export function explained<T>(path: string, work: () => T): T {
   try {
     return work();

@@ -5,7 +5,7 @@ import { insertInto, optional, type Context, type Row } from "./context.ts";
 import { toEvent } from "./event-rows.ts";
 import { secretReader } from "./secrets.ts";
 
-/** Replays are unlimited, so the log of attempts is capped. */
+/** The number of attempts stored for each delivery. It is limited because replays are not. */
 const ATTEMPTS_KEPT = 100;
 const ATTEMPT_COLUMNS = [
   "event_id",
@@ -53,7 +53,7 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
      WHERE id = ? AND claimed = 1 AND claim_token = ?`,
   );
 
-  /** Claims a row; undefined if it belongs to records that a reset has deleted. */
+  /** Claims a row. Returns undefined if it belongs to a record that a reset has deleted. */
   function claimRow(row: Row, leaseMs: number): Omit<ClaimedDelivery, "dueAt"> | undefined {
     const stored = merchantOf(row.merchant_id as string);
     if (stored?.epoch !== row.epoch) {
@@ -75,7 +75,7 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
   function claimLane({ merchantId, host, count }: LaneClaim, leaseMs: number): ClaimedDelivery[] {
     return selectReady.all(merchantId, host, count).flatMap((row) => {
       const claimed = claimRow(row, leaseMs);
-      // A replay that was cut off has no time in the schedule, unless the delivery was pending.
+      // A delivery whose replay was interrupted has no time in the schedule, unless it was pending before.
       const dueAt = optional<number>(row.next_attempt_at!);
       return claimed ? [{ ...claimed, ...(dueAt !== undefined && { dueAt }) }] : [];
     });

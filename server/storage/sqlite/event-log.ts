@@ -7,7 +7,9 @@ import { toAttempt, toEvent } from "./event-rows.ts";
 
 /** Each filter has an index that ends in `seq`, so that every page of a list costs the same. */
 const FILTERS = { reference: "reference = :reference", status: "status = :status" };
-/** Few events share a reference, many a status. The unary plus keeps SQLite from using the index by status. */
+/**
+ * Few events share a reference, but many share a status. The unary plus keeps SQLite from using the index by status.
+ */
 const FILTERS_OF_RECORD = { ...FILTERS, status: "+status = :status" };
 
 type Query = PageQuery & { status?: string };
@@ -23,7 +25,7 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
   const selectAttempts = db.prepare("SELECT * FROM attempts WHERE event_id = ? ORDER BY number");
   const prepared = new Map<string, ReturnType<typeof db.prepare>>();
 
-  /** One statement per combination of filter and direction, so that each can use its index. */
+  /** Returns a separate statement for each combination of filters and direction, so that each can use its index. */
   function statement(where: string[], direction: "older" | "newer") {
     const [before, order] = direction === "older" ? ["<", "DESC"] : [">", "ASC"];
     const sql = `SELECT * FROM events WHERE merchant_id = :merchant AND epoch = :epoch AND ${where.join(" AND ")}

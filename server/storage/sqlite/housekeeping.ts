@@ -1,7 +1,7 @@
 import type { Housekeeping } from "../../domain/storage.ts";
 import type { Context } from "./context.ts";
 
-/** Attempts are found by their events, so they go first. */
+/** Attempts are found through their events, so they are deleted first. */
 const STEPS = [
   `DELETE FROM attempts WHERE event_id IN
      (SELECT id FROM events WHERE merchant_id = ?1 AND epoch = ?2 ORDER BY seq LIMIT ?3)`,

@@ -23,7 +23,7 @@ interface Options {
 
 /**
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
- * @throws StorageError when the file is in use by another server, newer than this code, or cannot be opened
+ * @throws StorageError if the file is in use by another server, has a newer schema, or cannot be opened
  */
 export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));

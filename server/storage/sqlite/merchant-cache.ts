@@ -2,10 +2,10 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Merchant } from "../../domain/types.ts";
 import type { Row } from "./context.ts";
 
-/** How soon a change by another process, such as a revoked key, takes effect, in milliseconds. */
+/** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
 
-/** A merchant with its epoch, which only the storage knows: the number of its resets. */
+/** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
 export interface StoredMerchant extends Merchant {
   epoch: number;
 }
@@ -19,7 +19,8 @@ interface KeyOwner {
 /**
  * Caches merchants and the owners of keys, which every request needs. A transaction of this process that changes one of
  * them, or is rolled back, must clear the cache. A write by another process clears it a moment later, when SQLite's
- * data_version shows it; such a process (the keys command) changes no clock and no epoch.
+ * data_version shows the write. That is soon enough, because such a process (the keys command) changes no clock or
+ * epoch.
  */
 export interface MerchantCache {
   merchantOf(id: string): StoredMerchant | undefined;
@@ -29,7 +30,7 @@ export interface MerchantCache {
   close(): void;
 }
 
-/** A hash as a Map key. */
+/** Converts a hash to a string that can be a Map key. */
 const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
 
 export function createMerchantCache(db: DatabaseSync): MerchantCache {
@@ -68,7 +69,7 @@ export function createMerchantCache(db: DatabaseSync): MerchantCache {
   };
 }
 
-/** Calls `clear` soon after another process wrote to the database; returns what stops that. */
+/** Calls `clear` soon after another process has written to the database. Returns a function that stops this. */
 function clearOnForeignWrites(db: DatabaseSync, clear: () => void): () => void {
   const selectVersion = db.prepare("PRAGMA data_version");
   const version = () => selectVersion.get()!.data_version;
@@ -78,7 +79,7 @@ function clearOnForeignWrites(db: DatabaseSync, clear: () => void): () => void {
     try {
       current = version();
     } catch {
-      // The disk may have failed. The next look-up then goes to the database and reports the error.
+      // The disk may have failed. The next lookup then reads the database and reports the error.
     }
     if (current === undefined || current !== seen) clear();
     seen = current;

@@ -8,7 +8,7 @@ interface RecordTable<T> {
   toRecord(row: Row): T;
 }
 
-/** Reads the pages of a list of records, newest first. Records of the same millisecond keep the order of insertion. */
+/** Reads the pages of a list of records, newest first. Records of the same millisecond are ordered by insertion. */
 export function recordList<T>({ db, merchantOf }: Pick<Context, "db" | "merchantOf">, of: RecordTable<T>) {
   const { table, statuses, toRecord } = of;
   const inRange = "created_at >= :from AND (created_at, rowid) < (:before, :row)";
@@ -29,7 +29,7 @@ export function recordList<T>({ db, merchantOf }: Pick<Context, "db" | "merchant
       merchant: merchantId,
       epoch,
       ...range(query, query.cursor === undefined ? undefined : openCursor(table, scope, query.cursor)),
-      // One more than the page holds shows whether another page follows.
+      // One extra row shows whether another page follows.
       limit: limit + 1,
     };
     const found = (query.status === undefined ? statuses : [query.status]).flatMap((status) =>
@@ -49,9 +49,9 @@ function newestFirst(a: Row, b: Row): number {
   return atB - atA || rowB - rowA;
 }
 
-/** Where a page starts and ends: `from` is included; records at or behind (`before`, `row`) are not. */
+/** Returns the bounds of a page. It has the records created before (`before`, `row`), and at or after `from`. */
 function range({ createdAfter = 0, createdBefore }: RecordQuery, position?: number[]) {
-  // Rows count from 1, so no record at the time `createdBefore` precedes row 0.
+  // Row numbers start at 1, so row 0 excludes all records that were created at `createdBefore`.
   const end = createdBefore === undefined ? [Number.MAX_SAFE_INTEGER, 0] : [createdBefore, 0];
   const [before, row] = position && position[0]! < end[0]! ? position : end;
   return { from: createdAfter, before: before!, row: row! };

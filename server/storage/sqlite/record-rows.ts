@@ -9,7 +9,7 @@ const SHARED =
 export const DISBURSEMENT_COLUMNS = SHARED.split(" ");
 export const CHECKOUT_COLUMNS = `${SHARED} locale redirect_url`.split(" ");
 
-/** The record that a draft becomes, dated with the merchant's current time. */
+/** Returns the record that a draft becomes, dated with the merchant's current time. */
 export function recorded<T extends Disbursement | Checkout>(draft: Draft<T>, merchant: StoredMerchant, now: number): T {
   const at = sandboxTime(merchant, now);
   const { due, ...rest } = draft as Draft<Disbursement | Checkout>;
@@ -41,7 +41,7 @@ export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }
   };
 }
 
-/** The columns for a record's due time, computed with the merchant's clock. */
+/** Returns the columns for a record's due time, computed with the merchant's clock. */
 export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, now: number): Values {
   if (due === undefined) return { due_at: null, due_real: null, due_status: null };
   return { due_at: sandboxTime(merchant, now) + due.afterMs, due_real: now + due.afterMs, due_status: due.status };

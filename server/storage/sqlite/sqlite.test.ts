@@ -53,12 +53,12 @@ const ALLOWED = [
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
 ];
 
-/** A comparison with a value that few rows have. */
+/** A condition on a column of which few rows share a value. */
 const SELECTIVE = /\b(reference|merchants_reference|phone_number|hash|event_id) = [?:]/g;
 
 /**
- * The statements are those that the suites above prepared, so a new one is covered without an entry here. SQLite plans
- * from the schema alone while ANALYZE has not run, so the plans of an empty database are those of a full one.
+ * Tests the plan of every statement that the suites above prepared, so a new statement needs no entry here. SQLite
+ * plans from the schema alone if ANALYZE has not run, so the plans of an empty database are those of a full one.
  */
 describe("query plans", () => {
   let plans: { sql: string; steps: string[] }[];
@@ -88,7 +88,7 @@ describe("query plans", () => {
         .toBe(true);
   });
 
-  test("a statement that looks for a reference or a similar value uses the index on it", () => {
+  test("a statement with a condition on a reference or a similar column uses the index on it", () => {
     const lookups = plans.flatMap(({ sql, steps }) => {
       const conditions = sql.slice(sql.indexOf(" WHERE "));
       return [...conditions.matchAll(SELECTIVE)].map(([, column]) => ({ sql, steps, column }));

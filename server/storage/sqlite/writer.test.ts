@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createWriter } from "./writer.ts";
 
 let db: DatabaseSync;
-/** What reached the database and which writes resolved, in order. */
+/** The statements that reached the database and the writes that resolved, in order. */
 let steps: string[];
 beforeEach(() => {
   db = new DatabaseSync(":memory:");

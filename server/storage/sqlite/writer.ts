@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Runs `work` inside a transaction; resolves with its result once that is committed. */
+/** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
 export type Write = <T>(work: () => T) => Promise<T>;
 
 interface Hooks {
@@ -15,7 +15,7 @@ export type Read = <T>(work: () => T) => T;
 export interface Writer {
   write: Write;
   read: Read;
-  /** Runs the work that is waiting for the end of the turn. */
+  /** Immediately runs the work that is waiting for the end of the turn. */
   flush(): void;
 }
 
@@ -29,8 +29,8 @@ interface Job {
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
  * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a separate transaction.
  *
- * The reads of one turn share a transaction too, so that they take SQLite's locks once. It ends before the turn's
- * writes begin, so that later reads see what they wrote.
+ * The reads of one turn share a transaction too, so that they take SQLite's locks once. This transaction ends before
+ * the turn's writes begin, so that later reads see those writes.
  */
 export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hooks = {}): Writer {
   let jobs: Job[] = [];

@@ -120,7 +120,7 @@ export function claimTests(storage: Current): void {
     expect(await storage().recordAttempt(claimed, attempt, { status: "ended", step: 2 })).toBe(false);
   });
 
-  test("attempts are numbered from 1 and kept with their results", async () => {
+  test("attempts are numbered from 1 and stored with their results", async () => {
     const { merchant, id, reference, find, replay } = await oneDelivery();
     const nextAttemptAt = START + 5_000;
     const first = { ...attempt, httpStatus: 500, responseBody: "Döner 🥙", error: "The receiver responded with 500." };
@@ -204,7 +204,7 @@ export function claimTests(storage: Current): void {
     expect(await claimAll(storage())).toMatchObject([{ event: { id } }]);
   });
 
-  test("a lease is measured in real time, whatever the merchant's clock says", async () => {
+  test("a lease is measured in real time, independently of the merchant's clock", async () => {
     const { merchant, replay } = await oneDelivery();
     await claimOne();
     await storage().moveClock(merchant.id, { by: HOUR }, LATEST);

@@ -23,7 +23,7 @@ export function listTests(storage: Current): void {
   const events = async (query: PageQuery) => (await storage().listEvents(query)).items.map(({ id }) => id);
   const deliveries = async (query: Query) => (await storage().listDeliveries(query)).items.map(({ id }) => id);
 
-  /** All pages from the first, and the cursor of the last. */
+  /** Returns the pages from the query's cursor onwards, at most `most`, and the cursor of the last one. */
   async function pages(query: Query, list: "listEvents" | "listDeliveries", most = 20) {
     const found: string[][] = [];
     let cursor = query.cursor;

@@ -4,7 +4,7 @@ import type { ApiKey, Attempt, Checkout, Delivery, Disbursement } from "../../do
 import { readMigrations } from "../../storage/migrations.ts";
 import { DAY, HOUR, MINUTE, SECOND, START } from "./fixtures.ts";
 
-/** What a database of schema version 2 holds: every state, with and without each optional field. */
+/** The contents of a database of schema version 2, in every state, with and without each optional field. */
 
 export const ADA = "merchant-ada";
 const KOFI = "merchant-kofi";
@@ -42,13 +42,13 @@ export const KEYS: ApiKey[] = [
 
 interface Progress extends Pick<Delivery, "status" | "step" | "nextAttemptAt"> {
   host: string;
-  /** As a process left it that died during an attempt. */
+  /** The end of the lease in real time. Set if a process died during an attempt. */
   claimedUntil?: number;
 }
 
 interface Stored {
   record: Disbursement | Checkout;
-  /** Of the final records that have an address. */
+  /** Set for the final records that have an address. */
   delivery?: Progress;
 }
 

@@ -1,5 +1,5 @@
--- Times are milliseconds since 1970. due_at, created_at, updated_at and next_attempt_at are in the merchant's own
--- sandbox time; sent_at and claimed_until are real time. Amounts are in the lowest denomination of the currency.
+-- Times are milliseconds since 1970. due_at, created_at, updated_at and next_attempt_at are in the merchant's
+-- sandbox time; sent_at and claimed_until are in real time. Amounts are in the lowest denomination of the currency.
 
 CREATE TABLE merchants (
   id TEXT PRIMARY KEY,
@@ -75,7 +75,7 @@ CREATE TABLE checkouts (
 
 CREATE INDEX checkouts_due ON checkouts (merchant_id, due_at) WHERE due_at IS NOT NULL;
 
--- An event is its own delivery and its own queue entry (D30). Where no address was given, url is null.
+-- Each row is an event, and also its delivery and its queue entry (D30). If no address was given, url is null.
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,

@@ -1,5 +1,6 @@
--- Columns named …_real are real time; other times, merchants.created_at and api_keys aside, are the merchant's sandbox
--- time. A merchant's epoch counts its resets: rows of earlier epochs are invisible and are deleted step by step.
+-- Columns named …_real, merchants.created_at and the times of api_keys are real time. All other times are the
+-- merchant's sandbox time. A merchant's epoch counts its resets: rows of earlier epochs are invisible and are deleted
+-- step by step.
 
 CREATE TABLE clock (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -28,7 +29,7 @@ ALTER TABLE merchants DROP COLUMN previous_webhook_secret;
 ALTER TABLE merchants DROP COLUMN previous_webhook_secret_expires_at;
 ALTER TABLE merchants ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE merchants ADD COLUMN moved_to INTEGER NOT NULL DEFAULT 0;
--- 1 while the due_real of pending rows is being recomputed after the clock was moved.
+-- rebasing is 1 while the due_real of pending rows is being recomputed after the clock was moved.
 ALTER TABLE merchants ADD COLUMN rebasing INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE customers RENAME TO customers_2;
@@ -124,9 +125,10 @@ INSERT INTO refusals (merchant_id, epoch, merchants_reference, count)
   SELECT merchant_id, 0, merchants_reference, tries FROM refusals_2;
 DROP TABLE refusals_2;
 
--- An event is its own delivery and its own queue entry (D30). Without an address, url and host are null.
--- A delivery that waits for its time has a due_real. When that is past it becomes ready. While it is claimed, claimed is
--- 1 and due_real is the end of the lease. claim_token counts the claims: a report with an older token does not count.
+-- Each row is an event, and also its delivery and its queue entry (D30). Without an address, url and host are null.
+-- A waiting delivery becomes ready at due_real. A ready delivery has no due_real. While it is claimed, claimed is 1 and
+-- due_real is the end of the lease. claim_token counts the claims. The result of an attempt with an older token is only
+-- logged.
 CREATE TABLE events_3 (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
