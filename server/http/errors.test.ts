@@ -11,7 +11,7 @@ afterAll(() => server.close());
 type Options = Parameters<TestServer["request"]>[2];
 const post = (path: string, options: Options) => server.request("POST", path, options);
 
-/** A request for each code that a client can provoke. Rate limits and a storage that fails have tests of their own. */
+/** A request for each code that a client can provoke. Other tests cover rate limits and a failing storage. */
 const PROVOKED: Record<string, () => ReturnType<typeof post>> = {
   invalid_request: () => post("/v1/disbursements", { body: "{" }),
   unauthorized: () => post("/v1/disbursements", { key: null, body: aPayout() }),

@@ -32,7 +32,7 @@ export function recordListTests(storage: Current): void {
   };
 
   describe.each(Object.entries(kinds))("%s", (kind, { list, add, addFinal }) => {
-    /** A merchant with six records, newest first: two per second, the second of each pair final. */
+    /** Adds a merchant with six records and lists them newest first. Two are added per second, the second of them final. */
     async function sixRecords() {
       const { id } = await addMerchant(storage());
       const all: string[] = [];
