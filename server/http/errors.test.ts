@@ -36,9 +36,9 @@ const PROVOKED: Record<string, () => ReturnType<typeof post>> = {
   unavailable: () => post("/v1/disbursements", { body: aPayout({ phoneNumber: "2257038102503" }) }),
 };
 
-/** The statuses in the contract's table of codes. */
+/** The statuses in the table of error codes, which is in the contract's introduction. */
 const STATUSES = new Map(
-  document.components.schemas.ErrorCode.description
+  document.info.description
     .split("\n")
     .flatMap((row) => [...row.matchAll(/^\| *`(\w+)` *\| *(\d+)/g)])
     .map(([, code, status]) => [code, Number(status)]),
