@@ -78,7 +78,7 @@ export interface CallOptions {
   /** Limit for one attempt, including reading the response, in ms. Default 15,000. */
   timeout?: number;
   retry?: RetryOptions;
-  /** Extra headers for every request. They cannot replace the API key. */
+  /** Extra headers for each request of the client or of the call. They cannot replace the API key. */
   headers?: ConstructorParameters<typeof Headers>[0];
 }
 

@@ -34,7 +34,7 @@ export const changesBody = (change: (body: Fields, message: Message) => Fields):
   );
 export const changesData = (change: (data: Fields) => Fields): How =>
   changesBody((body) => ({ ...body, data: change(body["data"] as Fields) }));
-/** Does not send matching webhooks, but reports to the server that they were delivered. */
+/** Does not send the webhooks that `fits` accepts, but reports to the server that they were delivered. */
 export const drops = (fits: (message: Message) => boolean): How => ({
   webhook: async (message, deliver) => (fits(message) ? noContent : deliver(message)),
 });

@@ -24,7 +24,7 @@ const typeFaults = (response: TargetResponse) =>
 const bodyFaults = (response: TargetResponse) =>
   response.json === undefined ? [`the body is not JSON: ${describeResponse(response).slice(0, 80)}`] : [];
 
-/** Returns true if the interface defines a JSON body for the response: one of its errors, or a success. */
+/** Returns true if the interface defines a JSON body for the response, which can be a success or a documented error. */
 const isDescribed = (response: TargetResponse) =>
   isDescribedError(response) ||
   (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response)));

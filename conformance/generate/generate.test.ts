@@ -57,7 +57,7 @@ const broken = async () => {
   throw new TypeError("broken");
 };
 
-/** Returns the actions of a sound in-memory service. `faults` replaces some of them. */
+/** Returns the actions of a correct in-memory service. `faults` replaces some of them. */
 function service(faults: Partial<Actions> = {}): Actions {
   let count = 0;
   return {

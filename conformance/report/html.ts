@@ -10,8 +10,8 @@ const read = (name: string) => readFileSync(join(import.meta.dirname, "templates
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
 /**
- * Returns true for requirements that the report lists first. Requirements of which no check was started are listed
- * elsewhere, with the reason.
+ * Returns true for requirements that the report lists first: those that failed, and those that could not run although a
+ * check was started. Requirements without a started check are listed elsewhere, with the reason.
  */
 const needsAttention = ({ verdict, checks }: RequirementResult) =>
   verdict === "fail" || (verdict === "could-not-run" && checks.length > 0);

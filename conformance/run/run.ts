@@ -26,7 +26,7 @@ const scenarios = `scenarios.run${import.meta.url.endsWith(".ts") ? ".ts" : ".js
  */
 const longestCheckMs = 3_600_000;
 
-/** Collects each check's report when it finishes, so that an interrupted run reports the results so far. */
+/** Collects the report of each check when the check finishes, so that an interrupted run still has the results so far. */
 function collector(progress: ReturnType<typeof createProgress>) {
   const reports: CheckReport[] = [];
   const errors: string[] = [];

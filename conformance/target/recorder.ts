@@ -18,8 +18,8 @@ function keyVariableOf({ key = "own" }: TargetRequest): string {
 export type Sent = { request: TargetRequest; url: string; headers: Record<string, string | string[]>; body?: Buffer };
 
 /**
- * Creates a recorder of exchanges.
- * @param secretHeaders the names of further request headers whose values are redacted
+ * Creates a recorder of requests and their responses.
+ * @param secretHeaders the names of request headers whose values are redacted, in addition to the default ones
  */
 export function createRecorder(redact: Redact, secretHeaders: readonly string[], now: () => Date) {
   let exchanges: Exchange[] = [];

@@ -42,7 +42,7 @@ export interface MerchantStore {
    * Revokes a key, or lifts the revocation if `revokedAt` is undefined. Resolves with false if there is no such key.
    */
   setRevoked(keyId: string, revokedAt: number | undefined): Promise<boolean>;
-  /** The merchant that owns the key with this hash, unless the key is revoked. */
+  /** The merchant that owns the key with this hash, and the hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<{ merchant: Merchant; hash: Uint8Array } | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;

@@ -30,7 +30,7 @@ const textOutside = (allowed: RegExp): Value => {
 const address: Value = (random) =>
   random.pick(["", "/", "ftp://", "javascript:", "http://a:b@", "https://@", "//", "data:,"]) +
   text(random, LETTERS, 20);
-/** For each field, values of the right type that are out of range, which are refused with 422. */
+/** For each field, makes a value of the right type that is not allowed, which is refused with 422. */
 const outOfBounds: Record<string, Value> = {
   reference: (random) => text(random, CHARACTERS, 20) + random.pick(["\0", "\n", "\u007f", "\ud800", "x".repeat(65)]),
   amount: (random) => random.pick([0, -1, -random.below(2 ** 50), 2 ** 53, 1e300, -1e300]),

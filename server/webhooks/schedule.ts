@@ -27,7 +27,7 @@ export interface AttemptsMade {
   random: () => number;
   /** Real time in milliseconds, to interpret a `Retry-After` date. */
   now: number;
-  /** Status of the last response; absent if there was none. */
+  /** HTTP status of the response to the last attempt. Absent if that attempt got no response. */
   httpStatus?: number | undefined;
   /** `Retry-After` of the last response, verbatim. */
   retryAfter?: string | undefined;

@@ -17,7 +17,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** Changes the body of every error response, whatever the path and method of its request. */
+/** Applies `change` to the body of every error response, whatever the path and method of its request. */
 const everyError = (change: (body: Fields) => unknown): How => errors("every", change);
 const ofStatus = (status: number, change: (body: Fields) => unknown): How =>
   errors("every", (body, reply) => (reply.status === status ? change(body) : body));

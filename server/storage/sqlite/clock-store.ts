@@ -154,7 +154,7 @@ async function rebase({ db, write, merchantOf }: Context, merchantId: string): P
   }
 }
 
-/** Finishes clock moves that a crash interrupted. Call it before the storage is used. */
+/** Recomputes the due times that a crash left undone after a merchant's clock was moved. Call it before any other use. */
 export function finishRebases(db: DatabaseSync): void {
   for (const { id } of db.prepare("SELECT id FROM merchants WHERE rebasing = 1").all()) {
     db.exec("BEGIN IMMEDIATE");

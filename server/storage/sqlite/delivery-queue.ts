@@ -1,6 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
-import type { DeliveryQueue, Lane, LaneClaim } from "../../domain/storage.ts";
-import type { ClaimedDelivery } from "../../domain/storage.ts";
+import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../../domain/storage.ts";
 import { insertInto, optional, type Context, type Row } from "./context.ts";
 import { toEvent } from "./event-rows.ts";
 import { secretReader } from "./secrets.ts";
