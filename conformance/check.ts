@@ -24,7 +24,7 @@ export type Context = {
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: string, name: string, value: unknown): void;
   /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
-  notApplicable(id: string, why: string, code?: "target" | "effects"): void;
+  notApplicable(id: string, why: string, code?: "target" | "effects" | "caller"): void;
   /** Records that the requirement could not be judged in this run, for a reason outside the suite. */
   couldNotRun(id: string, why: string): void;
   /** Returns an unused value for the merchant's reference. */

@@ -74,9 +74,12 @@ export type CheckResult = {
 
 /**
  * The reason why a requirement was not judged. A certificate is possible only if every such code is `target`, which
- * means that the target cannot do what the checks need.
+ * means that the target cannot do what the checks need. With `caller`, whoever started the run did not provide it.
  */
-export type NotJudged = { code: "effects" | "only" | "pending" | "target" | "stopped"; text: string };
+export type NotJudged = { code: "effects" | "only" | "pending" | "target" | "caller" | "stopped"; text: string };
+
+/** Something that the caller did not provide, and the ids of the requirements that were not judged for lack of it. */
+export type NotProvided = { what: string; requirements: string[] };
 
 export type RequirementResult = Requirement & {
   verdict: Verdict;
@@ -132,6 +135,8 @@ export type Report = {
   observed: Observation[];
   /** The ids of the selected requirements that have no check yet. */
   pending: string[];
+  /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
+  notProvided: NotProvided[];
   /** `payouts` and `total` are what the run used. `maxPayouts` and `maxTotal` are the limits. */
   budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number };
   /** The seed of the run's generated inputs. A run with the same `--seed` generates the same inputs. */

@@ -38,7 +38,7 @@ const failed = rows.filter(({ ok }) => !ok);
 if (failed.length > 0) console.log(`\nFailed:\n${failed.map(line).join("\n")}`);
 console.log(`
 ${count(rows, "broken")} broken servers were caught by the expected checks.
-${count(rows, "different")} sound servers that differ where the interface is silent were certified for core.
+${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
 ${Math.round((performance.now() - start) / 1000)} s`);
 process.exitCode = all.length === 0 ? 2 : rows.length < all.length || failed.length > 0 ? 1 : 0;

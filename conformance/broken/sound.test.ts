@@ -24,6 +24,15 @@ describe.concurrent("certifies for core a sound server that differs where the in
   });
 });
 
+test("passes partially if payouts stay pending longer than the run waits", { timeout }, async () => {
+  const { verdict, alarms } = await trySound(
+    soundServers.find(({ id }) => id === "settles-tomorrow")!,
+    "core",
+    ["warn"],
+  );
+  expect({ verdict, alarms }).toEqual({ verdict: "passed-partially", alarms: [] });
+});
+
 test("certifies the reference server for extended", { timeout }, async () => {
   const { verdict, alarms } = await trySound({ how: {} }, "extended");
   expect({ verdict, alarms }).toEqual({ verdict: "certified", alarms: [] });

@@ -31,12 +31,11 @@ async function notified(context: Context, phoneNumber: string) {
 }
 
 /**
- * Returns true if the payout is still pending. No notification is due then, so the requirements are marked as not
- * applicable.
+ * Returns true if the payout is still pending. No notification is due then, so the requirements are not judged.
  */
 function stillPending(context: Context, ids: readonly string[], status: string): boolean {
   if (status !== "pending") return false;
-  for (const id of ids) context.notApplicable(id, "the payout stayed pending, so no notification was due");
+  for (const id of ids) context.notApplicable(id, "more time: the payout was still pending", "caller");
   return true;
 }
 

@@ -29,7 +29,8 @@ export const effects: Record<EffectsAllowed, string> = {
 };
 
 export const whyNotJudged: Record<NotJudged["code"], string> = {
-  target: "Not applicable to this target or configuration",
+  target: "Not applicable to this target",
+  caller: "Not provided",
   effects: "Not allowed by --effects",
   only: "Not selected by --only",
   pending: "No check implemented yet",

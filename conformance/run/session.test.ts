@@ -116,15 +116,15 @@ describe("a check", () => {
   });
 
   test.each([
-    ["sandbox", {}],
-    ["second-key", {}],
-    ["receiver", {}],
-    ["failing-recipient", {}],
-    ["webhook-secret", {}],
-    ["safe-numbers", { environment: "live" }],
-  ] as const)("that needs %s is not applicable without it", async (need, over) => {
+    ["sandbox", "target", {}],
+    ["safe-numbers", "target", { environment: "live" }],
+    ["second-key", "caller", {}],
+    ["receiver", "caller", {}],
+    ["failing-recipient", "caller", {}],
+    ["webhook-secret", "caller", {}],
+  ] as const)("that needs %s does not run without it, for lack of the %s's support", async (need, code, over) => {
     const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
-    expect(report.notApplicable[must]?.code).toBe("target");
+    expect(report.notApplicable[must]?.code).toBe(code);
     expect(report.results).toEqual({});
   });
 

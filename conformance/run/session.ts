@@ -80,7 +80,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     try {
       if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
       if (unmet !== undefined) {
-        for (const id of check.ids) notes.notApplicable[id] = { code: "target", text: unmet };
+        for (const id of check.ids) notes.notApplicable[id] = unmet;
       } else {
         requireBudget(check);
         await check.run(contextOf(notes));

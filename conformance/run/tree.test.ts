@@ -67,6 +67,17 @@ describe("the verdict of a run", () => {
     expect(report.summary).toContain("webhook.checkout-outcome");
   });
 
+  test("passes partially, and names what the caller did not provide", () => {
+    const ids = ["webhook.disbursement-success", "webhook.disbursement-failure"];
+    const why = { code: "caller", text: "a webhook receiver (--webhook-url)" } as const;
+    const notApplicable = Object.fromEntries(ids.map((id) => [id, why]));
+    const left = Object.fromEntries(ids.map((id) => [id, undefined]));
+    const report = build([everything(left, { notApplicable })]);
+    expect([report.verdict, exitCodeOf(report)]).toEqual(["passed-partially", 0]);
+    expect(report.notProvided).toEqual([{ what: "a webhook receiver (--webhook-url)", requirements: ids }]);
+    expect(report.summary).toContain("Not provided: a webhook receiver (--webhook-url).");
+  });
+
   test.each([
     ["--only", { only: ["errors.shape"] }, {}, []],
     ["--effects", { effects: "reject" } as const, { "create.accepted": undefined }, []],

@@ -7,6 +7,7 @@ import { catalogue, inProfile } from "../contract/requirements.ts";
 import {
   worstOf,
   type NotJudged,
+  type NotProvided,
   type Report,
   type Requirement,
   type RequirementResult,
@@ -61,6 +62,13 @@ const firstIds = (requirements: readonly RequirementResult[]) => {
   return ids.join(", ") + (requirements.length > 3 ? ` and ${requirements.length - 3} more` : "");
 };
 
+/** Lists what the caller did not provide, in the order in which the requirements need it. */
+function notProvided(requirements: readonly RequirementResult[]): NotProvided[] {
+  const lacking = requirements.filter(({ reason }) => reason?.code === "caller");
+  const byText = Map.groupBy(lacking, ({ reason }) => reason!.text);
+  return [...byText].map(([what, each]) => ({ what, requirements: each.map(({ id }) => id) }));
+}
+
 /** Returns the verdict on the run and one sentence that explains it. */
 function runVerdict(
   requirements: readonly RequirementResult[],
@@ -86,7 +94,11 @@ function runVerdict(
   if (open.length > 0) {
     return {
       verdict: "passed-partially",
-      summary: `All ${judged.length} judged requirements passed; ${open.length} were not judged in full: ${firstIds(open)}.`,
+      summary:
+        `All ${judged.length} judged requirements passed; ${open.length} were not judged in full: ${firstIds(open)}.` +
+        notProvided(open)
+          .map(({ what }) => ` Not provided: ${what}.`)
+          .join(""),
     };
   }
   const named = musts.filter(({ reason }) => reason);
@@ -122,6 +134,7 @@ export function buildReport(run: FinishedRun): Report {
     created: checks.flatMap((check) => check.created),
     observed: checks.flatMap((check) => check.observed),
     pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
+    notProvided: notProvided(requirements),
     budget: {
       payouts: last?.payouts ?? 0,
       maxPayouts: options.maxPayouts,

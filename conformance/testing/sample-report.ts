@@ -73,6 +73,7 @@ export function sampleReport(requirements: RequirementResult[], over: Partial<Re
   const counts = countsOf(requirements);
   return {
     verdict: verdictFor(counts),
+    notProvided: [],
     summary: `${counts.pass} of ${requirements.length} requirements passed.`,
     profile: "core",
     effects: "money",
