@@ -135,32 +135,30 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 function createScan(storage: DeliveryQueue, fairness: Fairness) {
   let place: Lane | undefined;
 
-  /** Claims from the lanes after `after`. Returns the lane to continue after, or undefined at the end of the lanes. */
-  async function claimAfter(after: Lane | undefined, merchantId: string | undefined, claimed: ClaimedDelivery[]) {
+  /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */
+  async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
     const lanes = await storage.readyLanes(query);
     const plan = fairness.plan(lanes);
-    if (plan.length > 0) claimed.push(...(await storage.claimDeliveries(plan, LEASE_MS)));
+    const claimed = plan.length > 0 ? await storage.claimDeliveries(plan, LEASE_MS) : [];
     const last = lanes.at(-1);
-    if (!last || lanes.length < LANES_PER_PAGE) return undefined;
+    if (!last || lanes.length < LANES_PER_PAGE) return { claimed, next: undefined };
     const isFull = fairness.roomOfMerchant(last.merchantId) === 0;
-    return isFull ? { merchantId: last.merchantId, host: LAST_HOST } : last;
+    return { claimed, next: isFull ? { merchantId: last.merchantId, host: LAST_HOST } : last };
   }
 
   return async (merchantId?: string): Promise<ClaimedDelivery[]> => {
-    const claimed: ClaimedDelivery[] = [];
-    if (fairness.room() === 0) return claimed;
+    if (fairness.room() === 0) return [];
     await storage.promoteDue(PROMOTED_PER_SCAN, merchantId);
-    let next = merchantId === undefined ? place : undefined;
-    for (let scanned = 0; scanned < LANES_PER_SCAN && claimed.length < fairness.room(); scanned += LANES_PER_PAGE) {
-      const startedInside = next !== undefined;
-      next = await claimAfter(next, merchantId, claimed);
+    let after = merchantId === undefined ? place : undefined;
+    for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
+      const { claimed, next } = await claimAfter(after, merchantId);
+      if (merchantId === undefined) place = next;
       // At the end of the lanes, continue with the first one, unless the scan started there.
-      if (next === undefined && !startedInside) break;
-      if (claimed.length > 0) break;
+      if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
+      after = next;
     }
-    if (merchantId === undefined) place = next;
-    return claimed;
+    return [];
   };
 }
 
