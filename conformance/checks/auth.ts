@@ -1,14 +1,14 @@
 // Checks authentication (§5).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
+import { expectStatus } from "./expect.ts";
 import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement } from "./requests.ts";
 
 /** A well-formed key that no merchant has. */
 const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
 
 async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verifyDisbursement>) {
-  const response = await send();
-  context.judge(id, response.status === 401, `401 ${what}`, describeResponse(response), [response]);
+  expectStatus(context, id, await send(), 401, what);
 }
 
 /** Each endpoint has two checks: without a key, and with an unknown key. */

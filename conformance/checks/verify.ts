@@ -1,6 +1,7 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import { describeResponse, type Check } from "../check.ts";
 import { fieldsAbroad } from "./countries.ts";
+import { same } from "./expect.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./sandbox-controls.ts";
 
@@ -65,21 +66,15 @@ export const verifyChecks: Check[] = [
         currency: body["currency"],
       };
       for (const [field, value] of Object.entries(expected)) {
-        const actual = `${field} ${JSON.stringify(record[field])}`;
-        context.judge(
-          "verify.agrees-with-create",
-          record[field] === value,
-          `${field} ${JSON.stringify(value)}`,
-          actual,
-        );
+        same(context, "verify.agrees-with-create", { what: field, actual: record[field], expected: value });
       }
       const customer = record["customer"] as { phoneNumber?: unknown } | undefined;
-      const same = customer?.phoneNumber === body["phoneNumber"];
+      const kept = customer?.phoneNumber === body["phoneNumber"];
       context.judge(
         "verify.customer",
-        same,
+        kept,
         "the recipient's phone number as it was sent",
-        same ? "as expected" : "a different number, or none",
+        kept ? "as expected" : "a different number, or none",
       );
     },
   },
