@@ -1,5 +1,5 @@
 // Checks authentication (§5).
-import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { expectStatus } from "./expect.ts";
 import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement } from "./requests.ts";
