@@ -1,8 +1,7 @@
 import type { EffectsAllowed, Profile } from "./results.ts";
 
 /**
- * The settings of one run: the caller's options, and what the probe found out about the target. They are plain data,
- * because they are passed to a worker thread.
+ * The settings of one run: the caller's options, and what the probe found out about the target.
  */
 export type RunOptions = {
   baseUrl: string;

@@ -1,5 +1,5 @@
-// Runs the suite against a server in this process. It uses the same checks, target and report as `certify`, but neither
-// vitest nor progress output.
+// Runs the suite against a server in this process. It uses the same checks, target and report as `certify`, but it
+// can select checks more freely and can end early.
 import { checks, pending, watches } from "../checks/index.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";

@@ -34,6 +34,8 @@ type Output = { transports: { console: { silent: boolean } } };
 
 /** Creates a Dredd instance that prints nothing. */
 export function newDredd(configuration: DreddConfiguration): Dredd {
+  // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings among the results.
+  process.removeAllListeners("warning");
   const require = createRequire(import.meta.url);
   const output = require("dredd/build/reporters/reporterOutputLogger.js") as { default: Output };
   output.default.transports.console.silent = true;

@@ -15,9 +15,7 @@ import type {
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
-/**
- * What a check reports to the runner. It is plain data, because it is passed from the worker thread to the main thread.
- */
+/** What a check reports to the runner. */
 export type CheckReport = {
   results: Record<string, CheckResult>;
   notApplicable: Record<string, NotJudged>;
