@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { installPacked } from "./testing/packed.ts";
+import { installPacked, installedWeight } from "./testing/packed.ts";
 
 const key = "a-key-of-the-merchant";
 const minutes = 60_000;
@@ -85,4 +85,12 @@ test("contains no tests, TypeScript sources or settings of the repository", () =
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
   expect(files.length).toBeGreaterThan(20);
   expect(files.filter((file) => /\.test\.|\.ts$|tsconfig|testing/.test(file))).toEqual([]);
+});
+
+test("installs, apart from Dredd, at most 15 packages of 12 MB", () => {
+  const { packages, bytes } = installedWeight("dredd");
+  expect(packages).toBeGreaterThan(5);
+  expect(packages).toBeLessThanOrEqual(15);
+  expect(bytes).toBeGreaterThan(1e6);
+  expect(bytes).toBeLessThanOrEqual(12e6);
 });

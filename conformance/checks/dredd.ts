@@ -55,7 +55,8 @@ async function judge(rows: readonly Documented[], context: Context) {
     );
     for (const { method, template, status, ok, message, response } of results) {
       const row = find(method, template, status) as Documented;
-      const actual = response ? `${message} (${describeResponse(response)})` : message;
+      const seen = response ? describeResponse(response) : "no response";
+      const actual = ok ? seen : `${seen}; Dredd reports: ${message}`;
       context.judge(
         row.id,
         ok,

@@ -1,7 +1,8 @@
 // Installs the package as npm would publish it into an empty project. The dependencies are linked from this repository,
 // so the registry is not needed.
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -15,7 +16,7 @@ const name = "@disbursement-checkout/conformance";
  */
 const moduleFolders = [join(workspace, "node_modules"), join(workspace, "../node_modules")];
 
-type Manifest = { version: string; bin: Record<string, string>; dependencies: Record<string, string> };
+type Manifest = { version: string; bin: Record<string, string>; dependencies?: Record<string, string> };
 
 const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
@@ -36,6 +37,33 @@ function link(target: string, path: string) {
   symlinkSync(target, path);
 }
 
+/** Returns the folders of a dependency of `from` and of everything that it depends on. */
+function folderTree(dependency: string, from: string, seen: Set<string>): Set<string> {
+  const folder = createRequire(join(from, "package.json"))
+    .resolve.paths(dependency)
+    ?.map((modules) => join(modules, dependency))
+    .find((each) => existsSync(join(each, "package.json")));
+  if (folder === undefined) throw new Error(`${dependency} is not installed: run npm ci`);
+  if (seen.has(folder)) return seen;
+  seen.add(folder);
+  for (const next of Object.keys(readManifest(folder).dependencies ?? {})) folderTree(next, folder, seen);
+  return seen;
+}
+
+/** Returns the names of the packages that `npm install` of this workspace installs without `omitted`, and their size. */
+export function installedWeight(omitted: string) {
+  const folders = new Set<string>();
+  for (const dependency of Object.keys(readManifest(workspace).dependencies ?? {})) {
+    if (dependency !== omitted) folderTree(dependency, workspace, folders);
+  }
+  const sizes = [...folders].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => statSync(join(entry.parentPath, entry.name)).size),
+  );
+  return { packages: folders.size, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
 /**
  * Packs this workspace and installs the result as `npm install` would. Only the declared dependencies and `bin` are
  * linked into node_modules, so that an import of an undeclared dependency fails.
@@ -49,7 +77,7 @@ export async function installPacked() {
   mkdirSync(installed, { recursive: true });
   const tarball = join(folder, `disbursement-checkout-conformance-${readManifest(workspace).version}.tgz`);
   await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
-  const { bin, dependencies } = readManifest(installed);
+  const { bin, dependencies = {} } = readManifest(installed);
   for (const [dependency, version] of Object.entries(dependencies)) {
     link(installedDependency(dependency, version), join(folder, "node_modules", dependency));
   }
