@@ -1,5 +1,6 @@
 // Defines a check: data that states what it judges and what it may cost, and one function that runs it.
 import type { RunOptions } from "./run-options.ts";
+import type { Facts } from "./observer/facts.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
 import type { TargetResponse } from "./target/exchange.ts";
@@ -14,6 +15,8 @@ export type Context = {
   options: RunOptions;
   /** Returns the validator of a contract schema in the version of the run's profile. */
   validator: (schema: string) => Validator;
+  /** What the target accepted and refused so far, whichever check sent the request. */
+  facts: Facts;
   /** The receiver of webhooks; undefined if the run does not listen for webhooks. */
   receiver?: Receiver;
   /**
@@ -49,6 +52,12 @@ export type Check = {
    * merchant's time.
    */
   leaves?: string;
+  /**
+   * `opening`: the check runs before all others of its effect, because later checks need records that have aged.
+   * `closing`: the check runs after all others, because it judges what they caused. Closing checks run in the order of
+   * their list, all others in a random order that the run's seed determines.
+   */
+  phase?: "opening" | "closing";
   /** Set if the check sends no requests. Such a check is executed even after the run was stopped. */
   offline?: true;
   run(context: Context): Promise<void>;

@@ -58,8 +58,9 @@ export type Fault = {
   violates: readonly string[];
   how: How;
   /**
-   * Speeds up a fault whose requirements are judged on every response. Only the checks of the requirement with this id
-   * run; they must provoke the faulty response. By default all checks run.
+   * Speeds up a fault whose requirements are judged on every response or only at the end of the run. Only the checks
+   * of the requirement with this id run, and the closing checks; they must provoke the faulty response. By default all
+   * checks run.
    */
   through?: string;
 };

@@ -1,5 +1,6 @@
 // Runs the suite against a server in this process. It uses the same checks, target and report as `certify`, but it
 // can select checks more freely and can end early.
+import type { Check } from "../check.ts";
 import { checks, pending, watches } from "../checks/index.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
@@ -7,7 +8,7 @@ import type { RunOptions } from "../run-options.ts";
 import type { CheckReport } from "../run/verdicts.ts";
 import { probe } from "../cli/probe.ts";
 import type { Report } from "../results.ts";
-import { selectedChecks } from "../run/selection.ts";
+import { inOrder, selectedChecks } from "../run/selection.ts";
 import { buildReport } from "../run/tree.ts";
 import type { Running } from "./server.ts";
 
@@ -23,13 +24,22 @@ export type Trial = {
   /** Run only the checks of the requirements with these ids. By default all checks run. */
   only?: readonly string[];
   /**
-   * Run only the checks of the requirement with this id. Without it, all checks run if `only` names a requirement that
-   * is judged on every response.
+   * Run only the checks of the requirement with this id, and the closing checks of those in `only`. Without it, all
+   * checks run if `only` names a requirement that is judged on every response or only at the end.
    */
   through?: string | undefined;
   /** Called with each check's report. If it returns true, the run ends. */
   enough?: (report: CheckReport) => boolean;
 };
+
+/** Returns the checks to run. With `through`, these include the closing checks of the requirements in `only`. */
+function checksOf({ only, through }: Trial, watched: readonly string[], options: RunOptions): Check[] {
+  const wanted = through === undefined ? only : [through];
+  const selected = selectedChecks(checks, watched, { ...options, only: wanted && [...wanted] });
+  if (through === undefined) return selected;
+  const closing = checks.filter(({ phase, ids }) => phase === "closing" && ids.some((id) => only?.includes(id)));
+  return inOrder([...new Set([...selected, ...closing])], options.seed);
+}
 
 /** Runs checks against a server and builds a report. It also builds one if `enough` ends the run early. */
 export async function runTrial(
@@ -42,8 +52,7 @@ export async function runTrial(
   try {
     const watched = session.watchAll(watches);
     const watching = only?.some((id) => watched.ids.includes(id)) ?? false;
-    const wanted = through === undefined ? only : [through];
-    for (const check of selectedChecks(checks, watched.ids, { ...options, only: wanted && [...wanted] })) {
+    for (const check of checksOf({ only, through }, watched.ids, options)) {
       const report = await session.runCheck(check);
       reports.push(report);
       if (enough(report) || (watching && enough(await session.runCheck(watched)))) break;

@@ -64,6 +64,6 @@ export const checks: readonly Check[] = [
   ...deliveryChecks,
   ...listChecks,
   ...dreddChecks,
-  // This check must be last, because it judges the webhooks that the other checks caused.
+  // The closing checks run in this order, after all others. This one must be last, because the others cause webhooks.
   ...metWebhookChecks,
 ];

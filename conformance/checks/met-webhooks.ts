@@ -10,6 +10,7 @@ export const metWebhookChecks: Check[] = [
     effect: "moves-money",
     needs: ["receiver"],
     offline: true,
+    phase: "closing",
     async run(context) {
       const all = context.receiver?.all ?? [];
       if (all.length === 0) {

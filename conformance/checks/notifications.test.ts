@@ -46,7 +46,12 @@ async function judged(environment: RunOptions["environment"], listing: object, i
   } as unknown as RunOptions;
   const redact = createRedactor(["key-of-the-tests"], []);
   const target = createTarget(options, { http, budget: createBudget(9, 9000), redact, now, sleep });
-  const receiver: Receiver = { openMailbox: () => ({ url: address, received: [] }), all: [], close: async () => {} };
+  const receiver: Receiver = {
+    openMailbox: () => ({ name: "box-1", url: address, received: [] }),
+    mailboxOf: () => undefined,
+    all: [],
+    close: async () => {},
+  };
   const check = [...webhookChecks, ...signatureChecks].find(({ ids }) => ids.includes(id));
   const report = await createSession(options, { target, receiver, now, sleep }).runCheck(check!);
   return { result: report.results[id], asked };

@@ -3,7 +3,7 @@ import type { Check } from "../check.ts";
 import type { RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
-import { selectedChecks } from "./selection.ts";
+import { inOrder, selectedChecks } from "./selection.ts";
 import type { Effect } from "../results.ts";
 
 const check = (id: string, effect: Effect, more: Partial<Check> = {}): Check => ({
@@ -13,6 +13,8 @@ const check = (id: string, effect: Effect, more: Partial<Check> = {}): Check => 
   run: async () => undefined,
   ...more,
 });
+
+const named = (name: string, effect: Effect, phase?: Check["phase"]) => check(name, effect, { phase });
 
 const looking = check("auth.verify-needs-key", "none");
 const refused = check("auth.create-needs-key", "must-be-rejected");
@@ -49,7 +51,42 @@ describe("which checks run", () => {
     // Every response is judged for this requirement, so every check must run.
     [{ only: ["errors.shape"] }, [looking, refused, paying]],
   ] as const)("%j", (over, expected) => {
-    expect(selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions)).toEqual(expected);
+    const selected = selectedChecks(all, ["errors.shape"], { ...options, ...over } as RunOptions);
+    expect(new Set(selected)).toEqual(new Set(expected));
+  });
+
+  test("all of them for a requirement that is judged only at the end", () => {
+    const closing = check("events.once", "moves-money", { phase: "closing", ids: ["create.accepted", "errors.shape"] });
+    const names = (only: string) =>
+      selectedChecks([...all, closing], [], { ...options, only: [only] }).map(({ name }) => name);
+    expect(names("errors.shape")).toHaveLength(4);
+    expect(names("create.accepted")).toEqual(["create.accepted", "events.once"]);
+  });
+});
+
+describe("the order of the checks", () => {
+  const many = "abcdefghij".split("");
+  const some = [
+    named("last", "none", "closing"),
+    ...many.map((name) => named(`money ${name}`, "moves-money")),
+    named("first payout", "moves-money", "opening"),
+    ...many.map((name) => named(`look ${name}`, "none")),
+    named("very last", "none", "closing"),
+  ];
+  const order = (seed: number, checks = some) => inOrder(checks, seed).map(({ name }) => name);
+
+  test("is by effect, with the opening and closing checks in their places", () => {
+    const names = order(1);
+    expect(names.slice(0, 10).every((name) => name.startsWith("look"))).toBe(true);
+    expect(names[10]).toBe("first payout");
+    expect(names.slice(-2)).toEqual(["last", "very last"]);
+  });
+
+  test("depends on the seed, and not on which other checks run", () => {
+    expect(order(1)).toEqual(order(1));
+    expect(order(1)).not.toEqual(order(2));
+    const half = some.filter((_, index) => index % 2 === 0);
+    expect(order(1, half)).toEqual(order(1).filter((name) => half.some((each) => each.name === name)));
   });
 });
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Check } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -12,22 +13,47 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
   return new Map(chosen.map((requirement) => [requirement.id, requirement]));
 }
 
-const order = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
+const effects = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
- * Returns the checks that judge a selected requirement and that `--effects` allows, the harmless ones first. If
- * `--only` names a requirement that is judged on every response, it returns all checks of the profile that `--effects`
- * allows.
+ * Returns a sort key: the opening and the harmless checks come first, and the closing checks come last. The rest of the
+ * key is a number from the seed and the check's name, so that the order does not depend on which checks are selected.
+ */
+function placeOf({ name, effect, phase }: Check, seed: number): readonly [number, number] {
+  if (phase === "closing") return [6, 0];
+  const random = createHash("sha256").update(`${seed} ${name}`).digest().readUInt32BE();
+  return [2 * effects[effect] + (phase === "opening" ? 0 : 1), random];
+}
+
+/** Returns the checks in the order in which they run. */
+export function inOrder(checks: readonly Check[], seed: number): Check[] {
+  const placed = checks.map((check) => ({ check, place: placeOf(check, seed) }));
+  return placed.toSorted((a, b) => a.place[0] - b.place[0] || a.place[1] - b.place[1]).map(({ check }) => check);
+}
+
+/** Returns the ids that only closing checks judge. Such a check needs the records that other checks create. */
+function judgedAtTheEnd(checks: readonly Check[]): Set<string> {
+  const closing = checks.filter(({ phase }) => phase === "closing").flatMap(({ ids }) => ids);
+  const others = new Set(checks.filter(({ phase }) => phase !== "closing").flatMap(({ ids }) => ids));
+  return new Set(closing.filter((id) => !others.has(id)));
+}
+
+/**
+ * Returns the checks that judge a selected requirement and that `--effects` allows, in the order in which they run. If
+ * `--only` names a requirement that is judged on every response or only at the end, it returns all checks of the
+ * profile that `--effects` allows.
  * @param watched the ids of the requirements that are judged on every response
  */
 export function selectedChecks(
   checks: readonly Check[],
   watched: readonly string[],
-  options: Pick<RunOptions, "profile" | "only" | "effects">,
+  options: Pick<RunOptions, "profile" | "only" | "effects" | "seed">,
 ): Check[] {
-  const all = options.only?.some((id) => watched.includes(id)) ?? false;
+  const needsAll = new Set([...watched, ...judgedAtTheEnd(checks)]);
+  const all = options.only?.some((id) => needsAll.has(id)) ?? false;
   const ids = selectedRequirements(all ? { profile: options.profile } : options);
-  return checks
-    .filter((check) => check.ids.some((id) => ids.has(id)) && permits(options.effects, check.effect))
-    .toSorted((a, b) => order[a.effect] - order[b.effect]);
+  const selected = checks.filter(
+    (check) => check.ids.some((id) => ids.has(id)) && permits(options.effects, check.effect),
+  );
+  return inOrder(selected, options.seed);
 }

@@ -6,6 +6,7 @@ import { differences } from "../contract/documented.ts";
 import { unmetNeed } from "./needs.ts";
 import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
+import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { Disagreement, NotJudged, Observation } from "../results.ts";
 import { counted } from "../report/words.ts";
@@ -34,6 +35,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const validators = new Map<string, Validator>();
   const compile = createValidators(options.profile);
   const opinions = options.prismUrl === undefined ? undefined : compareWithPrism(target);
+  const facts = collectFacts(target, receiver, deps.now);
   let references = 0;
 
   function validator(schema: string): Validator {
@@ -47,6 +49,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       target,
       options,
       validator,
+      facts,
       ...(receiver ? { receiver } : {}),
       judge(id, ok, expected, actual, evidence?: readonly TargetResponse[]) {
         const exchanges = evidence?.map((response) => response.exchange);

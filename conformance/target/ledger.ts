@@ -26,7 +26,7 @@ const isDisbursement = (request: TargetRequest) => posts(request, "/v1/disbursem
 const isCheckout = (request: TargetRequest) => posts(request, "/v1/checkouts");
 
 /** Returns the fields of the request's JSON body; `{}` if the body is not a JSON object. */
-function fieldsOf(request: TargetRequest): Record<string, unknown> {
+export function fieldsOf(request: TargetRequest): Record<string, unknown> {
   try {
     const value: unknown = request.json ?? JSON.parse(String(request.body));
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

@@ -20,13 +20,18 @@ export type Responder = (response: ServerResponse, attempt: number) => void;
 
 export type Receiver = {
   /** Opens a mailbox. Its URL can be used as `webhookURL`. The default of `respond` returns 204. */
-  openMailbox(respond?: Responder): { url: string; received: Notification[] };
+  openMailbox(respond?: Responder): { name: string; url: string; received: Notification[] };
+  /** Returns the name of the mailbox to which a webhookURL leads; undefined if it leads to none. */
+  mailboxOf(webhookURL: unknown): string | undefined;
   /** The notifications of all mailboxes, in order of arrival. */
   readonly all: readonly Notification[];
   close(): Promise<void>;
 };
 
 const largest = 1024 * 1024;
+
+/** Returns the last segment of a URL's path, which names the mailbox. */
+const nameIn = (url: string) => url.split(/[?#]/)[0]?.split("/").at(-1) ?? "";
 
 /**
  * Starts a receiver.
@@ -49,7 +54,7 @@ export async function createReceiver(
     });
     request.on("error", () => response.destroy());
     request.on("end", () => {
-      const name = (request.url ?? "").split("?")[0]?.split("/").at(-1) ?? "";
+      const name = nameIn(request.url ?? "");
       const box = boxes.get(name);
       if (!box) return void response.writeHead(404).end();
       const body = Buffer.concat(chunks).toString("utf8");
@@ -72,7 +77,12 @@ export async function createReceiver(
       const name = `box-${boxes.size + 1}`;
       const received: Notification[] = [];
       boxes.set(name, { received, respond });
-      return { url: `${base}/${name}`, received };
+      return { name, url: `${base}/${name}`, received };
+    },
+    mailboxOf(webhookURL) {
+      if (typeof webhookURL !== "string" || !webhookURL.startsWith(`${base}/`)) return undefined;
+      const name = nameIn(webhookURL);
+      return boxes.has(name) ? name : undefined;
     },
     all,
     async close() {

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { createBudget } from "../target/budget.ts";
+import type { HttpClient } from "../target/http.ts";
+import { createReceiver } from "../target/receiver.ts";
+import { createTarget } from "../target/target.ts";
+import { collectFacts } from "./facts.ts";
+
+const now = () => new Date(0);
+
+/** Returns a target that gives this status to every request, and the facts that are collected of it. */
+function facts(status: number, receiver?: Parameters<typeof collectFacts>[1]) {
+  const http: HttpClient = {
+    send: async () => ({ status, headers: {}, body: Buffer.from('{"data":{"reference":"DSB1"}}') }),
+    close() {},
+  };
+  const target = createTarget(
+    { baseUrl: "http://127.0.0.1:1", effects: "money", key: "k", headers: {}, timeoutMs: 1000 },
+    { http, budget: createBudget(9, 9000), redact: (text) => text, now, sleep: async () => {} },
+  );
+  return { target, facts: collectFacts(target, receiver, now) };
+}
+
+const body = { reference: "order 1", amount: 100 };
+const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: body } as const;
+
+describe("collected facts", () => {
+  test("contain each accepted create with what was sent, the key and the service's reference", async () => {
+    const { target, facts: collected } = facts(200);
+    await target.send({ ...create, key: { value: "wrong" } });
+    await target.send({ ...create, path: "/v1/checkouts", json: undefined, body: '{"amount":5}' });
+    await target.send({ method: "GET", path: "/v1/disbursements/DSB1" });
+    expect(collected.records).toMatchObject([
+      { kind: "disbursement", sent: body, key: { value: "wrong" }, reference: "DSB1", status: 200, at: now() },
+      { kind: "checkout", sent: { amount: 5 }, key: "own" },
+    ]);
+    expect(collected.refusals).toEqual([]);
+  });
+
+  test.each([400, 401, 403, 404, 405, 409, 413, 415, 422])("contain requests refused with %i", async (status) => {
+    const { target, facts: collected } = facts(status);
+    await target.send(create);
+    await target.send({ ...create, method: "PUT", path: "/v1//disbursements" });
+    await target.send({ method: "GET", path: "/v1/disbursements/DSB1" });
+    expect(collected.refusals).toMatchObject([
+      { kind: "disbursement", sent: body, status },
+      { status, request: { method: "PUT" } },
+    ]);
+    expect(collected.records).toEqual([]);
+  });
+
+  test("contain creates whose outcome is unknown", async () => {
+    const { target, facts: collected } = facts(502);
+    await target.send(create);
+    expect(collected.uncertain).toMatchObject([{ sent: body, status: 502 }]);
+  });
+
+  test("name the mailbox to which a webhookURL leads", async () => {
+    const receiver = await createReceiver({ host: "127.0.0.1", port: 0 }, now);
+    const { url, name } = receiver.openMailbox();
+    const { target, facts: collected } = facts(200, receiver);
+    for (const webhookURL of [`${url}?a=/b`, "https://merchant.example/box-1", `${url}0`, 1]) {
+      await target.send({ ...create, json: { ...body, webhookURL } });
+    }
+    await receiver.close();
+    expect(collected.records.map(({ mailbox }) => mailbox)).toEqual([name, undefined, undefined, undefined]);
+  });
+});

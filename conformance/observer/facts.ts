@@ -1,0 +1,87 @@
+// Remembers every request of the run that created a payout or checkout, and every one that was refused, whichever check
+// sent it.
+import { fieldsOf } from "../target/ledger.ts";
+import type { Receiver } from "../target/receiver.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import type { Target } from "../target/target.ts";
+
+/** A request to create something, with its response. */
+export type Attempt = {
+  kind: "disbursement" | "checkout";
+  request: TargetRequest;
+  /** The fields of the request's JSON body; `{}` if the body is not a JSON object. */
+  sent: Record<string, unknown>;
+  key: NonNullable<TargetRequest["key"]>;
+  response: TargetResponse;
+  /** The status of the response; undefined if there was no response. */
+  status: number | undefined;
+  /** The time at which the response was received. */
+  at: Date;
+  /** The mailbox of the run's receiver to which the request's webhookURL leads; undefined if it leads elsewhere. */
+  mailbox?: string;
+};
+
+/** A payout or checkout that the target accepted with a 2xx. */
+export type RecordFact = Attempt & {
+  /** The service's reference of a payout; undefined if the response has none. */
+  reference?: string;
+};
+
+/** A request that the target refused with 400, 401, 403, 404, 405, 409, 413, 415 or 422. */
+export type Refusal = Attempt & { status: number };
+
+export type Facts = {
+  /** Every create that the target accepted, in the order of the responses. */
+  readonly records: readonly RecordFact[];
+  /**
+   * Every refused request of any method but GET and HEAD to a path that contains `disbursement` or `checkout`, in the
+   * order of the responses.
+   */
+  readonly refusals: readonly Refusal[];
+  /** Every create whose outcome is unknown, because there was no response or it was a 5xx. */
+  readonly uncertain: readonly Attempt[];
+};
+
+const refusalStatuses = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422]);
+
+const pathOf = ({ path }: TargetRequest) => (path.split("?")[0] ?? "").replace(/\/$/, "");
+const creates = new Set(["/v1/disbursements", "/v1/checkouts"]);
+const isCreate = (request: TargetRequest) => request.method === "POST" && creates.has(pathOf(request));
+const kindOf = (request: TargetRequest) => (/checkout/i.test(pathOf(request)) ? "checkout" : "disbursement");
+const writes = ({ method, path }: TargetRequest) =>
+  method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
+
+/** Returns the service's reference in a response to create or verify; undefined if there is none. */
+export function referenceIn({ json }: TargetResponse): string | undefined {
+  const reference = (json as { data?: { reference?: unknown } | null } | null | undefined)?.data?.reference;
+  return typeof reference === "string" ? reference : undefined;
+}
+
+/** Starts to remember what the target does from now on. */
+export function collectFacts(target: Target, receiver: Receiver | undefined, now: () => Date): Facts {
+  const records: RecordFact[] = [];
+  const refusals: Refusal[] = [];
+  const uncertain: Attempt[] = [];
+
+  function attemptOf(response: TargetResponse): Attempt {
+    const { request, status } = response;
+    const sent = fieldsOf(request);
+    const mailbox = receiver?.mailboxOf(sent["webhookURL"]);
+    const { key = "own" } = request;
+    const kind = kindOf(request);
+    return { kind, request, sent, key, response, status, at: now(), ...(mailbox === undefined ? {} : { mailbox }) };
+  }
+
+  target.onResponse((response) => {
+    const { request, status = 0 } = response;
+    if (!writes(request)) return;
+    const attempt = attemptOf(response);
+    if (refusalStatuses.has(status)) refusals.push({ ...attempt, status });
+    if (!isCreate(request)) return;
+    if (status === 0 || status >= 500) uncertain.push(attempt);
+    if (status < 200 || status > 299) return;
+    const reference = attempt.kind === "disbursement" ? referenceIn(response) : undefined;
+    records.push({ ...attempt, ...(reference === undefined ? {} : { reference }) });
+  });
+  return { records, refusals, uncertain };
+}
