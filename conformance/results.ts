@@ -37,7 +37,7 @@ export type Requirement = {
 
 /**
  * One request and its response. Both are redacted before they are recorded: keys, secrets and signatures are removed,
- * and all but the last three digits of phone numbers are masked.
+ * and phone numbers of real people are masked, all but their last three digits.
  */
 export type Exchange = {
   /** A number that is unique in the run. */
@@ -57,7 +57,10 @@ export type Exchange = {
   /** The reason why no response was received; undefined if there was one. */
   failure?: string;
   durationMs: number;
-  /** A shell command that repeats the request. It reads the key from a variable such as `$API_KEY`. */
+  /**
+   * A shell command that repeats the request. It reads keys from variables such as `$API_KEY`, and lets the shell make a
+   * new merchant's reference unless an earlier request used this one. If no command can contain the body, a comment.
+   */
   curl: string;
 };
 

@@ -35,3 +35,14 @@ export type RunOptions = {
 
 /** Returns true if payouts to made-up phone numbers are safe, because the target does not pay real people. */
 export const allowsMadeUpNumbers = ({ environment, loopback }: RunOptions) => environment === "sandbox" || loopback;
+
+/** The recipients of payouts that a run uses by default. Nobody has these numbers, so reports show them. */
+export const defaultRecipients = { recipient: "2257038102473", failingRecipient: "2250000000089" };
+
+/** Returns the phone numbers that the caller gave, by the name of the shell variable that repeating a request reads. */
+export function realRecipients(options: Pick<RunOptions, "recipient" | "failingRecipient">): Record<string, string> {
+  const given = { RECIPIENT: options.recipient, FAILING_RECIPIENT: options.failingRecipient };
+  const published = Object.values(defaultRecipients);
+  const real = Object.entries(given).filter(([, phone]) => phone !== undefined && !published.includes(phone));
+  return Object.fromEntries(real as [string, string][]);
+}

@@ -1,4 +1,5 @@
 import type { ParseArgsOptionsConfig } from "node:util";
+import { defaultRecipients } from "../run-options.ts";
 
 /** The text that `--help` prints. */
 export const usage = `Usage: certify --base-url URL [options]
@@ -48,7 +49,7 @@ export const flags = {
   "valid-days": { type: "string", default: "90" },
   "webhook-url": { type: "string" },
   "webhook-listen": { type: "string" },
-  recipient: { type: "string", default: "2257038102473" },
+  recipient: { type: "string", default: defaultRecipients.recipient },
   "failing-recipient": { type: "string" },
   "max-payouts": { type: "string", default: "500" },
   "max-total": { type: "string", default: "50000000" },

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { RunStopped } from "../target/ledger.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
-import type { RunOptions } from "../run-options.ts";
+import { defaultRecipients, type RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
 /** Thrown if the suite cannot do its work. The message says why and what to do. */
@@ -81,7 +81,7 @@ function requireService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions): Promise<RunOptions> {
-  const runId = randomBytes(6).toString("hex");
+  const runId = randomBytes(5).toString("hex");
   const { health, unknown, second, secret } = await askTarget(options, runId);
   requireService(options, unknown);
   if (second && isRefused(second)) {
@@ -97,7 +97,7 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
   return {
     ...rest,
     effects: options.effects ?? (loopback && sandbox ? "money" : "none"),
-    failingRecipient: options.failingRecipient ?? (sandbox ? "2250000000089" : undefined),
+    failingRecipient: options.failingRecipient ?? (sandbox ? defaultRecipients.failingRecipient : undefined),
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
     runId,
     loopback,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createBudget } from "../target/budget.ts";
 import type { HttpClient } from "../target/http.ts";
 import { createReceiver } from "../target/receiver.ts";
+import { createRedactor } from "../target/redact.ts";
 import { createTarget } from "../target/target.ts";
 import { collectFacts } from "./facts.ts";
 
@@ -15,7 +16,7 @@ function facts(status: number, receiver?: Parameters<typeof collectFacts>[1]) {
   };
   const target = createTarget(
     { baseUrl: "http://127.0.0.1:1", effects: "money", key: "k", headers: {}, timeoutMs: 1000 },
-    { http, budget: createBudget(9, 9000), redact: (text) => text, now, sleep: async () => {} },
+    { http, budget: createBudget(9, 9000), redact: createRedactor([], []), now, sleep: async () => {} },
   );
   return { target, facts: collectFacts(target, receiver, now) };
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createBudget } from "../target/budget.ts";
 import { createHttpClient } from "../target/http.ts";
 import { listens } from "./needs.ts";
-import type { RunOptions } from "../run-options.ts";
+import { realRecipients, type RunOptions } from "../run-options.ts";
 import { createReceiver } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createSession } from "./session.ts";
@@ -15,15 +15,18 @@ const known = (texts: (string | undefined)[]) => texts.filter((text) => text !==
 /** Creates the target of a run with these options. */
 export function openTarget(options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile">) {
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
-  const phones = [options.recipient, options.failingRecipient];
+  const people = realRecipients(options);
   const http = createHttpClient();
-  const target = createTarget(options, {
-    http,
-    budget: createBudget(options.maxPayouts, options.maxTotal),
-    redact: createRedactor(known(secrets), known(phones)),
-    now,
-    sleep: (ms) => sleep(ms),
-  });
+  const target = createTarget(
+    { ...options, people },
+    {
+      http,
+      budget: createBudget(options.maxPayouts, options.maxTotal),
+      redact: createRedactor(known(secrets), Object.values(people)),
+      now,
+      sleep: (ms) => sleep(ms),
+    },
+  );
   return { target, close: () => http.close() };
 }
 

@@ -1,40 +1,62 @@
-const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+import { printed, shellWord, singleQuoted, type Substitute } from "./shell.ts";
 
-const hex = (byte: number) => String.raw`\x${byte.toString(16).padStart(2, "0")}`;
-
-/**
- * Returns a body as a shell word. The number in a `phoneNumber` field becomes `$RECIPIENT`. A body that is not UTF-8,
- * or that contains NUL, is escaped byte by byte.
- */
-function bodyWord(body: Buffer): string {
-  const text = body.toString("utf8");
-  if (!Buffer.from(text, "utf8").equals(body) || text.includes("\0")) {
-    return `$'${[...body].map((byte) => (byte < 32 || byte > 126 || byte === 39 || byte === 92 ? hex(byte) : String.fromCharCode(byte))).join("")}'`;
-  }
-  return quoted(text).replaceAll(/("phoneNumber"\s*:\s*")\d{10,15}"/g, `$1'"$RECIPIENT"'"`);
-}
+/** The longest body that a command contains as text. */
+const longestWord = 4000;
+/** The longest body that the shell may compute. Linux limits an argument to 128 KiB. */
+const longestBody = 100_000;
 
 export type CurlRequest = {
   method: string;
   url: string;
-  headers: Record<string, string>;
-  /** The name of the shell variable that holds the key; undefined or empty if the request has no key. */
-  keyVariable?: string;
+  headers: Record<string, string | string[]>;
   body?: Buffer;
 };
 
-/**
- * Returns a shell command that repeats a request. It reads the key from a variable. The caller must redact the rest.
- */
-export function curlLine({ method, url, headers, keyVariable, body }: CurlRequest): string {
-  const words = ["curl -i", "-X", method, "--path-as-is", quoted(url)];
-  if (keyVariable) words.push("-H", `"x-api-key: $${keyVariable}"`);
-  for (const [name, value] of Object.entries(headers)) {
-    if (name.toLowerCase() !== "content-length" && name.toLowerCase() !== "x-api-key") {
-      words.push("-H", quoted(value === "" ? `${name};` : `${name}: ${value}`));
+/** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */
+const headerVariable = (name: string) => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
+
+function headerWords(
+  { headers, body }: CurlRequest,
+  substitutes: readonly Substitute[],
+  secretHeaders: readonly string[],
+): string[] {
+  const words: string[] = [];
+  for (const [name, values] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (lower === "content-length") continue;
+    if (secretHeaders.some((secret) => secret.toLowerCase() === lower)) {
+      words.push("-H", `"${name}: \${${headerVariable(name)}:?}"`);
+      continue;
+    }
+    for (const value of [values].flat()) {
+      words.push("-H", shellWord(value === "" ? `${name};` : `${name}: ${value}`, substitutes));
     }
   }
-  if (body && body.length > 2000) words.push("--data-binary", `@body # ${body.length} bytes, see the report`);
-  else if (body) words.push("--data-binary", bodyWord(body));
-  return words.join(" ");
+  // curl would otherwise add a Content-Type of its own.
+  const typed = Object.keys(headers).some((name) => name.toLowerCase() === "content-type");
+  return body && !typed ? [...words, "-H", "'content-type:'"] : words;
+}
+
+/**
+ * Returns a shell command that repeats a request, or a shell comment that says why there is none. The caller must redact
+ * what `substitutes` do not cover.
+ * @param secretHeaders the names of the headers whose values are read from variables
+ */
+export function curlLine(
+  request: CurlRequest,
+  substitutes: readonly Substitute[],
+  secretHeaders: readonly string[] = [],
+): string {
+  const { method, url, body } = request;
+  const words = ["curl -i", method === "HEAD" ? "--head" : `-X ${singleQuoted(method).replaceAll(/^'(\w+)'$/g, "$1")}`];
+  words.push("--globoff --path-as-is", shellWord(url, substitutes));
+  words.push(...headerWords(request, substitutes, secretHeaders));
+  if (!body) return words.join(" ");
+  const text = body.toString("utf8");
+  const isText = Buffer.from(text, "utf8").equals(body) && !text.includes("\0");
+  const word = isText ? shellWord(text, substitutes) : printed(body);
+  if (word.length > longestWord || body.length > longestBody)
+    return `# The body of ${body.length} bytes is too long for a command. Re-run the check.`;
+  if (isText) return [...words, "--data-binary", word].join(" ");
+  return `${word} | ${[...words, "--data-binary", "@-"].join(" ")}`;
 }

@@ -2,6 +2,7 @@
 import { curlLine } from "./curl.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
+import type { Substitute } from "./shell.ts";
 import type { Exchange } from "../results.ts";
 import type { TargetRequest } from "./exchange.ts";
 
@@ -10,18 +11,32 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** Returns the name of the shell variable from which the curl command reads the key; "" for a request without a key. */
-function keyVariableOf({ key = "own" }: TargetRequest): string {
-  return typeof key === "object" ? "WRONG_KEY" : { own: "API_KEY", second: "API_KEY_2", none: "" }[key];
+/** The part of a merchant's reference that is the same in the whole run, see `fresh` in check.ts. */
+const runReference = /certify-[0-9a-f]{10}(?=-\d)/;
+/** A replacement of the same length, which differs from second to second. */
+const newReference: Substitute = { text: runReference, shell: "certify-$(date +%s)" };
+
+/** Returns the merchant's reference in a request; "" if it has none, or none that is fresh. */
+function referenceIn({ method, path }: TargetRequest, body: Buffer | undefined): string {
+  const text = method === "POST" ? (body?.toString("utf8") ?? "") : "";
+  const [found] = /"reference"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text) ?? [];
+  return found !== undefined && runReference.test(found) ? `${path} ${found}` : "";
 }
 
 export type Sent = { request: TargetRequest; url: string; headers: Record<string, string | string[]>; body?: Buffer };
 
-/**
- * Creates a recorder of requests and their responses.
- * @param secretHeaders the names of request headers whose values are redacted, in addition to the default ones
- */
-export function createRecorder(redact: Redact, secretHeaders: readonly string[], now: () => Date) {
+export type RecorderOptions = {
+  redact: Redact;
+  /** What commands must not contain, such as keys and phone numbers of real people. */
+  substitutes: readonly Substitute[];
+  /** The names of request headers whose values are redacted, in addition to the default ones. */
+  secretHeaders: readonly string[];
+  now: () => Date;
+};
+
+/** Creates a recorder of requests and their responses. */
+export function createRecorder({ redact, substitutes, secretHeaders, now }: RecorderOptions) {
+  const used = new Set<string>();
   let exchanges: Exchange[] = [];
   let count = 0;
   return {
@@ -29,7 +44,12 @@ export function createRecorder(redact: Redact, secretHeaders: readonly string[],
     begin({ request, url, headers, body }: Sent): Exchange {
       const { method } = request;
       const requestHeaders = redactHeaders(headers, redact, secretHeaders);
-      const curl = curlLine({ method, url, headers: requestHeaders, keyVariable: keyVariableOf(request), body });
+      redact.learn(body?.toString("utf8") ?? "");
+      // A create repeats only with a new reference, and a duplicate only with the same one.
+      const reference = referenceIn(request, body);
+      const replaced = reference === "" || used.has(reference) ? substitutes : [...substitutes, newReference];
+      used.add(reference);
+      const curl = curlLine({ method, url, headers, body }, replaced, secretHeaders);
       const exchange: Exchange = {
         id: (count += 1),
         at: now().toISOString(),

@@ -1,5 +1,9 @@
-/** Removes secrets from a text and masks phone numbers in it. */
-export type Redact = (text: string) => string;
+/** Removes secrets from a text and masks the phone numbers of people in it. */
+export type Redact = {
+  (text: string): string;
+  /** Leaves the phone numbers in this request readable from now on, except those of real recipients. */
+  learn(request: string): void;
+};
 
 const masked = "[redacted]";
 
@@ -19,8 +23,9 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /**
- * Creates a function that redacts secrets wherever they occur. It masks phone numbers in `phoneNumber` fields, and the
- * numbers in `phones` wherever they occur.
+ * Creates a function that redacts secrets wherever they occur. It masks the numbers in `phones` wherever they occur. In
+ * `phoneNumber` fields it masks every number that the suite did not send, because the target may return the numbers of
+ * other people. Numbers that the suite made up stay readable, because a masked number would make a request another one.
  * @param secrets API keys, webhook secrets and values of `--header`
  * @param phones phone numbers of real people
  */
@@ -29,12 +34,21 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
   const longestFirst = [...new Set(hidden.filter((secret) => secret.length > 0))].toSorted(
     (a, b) => b.length - a.length,
   );
-  return (text) => {
-    let result = text.replaceAll(phoneField, (_, before: string, digits: string) => before + maskPhone(digits));
+  const madeUp = new Set<string>();
+  const redact = (text: string) => {
+    let result = text;
     for (const phone of phones) result = result.replaceAll(phone, maskPhone(phone));
+    result = result.replaceAll(
+      phoneField,
+      (_, before: string, digits: string) => before + (madeUp.has(digits) ? digits : maskPhone(digits)),
+    );
     for (const secret of longestFirst) result = result.replaceAll(secret, masked);
     return result.replaceAll(/whsec_[A-Za-z0-9+/]+=*/g, masked);
   };
+  const learn = (request: string) => {
+    for (const [, , digits = ""] of request.matchAll(phoneField)) madeUp.add(digits);
+  };
+  return Object.assign(redact, { learn });
 }
 
 /** Returns headers with their values redacted. Several values of a header are joined with commas. */

@@ -45,6 +45,7 @@ function target(over: Partial<TargetOptions> = {}, maxPayouts = 3, maxTotal = 10
     key: "the-key-1",
     headers: {},
     timeoutMs: 5000,
+    people: { RECIPIENT: "2257038102473" },
   } as const;
   return createTarget(
     { ...options, ...over },
@@ -213,13 +214,17 @@ describe("the record of an exchange", () => {
       expect(text).not.toContain(hidden);
     }
     expect(exchange?.requestBody).toContain('"phoneNumber":"**********473"');
+    expect(exchange?.curl).toContain('-H "x-token: ${X_TOKEN:?}"');
     expect(exchange?.curl).toContain('-H "x-api-key: $API_KEY"');
-    expect(exchange?.curl).toContain(`"phoneNumber":"'"$RECIPIENT"'"`);
+    expect(exchange?.curl).toContain(`"phoneNumber":"'"\${RECIPIENT:?}"'"`);
   });
 
-  test("escapes bytes that are not text so that the command repeats them exactly", async () => {
+  test("shows the numbers that the suite made up, also in responses", async () => {
+    replies = [{ ...usual, body: '{"a":{"phoneNumber":"233201234567"},"b":{"phoneNumber":"233209999999"}}' }];
     const one = target();
-    await one.send({ ...rejected, body: Buffer.from([0x7b, 0xff, 0x27]) });
-    expect(one.takeExchanges()[0]?.curl).toContain(String.raw`--data-binary $'{\xff\x27'`);
+    await one.send({ ...payout, json: { ...body(1), phoneNumber: "233201234567" } });
+    const [exchange] = one.takeExchanges();
+    expect(exchange?.curl).toContain('"phoneNumber":"233201234567"');
+    expect(exchange?.responseBody).toBe('{"a":{"phoneNumber":"233201234567"},"b":{"phoneNumber":"*********999"}}');
   });
 });

@@ -7,6 +7,7 @@ import { createLedger } from "./ledger.ts";
 import { violationsIn } from "../contract/prism.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
+import { keySubstitutes, type Substitute } from "./shell.ts";
 import type { TargetRequest, TargetResponse } from "./exchange.ts";
 import type { EffectsAllowed } from "../results.ts";
 
@@ -15,6 +16,8 @@ export type TargetOptions = {
   effects: EffectsAllowed;
   key: string;
   secondKey?: string;
+  /** The phone numbers of real people to whom the run pays, by the name of the shell variable for repetitions. */
+  people?: Record<string, string>;
   /** Headers that are sent with every request to the target (`--header`). */
   headers: Record<string, string>;
   /** The maximum number of requests per second; undefined for no limit. */
@@ -71,6 +74,15 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   };
 }
 
+/** Returns what commands that repeat requests must not contain. */
+function substitutesFor({ key, secondKey, people = {} }: TargetOptions): Substitute[] {
+  return [
+    ...keySubstitutes(key, "API_KEY"),
+    ...(secondKey === undefined ? [] : keySubstitutes(secondKey, "API_KEY_2")),
+    ...Object.entries(people).map(([variable, phone]) => ({ text: phone, shell: `\${${variable}:?}` })),
+  ];
+}
+
 /** Delays requests so that they do not exceed the rate. */
 function createPace(rate: number | undefined, { now, sleep }: TargetDeps) {
   let nextSlot = 0;
@@ -92,7 +104,13 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const prism = options.prismUrl === undefined ? undefined : new URL(options.prismUrl);
   const prefix = base.pathname.replace(/\/$/, "");
   const ledger = createLedger(options.effects, deps.budget);
-  const recorder = createRecorder(deps.redact, Object.keys(options.headers), deps.now);
+  const { redact, now } = deps;
+  const recorder = createRecorder({
+    redact,
+    now,
+    substitutes: substitutesFor(options),
+    secretHeaders: Object.keys(options.headers),
+  });
   const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
 
