@@ -33,6 +33,8 @@ export type Requirement = {
   profile: Profile;
   effect: Effect;
   text: string;
+  /** One sentence that says what a violation costs the people who rely on the service. Every must has one. */
+  matters?: string;
 };
 
 /**

@@ -78,6 +78,11 @@ describe("the catalogue", () => {
       "- {id: a, section: '§1', level: must, profile: core, effect: none, text: x, y: z}",
       "unknown field y",
     ],
+    [
+      "a must that does not say why it matters",
+      "- {id: a, section: '§1', level: must, profile: core, effect: none, text: x}",
+      "a: matters is missing",
+    ],
   ])("rejects an entry with %s", (_, text, message) => {
     expect(() => parseCatalogue(text)).toThrow(message);
   });

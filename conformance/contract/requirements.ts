@@ -2,7 +2,7 @@ import { parse } from "yaml";
 import { catalogueText } from "./contract.ts";
 import type { Profile, Requirement } from "../results.ts";
 
-const keys = ["id", "section", "decision", "level", "profile", "effect", "text"];
+const keys = ["id", "section", "decision", "level", "profile", "effect", "text", "matters"];
 const allowed: Record<string, readonly string[]> = {
   level: ["must", "should", "observe"],
   profile: ["core", "extended"],
@@ -16,6 +16,7 @@ function faultsOf(entry: Record<string, unknown>): string[] {
   for (const key of keys) {
     const value = entry[key];
     if (key === "section" || key === "decision") continue;
+    if (key === "matters" && value === undefined && entry["level"] !== "must") continue;
     if (typeof value !== "string") faults.push(`${key} is missing`);
     else if (allowed[key] && !allowed[key].includes(value))
       faults.push(`${key} must be ${allowed[key].join(" or ")}, not ${value}`);
