@@ -30,6 +30,7 @@ export async function arrived(context: Context, box: Box, count = 1): Promise<No
   const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
   const end = context.now().getTime() + patience;
   while (box.received.length < count && context.now().getTime() < end) await context.sleep(pollMs);
+  if (box.received.length < count) await context.target.requireAlive();
   if (receiver && receiver.all.length === 0) silent.add(receiver);
   if (receiver && receiver.all.length > 0) silent.delete(receiver);
   return box.received;

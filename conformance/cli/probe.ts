@@ -1,5 +1,6 @@
 // Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { randomBytes } from "node:crypto";
+import { looksDead } from "../target/breaker.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
@@ -12,7 +13,7 @@ export class CannotRun extends Error {}
 const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
 async function askTarget(options: CertifyOptions, runId: string) {
-  const { target, close } = openTarget({ ...options, effects: "none" });
+  const { target, close } = openTarget({ ...options, effects: "none", patienceMs: 0 });
   try {
     const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
     const lookup = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
@@ -60,6 +61,12 @@ function compareSecrets(given: string, response: TargetResponse) {
 function requireService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
   if (unknown.status === undefined) {
     throw new CannotRun(`${baseUrl} does not respond: ${unknown.exchange.failure}.`);
+  }
+  if (looksDead(unknown)) {
+    throw new CannotRun(
+      `${baseUrl} is not available: it responds to GET /v1/disbursements/… with ${unknown.status}. ` +
+        "Make sure that the service behind this address is running.",
+    );
   }
   if (isRefused(unknown)) {
     throw new CannotRun(

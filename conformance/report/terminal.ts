@@ -61,13 +61,17 @@ function requirementLines(requirement: RequirementResult, paint: Paint): string[
 
 type Paint = (style: Style, text: string) => string;
 
-/** Renders the requirements of which no check was started, grouped by reason. */
-function notJudgedLines({ requirements }: Report): string[] {
-  const unstarted = requirements.filter(({ reason, checks }) => reason && checks.length === 0);
+/** Returns true if one reason, which is shown once, says all about the requirement. */
+const isGrouped = ({ reason, checks }: RequirementResult) =>
+  reason && (checks.length === 0 || reason.code === "stopped");
+
+/** Renders the requirements that were not judged, grouped by reason. */
+function notJudgedLines({ requirements, summary }: Report): string[] {
+  const unstarted = requirements.filter(isGrouped);
   const groups = Map.groupBy(unstarted, ({ reason }) => reason!.text);
   return [...groups].map(([why, members]) => {
     const ids = shortened(members.map(({ id }) => oneLine(id)).join(", "), longestList);
-    return `Not judged (${members.length}): ${ids}\n    ${oneLine(why)}`;
+    return `Not judged (${members.length}): ${ids}\n    ${why === summary ? words.whyNotJudged.stopped : oneLine(why)}`;
   });
 }
 
@@ -81,7 +85,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
   const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
   const troubled = report.requirements.filter(
-    ({ verdict: it, checks }) => it === "warn" || (it === "could-not-run" && checks.length > 0),
+    (each) => each.verdict === "warn" || (each.verdict === "could-not-run" && !isGrouped(each)),
   );
   const counts = words.verdictOrder
     .filter((each) => report.counts[each] > 0)
@@ -91,7 +95,9 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   return [
     `${verdict}  ${oneLine(report.baseUrl)}, profile ${report.profile}, effects ${report.effects}`,
     visible(report.summary),
-    ...report.errors.map((error) => `${paint("yellow", "!")} ${visible(error)}`),
+    ...report.errors
+      .filter((error) => error !== report.summary)
+      .map((error) => `${paint("yellow", "!")} ${visible(error)}`),
     ...(report.baselineProblems ?? []).map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
     ...[...failed, ...troubled].flatMap((requirement) => requirementLines(requirement, paint)),

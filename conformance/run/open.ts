@@ -7,13 +7,15 @@ import { realRecipients, type RunOptions } from "../run-options.ts";
 import { createReceiver } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createSession } from "./session.ts";
-import { createTarget } from "../target/target.ts";
+import { createTarget, type TargetOptions } from "../target/target.ts";
 
 const now = () => new Date();
 const known = (texts: (string | undefined)[]) => texts.filter((text) => text !== undefined);
 
 /** Creates the target of a run with these options. */
-export function openTarget(options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile">) {
+export function openTarget(
+  options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile"> & Pick<TargetOptions, "patienceMs">,
+) {
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
   const people = realRecipients(options);
   const http = createHttpClient();

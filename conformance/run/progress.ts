@@ -22,6 +22,7 @@ const marks = {
 export function createProgress(output: Output, total: number) {
   const live = output.isTTY === true;
   let done = 0;
+  let stopped = false;
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
   };
@@ -36,6 +37,12 @@ export function createProgress(output: Output, total: number) {
       done += 1;
       clear();
       const verdict = report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
+      // One line says why the run was stopped, instead of one line for each check that did not run.
+      if (verdict === "could-not-run" && report?.stopped !== undefined) {
+        if (!stopped) output.write(`${"STOPPED".padEnd(10)}${oneLine(report.stopped)}\n`);
+        stopped = true;
+        return;
+      }
       // On a terminal, only the checks that need attention get a line that stays.
       if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);

@@ -25,6 +25,9 @@ export type FinishedRun = {
   finishedAt: Date;
 };
 
+/** Returns the reason why no further request was sent; undefined if the run was not stopped. */
+const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped)?.stopped;
+
 function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Verdict; reason: NotJudged } {
   const { options } = run;
   const named = run.checks.map((check) => check.notApplicable[requirement.id]).find((reason) => reason);
@@ -42,7 +45,7 @@ function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Ve
     const text = `needs more than --effects ${options.effects}`;
     return { verdict: "not-applicable", reason: { code: "effects", text } };
   }
-  const text = run.checks.find((check) => check.stopped)?.stopped ?? "the run ended before its checks";
+  const text = stoppedBy(run) ?? "the run ended before its checks";
   return { verdict: "could-not-run", reason: { code: "stopped", text } };
 }
 
@@ -51,6 +54,8 @@ function requirementResult(requirement: Requirement, run: FinishedRun): Requirem
   const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
   if (checks.length === 0) return { ...requirement, ...whyNotJudged(requirement, run), checks };
   const verdict = worstOf(checks.map((check) => check.verdict));
+  const stopped = verdict === "could-not-run" ? stoppedBy(run) : undefined;
+  if (stopped !== undefined) return { ...requirement, verdict, reason: { code: "stopped", text: stopped }, checks };
   const { effects } = run.options;
   if (permits(effects, requirement.effect)) return { ...requirement, verdict, checks };
   const text = `judged only as far as --effects ${effects} allows`;
@@ -119,7 +124,7 @@ export function buildReport(run: FinishedRun): Report {
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
-  const errors = [...run.errors, ...harness];
+  const errors = [...[stoppedBy(run) ?? []].flat(), ...run.errors, ...harness];
   return {
     ...runVerdict(requirements, errors),
     profile: options.profile,

@@ -1,5 +1,6 @@
 // Sends requests to the target. Every request of a run, including Dredd's, goes through the object that `createTarget`
 // returns.
+import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./breaker.ts";
 import type { Budget } from "./budget.ts";
 import { routeOf } from "../contract/contract.ts";
 import type { HttpClient } from "./http.ts";
@@ -23,6 +24,11 @@ export type TargetOptions = {
   /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   timeoutMs: number;
+  /**
+   * How long the target may fail every probe before the run stops, in milliseconds. With 0, a failure is returned to
+   * the caller without a probe.
+   */
+  patienceMs?: number;
   /** The URL of a Prism proxy in front of the target. Only requests that Prism forwards unchanged go through it. */
   prismUrl?: string;
 };
@@ -113,6 +119,25 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   });
   const listeners: ((response: TargetResponse) => void)[] = [];
   const pace = createPace(options.rate, deps);
+  const { patienceMs = defaultPatienceMs } = options;
+  const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
+
+  /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
+  async function probe(timeoutMs: number): Promise<number | undefined> {
+    await pace();
+    const headers = headersOf(probeRequest, options, undefined);
+    const { method, path } = probeRequest;
+    const result = await deps.http.send({ origin: base, path: prefix + path, method, headers, timeoutMs });
+    return "failure" in result ? undefined : result.status;
+  }
+
+  /** Returns the error that stops the run if the response is the first one of a dead target. */
+  async function deathBy({ request, exchange, status }: TargetResponse) {
+    if (patienceMs === 0 || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
+    const what = status === undefined ? exchange.failure : `status ${status}`;
+    const where = `${request.method} ${request.path.slice(0, 80)}`;
+    return ledger.stop(`the target stopped responding at request ${exchange.id}: ${where}: ${what}`);
+  }
 
   /** Sends a request once. If the destination is not the target's host, neither the key nor `--header` is sent. */
   async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
@@ -127,12 +152,28 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });
     recorder.end(exchange, result);
     if ("failure" in result) {
-      if (result.unreachable && origin === base) throw ledger.stop(`the target is unreachable: ${exchange.failure}`);
+      if (result.unreachable && origin === base && patienceMs === 0)
+        throw ledger.stop(`the target is unreachable: ${exchange.failure}`);
       return { request, exchange, headers: {}, text: "", json: undefined };
     }
+    if (!looksDead({ request, status: result.status }) && !request.forced) breaker.responded(exchange.durationMs);
     const text = result.body.toString("utf8");
     const response = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
     return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
+  }
+
+  /**
+   * Waits for a response. If its time limit is longer than the usual one, a dead target is noticed after the usual one.
+   */
+  async function unlessDead(request: TargetRequest, sent: Promise<TargetResponse>): Promise<TargetResponse> {
+    const { timeoutMs = options.timeoutMs, forced } = request;
+    if (forced || timeoutMs <= options.timeoutMs) return sent;
+    const overdue = Promise.withResolvers<never>();
+    const timer = setTimeout(async () => {
+      if (!(await breaker.isAlive()))
+        overdue.reject(ledger.stop(`the target stopped responding to ${request.method} ${request.path}`));
+    }, options.timeoutMs);
+    return Promise.race([sent, overdue.promise]).finally(() => clearTimeout(timer));
   }
 
   /**
@@ -140,7 +181,12 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
    */
   async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
     for (let waited = 0; ;) {
-      const response = await sendOnce(request, { origin: base, path: prefix + request.path });
+      const response = await unlessDead(request, sendOnce(request, { origin: base, path: prefix + request.path }));
+      const death = await deathBy(response);
+      if (death) {
+        ledger.account(request, response);
+        throw death;
+      }
       for (const listener of listeners) listener(response);
       const wait = retryAfterMs(response.headers["retry-after"], deps.now());
       if (response.status !== 429 || waited + wait > longestWaitMs) return response;
@@ -153,9 +199,10 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     /**
      * Sends a request to the target.
      * @throws EffectNotAllowed, BudgetExceeded before anything is sent
-     * @throws RunStopped if the run was stopped, or if this request finds the target unreachable
+     * @throws RunStopped if the run was stopped, or if this request finds that the target has died
      */
     async send(request: TargetRequest): Promise<TargetResponse> {
+      await breaker.settled();
       ledger.authorise(request);
       const response = await sendAndWait(request);
       ledger.account(request, response);
@@ -169,8 +216,20 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       const url = new URL(link);
       const path = url.pathname + url.search;
       const request: TargetRequest = { method: "GET", path, key: "none" };
+      await breaker.settled();
       ledger.authorise(request);
-      return sendOnce(request, { origin: url, path });
+      const response = await sendOnce(request, { origin: url, path });
+      const death = url.origin === base.origin ? await deathBy(response) : undefined;
+      if (death) throw death;
+      return response;
+    },
+    /**
+     * Makes sure that the target still responds, for a check that waited for something that did not happen.
+     * @throws RunStopped if the target does not respond
+     */
+    async requireAlive(): Promise<void> {
+      if (ledger.stopped || patienceMs === 0 || (await breaker.isAlive())) return;
+      throw ledger.stop("the target stopped responding while a check waited for it");
     },
     /** Calls `listener` with the response to every request of `send`, including each 429 that is then retried. */
     onResponse(listener: (response: TargetResponse) => void) {

@@ -18,10 +18,10 @@ type Settings = {
   /** The environment that /healthz returns. If undefined, that path returns 404. */
   environment?: "sandbox" | "live";
   /**
-   * Replaces each response. If it returns undefined, the connection is closed. `count` is 1 for the first request, 2
-   * for the second, and so on.
+   * Replaces each response. If it returns undefined, the connection is closed; if its promise stays pending, so does
+   * the response. `count` is 1 for the first request, 2 for the second, and so on.
    */
-  alter?: (reply: ServiceReply, seen: SeenRequest, count: number) => ServiceReply | undefined;
+  alter?: (reply: ServiceReply, seen: SeenRequest, count: number) => ServiceReply | undefined | Promise<never>;
 };
 
 const rules: Record<string, (value: unknown) => boolean> = {
@@ -146,7 +146,7 @@ export async function startSoundTarget(settings: Settings) {
     const body = await textOf(request);
     const given = request.headers["x-api-key"] as string | undefined;
     seen.push({ method, path, key: given, body });
-    send(response, alter(respond(method, path, given, body), seen.at(-1) as SeenRequest, seen.length));
+    send(response, await alter(respond(method, path, given, body), seen.at(-1) as SeenRequest, seen.length));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
