@@ -1,5 +1,5 @@
 // Defines a check: data that states what it judges and what it may cost, and one function that runs it.
-import type { RunOptions } from "./run-options.ts";
+import type { Control, RunOptions } from "./run-options.ts";
 import type { Facts } from "./observer/facts.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
@@ -7,8 +7,12 @@ import type { TargetResponse } from "./target/exchange.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 
-/** Something that a check needs from the target or the caller. If a run lacks it, the check is not applicable. */
-export type Need = "sandbox" | "second-key" | "receiver" | "webhook-secret" | "failing-recipient" | "safe-numbers";
+/**
+ * Something that a check needs from the target or the caller. If a run lacks it, the check is not applicable. A sandbox
+ * control is named by itself; "forced-outcomes" are the phone numbers that force an outcome (D17).
+ */
+export type Need =
+  Control | "forced-outcomes" | "second-key" | "receiver" | "webhook-secret" | "failing-recipient" | "safe-numbers";
 
 export type Context = {
   target: Target;

@@ -81,10 +81,15 @@ export type CheckResult = {
  * The reason why a requirement was not judged. A certificate is possible only if every such code is `target`, which
  * means that the target cannot do what the checks need. With `caller`, whoever started the run did not provide it.
  */
-export type NotJudged = { code: "effects" | "only" | "pending" | "target" | "caller" | "stopped"; text: string };
+export type NotJudged = {
+  code: "effects" | "only" | "pending" | "target" | "caller" | "stopped";
+  text: string;
+  /** With `caller`: what to add to the command line, a flag or a variable such as "API_KEY_2=KEY". */
+  provide?: string;
+};
 
 /** Something that the caller did not provide, and the ids of the requirements that were not judged for lack of it. */
-export type NotProvided = { what: string; requirements: string[] };
+export type NotProvided = { what: string; provide?: string; requirements: string[] };
 
 export type RequirementResult = Requirement & {
   verdict: Verdict;

@@ -1,5 +1,20 @@
 import type { EffectsAllowed, Profile } from "./results.ts";
 
+/** The sandbox operations (D18) that checks may use. `clock` moves the merchant's time, `time` reads it. */
+export const allControls = [
+  "clock",
+  "time",
+  "finish",
+  "events",
+  "deliveries",
+  "replay",
+  "secret",
+  "rotate",
+  "reset",
+] as const;
+
+export type Control = (typeof allControls)[number];
+
 /**
  * The settings of one run: the caller's options, and what the probe found out about the target.
  */
@@ -31,7 +46,14 @@ export type RunOptions = {
   prismUrl?: string;
   /** The environment that `/healthz` reports; undefined if it reports neither of these. */
   environment?: "sandbox" | "live";
+  /** The sandbox controls that the target was found to have. */
+  controls: readonly Control[];
+  /** The recipients that the caller did not name. The run uses this project's defaults for them (D17). */
+  assumed: readonly ("recipient" | "failing-recipient")[];
 };
+
+/** Returns true if the target was found to have a control. */
+export const hasControl = ({ controls }: RunOptions, control: Control) => controls.includes(control);
 
 /** Returns true if payouts to made-up phone numbers are safe, because the target does not pay real people. */
 export const allowsMadeUpNumbers = ({ environment, loopback }: RunOptions) => environment === "sandbox" || loopback;

@@ -1,7 +1,7 @@
 // Sound servers that differ from the reference server where the interface is silent. Each must be certified, unless it
 // states another verdict.
-import type { Reply } from "./fault.ts";
-import type { How } from "./fault.ts";
+import type { How, Reply } from "./fault.ts";
+import { scopeServers } from "./sound-scope.ts";
 import {
   responses,
   createCheckout,
@@ -240,4 +240,5 @@ export const soundServers: readonly SoundServer[] = [
     differs: "The server closes each connection after its response.",
     how: responses("every", (reply) => withHeader(reply, "connection", "close")),
   },
+  ...scopeServers,
 ];

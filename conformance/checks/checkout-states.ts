@@ -11,7 +11,7 @@ export const checkoutStateChecks: Check[] = [
     name: "Checkout can be finished once, with each outcome",
     ids: ["checkout-states.outcomes", "checkout-states.final", "sandbox.finish"],
     effect: "moves-money",
-    needs: ["sandbox"],
+    needs: ["finish"],
     async run(context) {
       for (const outcome of outcomes) {
         const { data, reference } = await started(context);
@@ -49,7 +49,7 @@ export const checkoutStateChecks: Check[] = [
     name: "Unpaid checkout is cancelled after 30 minutes",
     ids: ["checkout-states.expiry"],
     effect: "moves-money",
-    needs: ["sandbox"],
+    needs: ["clock"],
     async run(context) {
       const { reference } = await started(context);
       const steps = [

@@ -37,7 +37,7 @@ export const deliveryChecks: Check[] = [
     effect: "moves-money",
     payouts: 2,
     amount: 2 * usualAmount,
-    needs: ["receiver", "sandbox"],
+    needs: ["receiver", "forced-outcomes", "events"],
     async run(context) {
       const older = await delivered(context, respondWith(204));
       const newer = await delivered(context, respondWith(204));
@@ -78,7 +78,7 @@ export const deliveryChecks: Check[] = [
     effect: "moves-money",
     payouts: 2,
     amount: 2 * usualAmount,
-    needs: ["receiver", "sandbox"],
+    needs: ["receiver", "forced-outcomes", "deliveries", "clock"],
     async run(context) {
       const good = await delivered(context, respondWith(204));
       const bad = await delivered(context, respondWith(410));
@@ -115,7 +115,7 @@ export const deliveryChecks: Check[] = [
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
-    needs: ["receiver", "sandbox"],
+    needs: ["receiver", "forced-outcomes", "replay", "clock"],
     async run(context) {
       const { box, id } = await delivered(context, respondWith(204));
       await advance(context, 1);

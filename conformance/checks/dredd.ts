@@ -92,7 +92,7 @@ function checkOf(effect: Effect, sandbox: boolean, profile: "core" | "extended")
       ids: [...new Set(rows.map((row) => row.id))],
       effect,
       ...costOf(rows),
-      ...(sandbox ? { needs: ["sandbox"] as const } : {}),
+      ...(sandbox ? { needs: ["forced-outcomes"] as const } : {}),
       run: (context) => judge(rows, context),
     },
   ];

@@ -7,7 +7,7 @@ import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./reque
 import { advance, finishCheckout, forcing, settled } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
-const needs = ["receiver", "sandbox"] as const;
+const needs = ["receiver", "forced-outcomes", "clock"] as const;
 
 const payouts: [suffix: string, event: string, schema: string][] = [
   ["001", "disbursement.completed", "DisbursementCompletedEvent"],
@@ -79,7 +79,7 @@ export const eventChecks: Check[] = [
     name: "Finished checkout sends the right event",
     ids: ["events.checkout", "events.data-is-the-record"],
     effect: "moves-money",
-    needs,
+    needs: ["receiver", "clock", "finish"],
     async run(context) {
       for (const [outcome, event, schema] of [
         ...ends,

@@ -8,7 +8,10 @@ import { advance, forcing, settled } from "./sandbox-controls.ts";
  */
 const delayedMs = 3000;
 
-type Forced = Pick<Check, "name" | "payouts"> & { id: string; run(context: Context, id: string): Promise<void> };
+type Forced = Pick<Check, "name" | "payouts" | "needs"> & {
+  id: string;
+  run(context: Context, id: string): Promise<void>;
+};
 
 /** Judges that a disbursement has this status in the create response and in its record. */
 const immediate = (suffix: string, status: string) => async (context: Context, id: string) => {
@@ -47,6 +50,7 @@ const forced: Forced[] = [
     id: "forced.129-stays-pending",
     name: "129 stays pending",
     payouts: 1,
+    needs: ["clock"],
     async run(context, id) {
       const { reference } = await paid(context, { phoneNumber: forcing("129") });
       await advance(context, 30 * 86_400);
@@ -143,12 +147,12 @@ const forced: Forced[] = [
   },
 ];
 
-export const forcedChecks: Check[] = forced.map(({ id, name, payouts = 0, run }) => ({
+export const forcedChecks: Check[] = forced.map(({ id, name, payouts = 0, needs = [], run }) => ({
   name,
   ids: [id],
   effect: "moves-money",
   payouts,
   amount: payouts * usualAmount,
-  needs: ["sandbox"],
+  needs: ["forced-outcomes", ...needs],
   run: (context) => run(context, id),
 }));

@@ -60,7 +60,7 @@ async function follow(context: Context, path: string, query: string, between: ()
 }
 
 const cost = (payouts: number) =>
-  ({ effect: "moves-money", payouts, amount: payouts * usualAmount, needs: ["sandbox"] }) as const;
+  ({ effect: "moves-money", payouts, amount: payouts * usualAmount, needs: ["forced-outcomes", "finish"] }) as const;
 
 export const listChecks: Check[] = [
   {
@@ -163,7 +163,7 @@ export const listChecks: Check[] = [
     name: "Lists are of one merchant",
     ids: ["lists.merchants-apart"],
     ...cost(2),
-    needs: ["sandbox", "second-key"],
+    needs: ["forced-outcomes", "finish", "second-key"],
     async run(context) {
       for (const kind of kinds) {
         await make(context, kind);

@@ -18,7 +18,7 @@ const deliveries = [
 ];
 
 /** Runs one check against a target that accepts payouts but sends no webhooks. */
-async function judged(environment: RunOptions["environment"], listing: object, id: string) {
+async function judged(controls: RunOptions["controls"], listing: object, id: string) {
   let time = 0;
   const now = () => new Date(time);
   const sleep = async (ms: number) => void (time += ms);
@@ -42,7 +42,9 @@ async function judged(environment: RunOptions["environment"], listing: object, i
     headers: {},
     timeoutMs: 1000,
     runId: "r1",
-    environment,
+    environment: controls.length > 0 ? "sandbox" : undefined,
+    controls,
+    assumed: [],
   } as unknown as RunOptions;
   const redact = createRedactor(["key-of-the-tests"], []);
   const target = createTarget(options, { http, budget: createBudget(9, 9000), redact, now, sleep });
@@ -60,7 +62,7 @@ async function judged(environment: RunOptions["environment"], listing: object, i
 test.each(["webhook.disbursement-success", "webhook.truth", "signature.headers"])(
   "%s: quotes the delivery error that the sandbox recorded when no notification is received",
   async (id) => {
-    const { result } = await judged("sandbox", { statusCode: 200, data: { deliveries } }, id);
+    const { result } = await judged(["deliveries"], { statusCode: 200, data: { items: deliveries } }, id);
     expect(result).toMatchObject({ verdict: "fail", actual: expect.stringContaining(refused) });
     expect(result?.actual).not.toMatch(/Another's|An earlier one/);
   },
@@ -69,18 +71,18 @@ test.each(["webhook.disbursement-success", "webhook.truth", "signature.headers"]
 test.each([
   [
     "lists no delivery to the address",
-    { data: { deliveries: deliveries.slice(0, 1) } },
+    { data: { items: deliveries.slice(0, 1) } },
     "lists no delivery to this address",
   ],
-  ["lists a delivery without attempts", { data: { deliveries: [{ url: address, attempts: [] }] } }, "no reason"],
+  ["lists a delivery without attempts", { data: { items: [{ url: address, attempts: [] }] } }, "no reason"],
   ["returns no list", { error: "no such thing" }, "private addresses"],
 ])("says what to check if the sandbox %s", async (_, listing, text) => {
-  const { result } = await judged("sandbox", listing, "webhook.disbursement-success");
+  const { result } = await judged(["deliveries"], listing, "webhook.disbursement-success");
   expect(result).toMatchObject({ verdict: "fail", actual: expect.stringContaining(text) });
 });
 
-test("says what to check, without asking for deliveries, if the target is not a sandbox", async () => {
-  const { result, asked } = await judged(undefined, {}, "webhook.disbursement-success");
+test("says what to check, without asking for deliveries, if the target lists none", async () => {
+  const { result, asked } = await judged([], {}, "webhook.disbursement-success");
   expect(result?.actual).toMatch(/0 received.*private addresses.*--webhook-url/);
   expect(asked.filter((path) => path.startsWith("/sandbox"))).toEqual([]);
 });

@@ -2,6 +2,7 @@
 // notifications.
 import { createHmac } from "node:crypto";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { dataOf } from "./requests.ts";
 
@@ -46,11 +47,11 @@ type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
  * hint.
  */
 async function whyNone(context: Context, { url }: Box): Promise<string> {
-  if (context.options.environment !== "sandbox") return unreachable;
+  if (!hasControl(context.options, "deliveries")) return unreachable;
   const response = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });
-  const { deliveries } = dataOf(response);
-  if (response.status !== 200 || !Array.isArray(deliveries)) return unreachable;
-  const delivery = (deliveries as (Delivery | null)[]).find((each) => each?.url === url);
+  const { items } = dataOf(response);
+  if (response.status !== 200 || !Array.isArray(items)) return unreachable;
+  const delivery = (items as (Delivery | null)[]).find((each) => each?.url === url);
   if (!delivery) return "GET /sandbox/deliveries lists no delivery to this address";
   const error = Array.isArray(delivery.attempts) ? delivery.attempts.at(-1)?.error : undefined;
   if (typeof error !== "string") return `GET /sandbox/deliveries gives no reason; ${unreachable}`;

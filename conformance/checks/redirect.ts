@@ -49,7 +49,7 @@ export const redirectChecks: Check[] = [
     name: "Customer is led back to redirectURL",
     ids: ["checkout.redirect"],
     effect: "moves-money",
-    needs: ["sandbox"],
+    needs: ["finish"],
     async run(context) {
       const redirectURL = `${merchant}/orders/${context.fresh()}?step=done`;
       const created = await startCheckout(context, checkoutBody({ redirectURL }));
@@ -69,7 +69,7 @@ export const redirectChecks: Check[] = [
     name: "Customer returns to redirectURL with the outcome",
     ids: ["redirect.parameters"],
     effect: "moves-money",
-    needs: ["sandbox"],
+    needs: ["finish"],
     async run(context) {
       for (const outcome of ["success", "failed", "cancelled"]) {
         const own = context.fresh();

@@ -5,7 +5,12 @@ import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount, needs: ["receiver", "sandbox"] } as const;
+const one = {
+  effect: "moves-money",
+  payouts: 1,
+  amount: usualAmount,
+  needs: ["receiver", "forced-outcomes", "clock"],
+} as const;
 
 /** The intervals between attempts, in seconds. Each actual interval may be up to 20 % shorter or longer. */
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
@@ -63,6 +68,7 @@ export const retryChecks: Check[] = [
     name: "Attempts follow the schedule",
     ids: ["retries.schedule"],
     ...one,
+    needs: [...one.needs, "deliveries"],
     async run(context) {
       const { box, reference } = await delivered(context, respondWith(500));
       await advance(context, 10 * 86_400);
@@ -103,6 +109,7 @@ export const retryChecks: Check[] = [
     name: "410 ends the delivery",
     ids: ["retries.gone-ends"],
     ...one,
+    needs: [...one.needs, "deliveries"],
     async run(context) {
       const { box, reference } = await delivered(context, respondWith(410));
       await advance(context, 2 * 86_400);
@@ -123,7 +130,7 @@ export const retryChecks: Check[] = [
     effect: "moves-money",
     payouts: 3,
     amount: 3 * usualAmount,
-    needs: ["receiver", "sandbox"],
+    needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
       const id = "retries.retry-after";
       for (const status of [429, 503]) {
@@ -146,7 +153,7 @@ export const retryChecks: Check[] = [
     effect: "moves-money",
     payouts: 2,
     amount: 2 * usualAmount,
-    needs: ["receiver", "sandbox"],
+    needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
       const held = Promise.withResolvers<void>();
       const slow = mailbox(context, (response) => void held.promise.then(() => response.writeHead(204).end()));

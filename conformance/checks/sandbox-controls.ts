@@ -1,5 +1,6 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { referencesOf } from "./checkout.ts";
@@ -60,7 +61,7 @@ export async function settled(context: Context, reference: string): Promise<{ da
       slow.add(context.target);
       return { data, seen };
     }
-    if (round === 0 && context.options.environment === "sandbox") await advance(context, 60);
+    if (round === 0 && hasControl(context.options, "clock")) await advance(context, 60);
     else await context.sleep(100);
   }
 }

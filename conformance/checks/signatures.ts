@@ -6,7 +6,7 @@ import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
-const needs = ["receiver", "sandbox"] as const;
+const needs = ["receiver", "forced-outcomes"] as const;
 
 const forms: [header: string, form: RegExp][] = [
   ["webhook-id", /^msg_[0-9a-f]{32}$/],
@@ -46,7 +46,7 @@ export const signatureChecks: Check[] = [
     name: "Delivery is signed with the merchant's secret",
     ids: ["signature.verifies"],
     ...one,
-    needs: ["receiver", "webhook-secret"],
+    needs: ["receiver", "forced-outcomes", "webhook-secret"],
     async run(context) {
       const secret = await secretOf(context);
       const { notification } = await notified(context);
@@ -83,7 +83,7 @@ export const signatureChecks: Check[] = [
     name: "Delivery has the real time as its timestamp",
     ids: ["signature.timestamp-real"],
     ...one,
-    needs,
+    needs: [...needs, "clock"],
     async run(context) {
       await advance(context, 10 * 86_400);
       const { notification } = await notified(context);
@@ -103,7 +103,7 @@ export const signatureChecks: Check[] = [
     payouts: 2,
     amount: 2 * usualAmount,
     // This check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's.
-    needs: ["receiver", "sandbox", "second-key"],
+    needs: ["receiver", "forced-outcomes", "clock", "secret", "rotate", "second-key"],
     leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
     async run(context) {
       const old = await secretOf(context, "second");

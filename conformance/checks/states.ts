@@ -1,5 +1,6 @@
 // Checks disbursement states, the uniqueness of references, and the recovery of a lost response (D3 to D5).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import {
@@ -44,7 +45,7 @@ export const stateChecks: Check[] = [
       const ended = final.status === "success" || final.status === "failed";
       const known = seen.every((status) => ["pending", "success", "failed"].includes(status));
       context.judge("status.settles", ended && known, "pending, then success or failed", seen.join(", then "));
-      if (context.options.environment === "sandbox") await advance(context, 3 * 86_400);
+      if (hasControl(context.options, "clock")) await advance(context, 3 * 86_400);
       for (let round = 0; round < 5; round += 1) {
         const { data } = await verified(context, reference);
         const stays = data.status === final.status;
@@ -152,7 +153,7 @@ export const stateChecks: Check[] = [
     ids: ["uniqueness.merchants-apart"],
     effect: "moves-money",
     ...one,
-    needs: ["second-key", "sandbox"],
+    needs: ["second-key", "forced-outcomes", "finish", "events", "deliveries", "replay"],
     async run(context) {
       const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: someAddress(context) });
       const own = await context.target.send({ method: "GET", path: `/sandbox/deliveries?reference=${reference}` });
@@ -201,7 +202,7 @@ export const stateChecks: Check[] = [
     effect: "moves-money",
     payouts: 2,
     amount: 2 * usualAmount,
-    needs: ["sandbox"],
+    needs: ["forced-outcomes"],
     async run(context) {
       const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });

@@ -1,6 +1,7 @@
 // Checks notifications (§6). The interface requires that they are sent and that they are true. It does not define their
 // format.
 import type { Check, Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { verifyCheckout } from "./checkout-record.ts";
@@ -119,7 +120,7 @@ export const webhookChecks: Check[] = [
     name: "Each outcome of a checkout is notified",
     ids: ["webhook.checkout-outcome", "checkout.states"],
     effect: "moves-money",
-    needs: ["receiver", "sandbox"],
+    needs: ["receiver", "finish"],
     async run(context) {
       const seen: Record<string, unknown[]> = {};
       for (const outcome of ["success", "failed", "cancelled"]) {
@@ -190,7 +191,7 @@ export const webhookChecks: Check[] = [
       const { data } = await settled(context, reference);
       if (stillPending(context, ["webhook.retries"], data.status)) return;
       await first(context, box);
-      if (context.options.environment === "sandbox") await advance(context, 60);
+      if (hasControl(context.options, "clock")) await advance(context, 60);
       const received = await arrived(context, box, 2);
       context.observe("webhook.retries", "repeated after a 500 response", received.length > 1);
     },

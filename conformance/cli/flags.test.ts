@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { checks } from "../checks/index.ts";
 import { flags, usage } from "./flags.ts";
 import { readOptions } from "./options.ts";
-import type { RunOptions } from "../run-options.ts";
+import { allControls, type RunOptions } from "../run-options.ts";
 import { worstCase } from "../run/plan.ts";
 import { readBaseline } from "../report/baseline.ts";
 import { catalogue } from "../contract/requirements.ts";
@@ -55,6 +55,7 @@ test.each(["core", "extended"])(
       ...given,
       effects: "money",
       environment: "sandbox",
+      controls: allControls,
       webhookListen: { host: "::1", port: 0 },
       failingRecipient: "2250000000089",
       loopback: false,

@@ -1,5 +1,4 @@
 import type { ParseArgsOptionsConfig } from "node:util";
-import { defaultRecipients } from "../run-options.ts";
 
 /** The text that `--help` prints. */
 export const usage = `Usage: certify --base-url URL [options]
@@ -49,7 +48,7 @@ export const flags = {
   "valid-days": { type: "string", default: "90" },
   "webhook-url": { type: "string" },
   "webhook-listen": { type: "string" },
-  recipient: { type: "string", default: defaultRecipients.recipient },
+  recipient: { type: "string" },
   "failing-recipient": { type: "string" },
   "max-payouts": { type: "string", default: "500" },
   "max-total": { type: "string", default: "50000000" },

@@ -6,10 +6,13 @@ import { readReporting } from "./reporting.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue } from "../contract/requirements.ts";
 import type { EffectsAllowed, Profile } from "../results.ts";
-import type { RunOptions } from "../run-options.ts";
+import { defaultRecipients, type RunOptions } from "../run-options.ts";
 
 /** The caller's options. If `effects` is undefined, the probe decides it. */
-export type CertifyOptions = Omit<RunOptions, "effects" | "runId" | "loopback" | "prismUrl" | "environment"> & {
+export type CertifyOptions = Omit<
+  RunOptions,
+  "effects" | "runId" | "loopback" | "prismUrl" | "environment" | "controls"
+> & {
   effects?: EffectsAllowed;
   reporting: Reporting;
   yes: boolean;
@@ -157,7 +160,8 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     only: readOnly(values.only, profile, faults),
     webhookUrl: when(values["webhook-url"], (value) => read.url("webhook-url", value)),
     webhookListen: readListen(values["webhook-listen"], faults),
-    recipient: read.phone("recipient", values.recipient),
+    recipient: read.phone("recipient", values.recipient ?? defaultRecipients.recipient),
+    assumed: values.recipient === undefined ? ["recipient"] : [],
     failingRecipient: when(values["failing-recipient"], (value) => read.phone("failing-recipient", value)),
     maxPayouts: read.whole("max-payouts", values["max-payouts"], 0, most),
     maxTotal: read.whole("max-total", values["max-total"], 0, most),

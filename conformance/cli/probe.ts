@@ -2,9 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { looksDead } from "../target/breaker.ts";
 import { RunStopped } from "../target/ledger.ts";
+import { findControls } from "./controls.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
-import { defaultRecipients, type RunOptions } from "../run-options.ts";
+import { defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
 /** Thrown if the suite cannot do its work. The message says why and what to do. */
@@ -21,12 +22,25 @@ async function askTarget(options: CertifyOptions, runId: string) {
     const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
     // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
     const secret =
-      options.webhookSecret !== undefined && environmentOf(health) === "sandbox"
-        ? await target.send({ method: "GET", path: "/sandbox/webhook-secret" })
-        : undefined;
+      options.webhookSecret === undefined
+        ? undefined
+        : await target.send({ method: "GET", path: "/sandbox/webhook-secret" });
     return { health, unknown, second, secret };
   } catch (error) {
     if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}. Is it running?`);
+    throw error;
+  } finally {
+    close();
+  }
+}
+
+/** Finds the sandbox controls, with requests that cannot create anything. */
+async function tryControls(options: CertifyOptions, effects: RunOptions["effects"]): Promise<Control[]> {
+  const { target, close } = openTarget({ ...options, effects: effects === "none" ? "none" : "reject" });
+  try {
+    return await findControls(target, effects);
+  } catch (error) {
+    if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}.`);
     throw error;
   } finally {
     close();
@@ -100,11 +114,17 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
   const environment = environmentOf(health);
   const loopback = isLoopback(new URL(options.baseUrl).hostname);
   const sandbox = environment === "sandbox";
+  const effects = options.effects ?? (loopback && sandbox ? "money" : "none");
+  const controls = await tryControls(options, effects);
+  // Without a /healthz, a clock that moves shows a sandbox. On loopback its payouts reach nobody.
+  const forced = sandbox || (loopback && controls.includes("clock"));
   const { reporting: _, yes: __, throughPrism: ___, ...rest } = options;
   return {
     ...rest,
-    effects: options.effects ?? (loopback && sandbox ? "money" : "none"),
-    failingRecipient: options.failingRecipient ?? (sandbox ? defaultRecipients.failingRecipient : undefined),
+    effects,
+    controls,
+    failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
+    assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
     runId,
     loopback,

@@ -1,24 +1,75 @@
 // Decides whether a run provides what a check needs from the target or the caller.
 import type { Check, Need } from "../check.ts";
 import type { NotJudged } from "../results.ts";
-import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
 
-/** The needs that the caller meets, with a flag or a variable. The others depend on the target. */
-const fromCaller: ReadonlySet<Need> = new Set(["second-key", "receiver", "webhook-secret", "failing-recipient"]);
+type Unmet = (options: RunOptions, listening: boolean) => NotJudged | undefined;
+
+/** A need that the caller meets with a flag or a variable. `provide` is what to add to the command line. */
+const fromCaller =
+  (met: (options: RunOptions, listening: boolean) => boolean, text: string, provide: string): Unmet =>
+  (options, listening) =>
+    met(options, listening) ? undefined : { code: "caller", text, provide };
+
+const fromTarget =
+  (met: (options: RunOptions) => boolean, text: string): Unmet =>
+  (options) =>
+    met(options) ? undefined : { code: "target", text };
+
+const controls: Record<Control, string> = {
+  clock: "POST /sandbox/clock/advance",
+  time: "GET /sandbox/clock",
+  finish: "POST /sandbox/checkouts/{reference}/finish",
+  events: "GET /sandbox/events",
+  deliveries: "GET /sandbox/deliveries",
+  replay: "POST /sandbox/deliveries/{id}/replay",
+  secret: "GET /sandbox/webhook-secret",
+  rotate: "POST /sandbox/webhook-secret/rotate",
+  reset: "POST /sandbox/reset",
+};
+
+const control = (name: Control): Unmet =>
+  fromTarget((options) => hasControl(options, name), `the target has no ${controls[name]}`);
+
+const forcesOutcomes = (options: RunOptions) =>
+  options.environment === "sandbox" || (hasControl(options, "clock") && allowsMadeUpNumbers(options));
 
 /** For each need, a function that says why a run does not meet it; undefined if the run meets it. */
-const missing: Record<Need, (options: RunOptions, listening: boolean) => string | undefined> = {
-  sandbox: ({ environment }) => (environment === "sandbox" ? undefined : "the target has no sandbox controls"),
-  "second-key": ({ secondKey }) => (secondKey ? undefined : "a second merchant's key (API_KEY_2)"),
-  receiver: (_, listening) => (listening ? undefined : "a webhook receiver (--webhook-url, --webhook-listen)"),
-  "webhook-secret": ({ webhookSecret, environment }) =>
-    webhookSecret || environment === "sandbox" ? undefined : "the webhook secret (WEBHOOK_SECRET)",
-  "failing-recipient": ({ failingRecipient }) =>
-    failingRecipient ? undefined : "a recipient to whom payouts fail (--failing-recipient)",
-  "safe-numbers": (options) =>
-    allowsMadeUpNumbers(options)
-      ? undefined
-      : "payouts to made-up phone numbers are only made on a sandbox or a loopback target",
+const unmet: Record<Need, Unmet> = {
+  clock: control("clock"),
+  time: control("time"),
+  finish: control("finish"),
+  events: control("events"),
+  deliveries: control("deliveries"),
+  replay: control("replay"),
+  secret: control("secret"),
+  rotate: control("rotate"),
+  reset: control("reset"),
+  "forced-outcomes": fromTarget(forcesOutcomes, "the target is not a sandbox whose phone numbers force an outcome"),
+  "second-key": fromCaller(
+    ({ secondKey }) => secondKey !== undefined,
+    "a second merchant's key (API_KEY_2)",
+    "API_KEY_2=KEY",
+  ),
+  receiver: fromCaller(
+    (_, listening) => listening,
+    "a webhook receiver (--webhook-listen, --webhook-url)",
+    "--webhook-listen HOST:PORT --webhook-url URL",
+  ),
+  "webhook-secret": fromCaller(
+    (options) => options.webhookSecret !== undefined || hasControl(options, "secret"),
+    "the webhook secret (WEBHOOK_SECRET)",
+    "WEBHOOK_SECRET=SECRET",
+  ),
+  "failing-recipient": fromCaller(
+    ({ failingRecipient }) => failingRecipient !== undefined,
+    "a recipient to whom payouts fail (--failing-recipient)",
+    "--failing-recipient PHONE",
+  ),
+  "safe-numbers": fromTarget(
+    allowsMadeUpNumbers,
+    "payouts to made-up phone numbers are only made on a sandbox or a loopback target",
+  ),
 };
 
 /** Returns true if a run with these options listens for webhooks. */
@@ -26,9 +77,5 @@ export const listens = ({ webhookListen, effects }: RunOptions) => webhookListen
 
 /** Returns the reason why a check is not applicable to a run; undefined if it is applicable. */
 export function unmetNeed({ needs = [] }: Check, options: RunOptions, listening: boolean): NotJudged | undefined {
-  for (const need of needs) {
-    const text = missing[need](options, listening);
-    if (text !== undefined) return { code: fromCaller.has(need) ? "caller" : "target", text };
-  }
-  return undefined;
+  return needs.map((need) => unmet[need](options, listening)).find((reason) => reason);
 }

@@ -14,7 +14,8 @@ const known = (texts: (string | undefined)[]) => texts.filter((text) => text !==
 
 /** Creates the target of a run with these options. */
 export function openTarget(
-  options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile"> & Pick<TargetOptions, "patienceMs">,
+  options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile" | "controls"> &
+    Pick<TargetOptions, "patienceMs">,
 ) {
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
   const people = realRecipients(options);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
-import type { RunOptions } from "../run-options.ts";
+import { allControls, type RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
 import { inOrder, selectedChecks } from "./selection.ts";
@@ -30,11 +30,19 @@ const options = {
   maxPayouts: 5,
   maxTotal: 1000,
   seed: 3,
+  controls: [],
+  assumed: [],
   loopback: false,
-} as RunOptions;
+} as unknown as RunOptions;
 
 test("the plan announces that a secret is rotated", () => {
-  const over = { ...options, profile: "extended", environment: "sandbox", secondKey: "k" } as const;
+  const over = {
+    ...options,
+    profile: "extended",
+    environment: "sandbox",
+    controls: allControls,
+    secondKey: "k",
+  } as const;
   const text = planLines(plannedChecks(over), { ...over, webhookListen: { host: "::1", port: 0 } }).join("\n");
   expect(text).toContain("The webhook secret of API_KEY_2's merchant is rotated");
   expect(planLines(plannedChecks(over), { ...over, secondKey: undefined }).join("\n")).not.toContain("rotated");
@@ -135,9 +143,24 @@ describe("the plan", () => {
   });
 
   test.each([
-    ["minutes in profile core", { environment: "sandbox" }, /Sandbox .*forward by minutes/, /rotated/],
-    ["weeks in profile extended", { environment: "sandbox", profile: "extended" }, /forward by weeks/, /rotated/],
-    ["what a check leaves", { environment: "sandbox", secondKey: "k" }, /forward.*\n +A secret is rotated\./, /Budget/],
+    [
+      "minutes in profile core",
+      { environment: "sandbox", controls: allControls },
+      /Sandbox .*forward by minutes/,
+      /rotated/,
+    ],
+    [
+      "weeks in profile extended",
+      { environment: "sandbox", controls: allControls, profile: "extended" },
+      /forward by weeks/,
+      /rotated/,
+    ],
+    [
+      "what a check leaves",
+      { environment: "sandbox", controls: allControls, secondKey: "k" },
+      /forward.*\n +A secret is rotated\./,
+      /Budget/,
+    ],
     ["nothing if the target is not a sandbox", { secondKey: "k" }, /Money/, /forward|rotated/],
   ] as const)("says what changes on a sandbox: %s", (_, over, expected, not) => {
     const text = planLines([paying, rotating], { ...options, ...over }).join("\n");
@@ -146,7 +169,9 @@ describe("the plan", () => {
   });
 
   test("announces no change to a sandbox if the run makes no payouts", () => {
-    expect(planLines([looking, refused], { ...options, environment: "sandbox" }).join("\n")).not.toContain("forward");
+    expect(
+      planLines([looking, refused], { ...options, environment: "sandbox", controls: allControls }).join("\n"),
+    ).not.toContain("forward");
   });
 
   test("does not mention money if none is moved", () => {

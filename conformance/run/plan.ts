@@ -1,7 +1,7 @@
 // Describes what a run is about to do, before it starts.
 import type { Check } from "../check.ts";
 import { unmetNeed, listens } from "./needs.ts";
-import type { RunOptions } from "../run-options.ts";
+import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
 import { maskPhone } from "../target/redact.ts";
 
@@ -51,7 +51,7 @@ function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
 /** Says what a run changes on a sandbox, other than payouts and checkouts. Returns no lines for any other target. */
 function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
   const paying = payingChecks(checks, options);
-  if (options.environment !== "sandbox" || paying.length === 0) return [];
+  if (!hasControl(options, "clock") || paying.length === 0) return [];
   const far = options.profile === "extended" ? "weeks" : "minutes";
   return [
     `Sandbox  The merchant's sandbox time moves forward by ${far} and stays there. Use a merchant that nobody else uses.`,

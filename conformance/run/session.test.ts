@@ -33,6 +33,8 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2) {
     headers: {},
     timeoutMs: 1000,
     runId: "r1",
+    controls: [],
+    assumed: [],
     ...over,
   } as unknown as RunOptions;
   const budget = createBudget(maxPayouts, 1000);
@@ -116,7 +118,7 @@ describe("a check", () => {
   });
 
   test.each([
-    ["sandbox", "target", {}],
+    ["finish", "target", {}],
     ["safe-numbers", "target", { environment: "live" }],
     ["second-key", "caller", {}],
     ["receiver", "caller", {}],

@@ -71,7 +71,10 @@ const firstIds = (requirements: readonly RequirementResult[]) => {
 function notProvided(requirements: readonly RequirementResult[]): NotProvided[] {
   const lacking = requirements.filter(({ reason }) => reason?.code === "caller");
   const byText = Map.groupBy(lacking, ({ reason }) => reason!.text);
-  return [...byText].map(([what, each]) => ({ what, requirements: each.map(({ id }) => id) }));
+  return [...byText].map(([what, each]) => {
+    const { provide } = each[0]!.reason!;
+    return { what, ...(provide === undefined ? {} : { provide }), requirements: each.map(({ id }) => id) };
+  });
 }
 
 /** Returns the verdict on the run and one sentence that explains it. */
