@@ -12,7 +12,7 @@ import { oneLine } from "./report/visible.ts";
 import type { Report } from "./results.ts";
 import { writeReports, makeFolder } from "./cli/reporting.ts";
 import { plannedChecks, run } from "./run/run.ts";
-import { isSubcommand, runSubcommand } from "./cli/subcommands.ts";
+import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
 
 async function certify(args: readonly string[]): Promise<number> {
   const given = readOptions(args, process.env, () => randomInt(2 ** 31));
@@ -82,7 +82,9 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     const [name, ...rest] = args;
-    return isSubcommand(name) ? await subcommand(name, rest) : await certify(args);
+    if (isSubcommand(name)) return await subcommand(name, rest);
+    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name)]);
+    return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError)
       console.error(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);

@@ -66,6 +66,8 @@ describe("options", () => {
     ["a target with /v1", ["--base-url", "https://pay.example/api/v1/"], "must not include /v1"],
     ["an operation as the target", ["--base-url", "https://pay.example/v1/checkouts"], "must not include /v1"],
     ["an unknown flag", [...url, "--fast"], "'--fast'"],
+    ["a mistyped flag", [...url, "--effect", "none"], "Unknown option '--effect'. Did you mean --effects?"],
+    ["a mistyped requirement", [...url, "--only", "create.acepted"], "Did you mean create.accepted?"],
     ["an unexpected argument", [...url, "please"], "please"],
     ["a flag without its value", ["--base-url"], "--base-url"],
     ["an unknown profile", [...url, "--profile", "full"], '--profile must be core or extended, not "full"'],

@@ -1,7 +1,9 @@
 // Reads the command line and the environment, and reports all faults together.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { argumentFault } from "./command.ts";
 import { flags } from "./flags.ts";
+import { didYouMean } from "./nearest.ts";
 import { readReporting } from "./reporting.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue } from "../contract/requirements.ts";
@@ -97,6 +99,8 @@ function readListen(value: string | undefined, faults: string[]) {
   return { host, port: Number(port) };
 }
 
+const allIds = catalogue.map(({ id }) => id);
+
 function readOnly(values: readonly string[] | undefined, profile: Profile, faults: string[]) {
   if (values === undefined) return undefined;
   const only = values
@@ -106,7 +110,7 @@ function readOnly(values: readonly string[] | undefined, profile: Profile, fault
   if (only.length === 0) faults.push("--only is empty: name at least one requirement");
   for (const id of only) {
     const found = catalogue.find((requirement) => requirement.id === id);
-    if (!found) faults.push(`--only: there is no requirement ${JSON.stringify(id)}`);
+    if (!found) faults.push(`--only: there is no requirement ${JSON.stringify(id)}.${didYouMean(id, allIds)}`);
     else if (profile === "core" && found.profile === "extended") {
       faults.push(`--only: ${id} is not part of profile core; add --profile extended`);
     }
@@ -136,7 +140,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
   try {
     values = parseArgs({ args: [...args], options: flags, allowPositionals: false }).values;
   } catch (error) {
-    throw new OptionsError([(error as Error).message]);
+    throw new OptionsError([argumentFault(error, Object.keys(flags))]);
   }
   const faults: string[] = [];
   const read = createReader(faults);

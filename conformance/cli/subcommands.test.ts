@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { readPrivateKey } from "../certificate/keys.ts";
 import { signCertificate } from "../certificate/sign.ts";
 import { hostile, sampleReport, requirement } from "../testing/sample-report.ts";
-import { isSubcommand, runSubcommand } from "./subcommands.ts";
+import { isSubcommand, runSubcommand, unknownCommand } from "./subcommands.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 let folder: string;
@@ -132,7 +132,14 @@ test.each([
   expect(result.text).toContain(`Usage: certify ${name}`);
 });
 
+test("an unknown command suggests the nearest one", () => {
+  expect(unknownCommand("verfy")).toBe('There is no command "verfy". Did you mean verify?');
+  expect(unknownCommand("frobnicate")).toBe('There is no command "frobnicate".');
+});
+
 test.each([
+  ["list", true],
+  ["explain", true],
   ["keygen", true],
   ["verify", true],
   ["diff", true],

@@ -1,40 +1,24 @@
-// Implements `certify keygen`, `certify verify` and `certify diff`, the commands that need no target.
+// Runs the commands that need no target. `list` and `explain` are in catalogue.ts.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { parseArgs } from "node:util";
-import type { ParseArgsConfig } from "node:util";
 import { KeyError, publicKeyFile, readPublicKey, writeKeyPair } from "../certificate/keys.ts";
 import type { Certificate } from "../certificate/sign.ts";
 import { verifyCertificate } from "../certificate/verify.ts";
 import { compareReports, renderComparison } from "../report/diff.ts";
 import { readReport, ReportError } from "../report/read.ts";
 import { oneLine, visible } from "../report/visible.ts";
-import { counted, effects } from "../report/words.ts";
-
-/**
- * The result of a command. The text is printed to stderr if the exit code is 2 (invalid input), otherwise to stdout.
- */
-export type CommandResult = { exitCode: 0 | 1 | 2; text: string };
+import { effects } from "../report/words.ts";
+import { explain, list } from "./catalogue.ts";
+import { parsed, UsageError, type CommandResult } from "./command.ts";
+import { didYouMean } from "./nearest.ts";
 
 const usage = {
+  list: "certify list [--profile core|extended]",
+  explain: "certify explain ID",
   keygen: "certify keygen FILE (writes a private key to FILE, mode 0600, and its public key to FILE.pub)",
   verify: "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json]",
   diff: "certify diff A/report.json B/report.json",
 };
-
-/** Thrown for invalid arguments. */
-class UsageError extends Error {}
-
-function parsed<T extends ParseArgsConfig["options"]>(args: string[], files: number, options: T) {
-  let result;
-  try {
-    result = parseArgs({ args, options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-  if (result.positionals.length === files) return result;
-  throw new UsageError(`Expected ${counted(files, "file")}, received ${result.positionals.length}.`);
-}
 
 function read(file: string): Buffer {
   try {
@@ -103,11 +87,18 @@ function diff(args: string[]): CommandResult {
   return { exitCode: comparison.differences.length === 0 ? 0 : 1, text: renderComparison(a!, b!, comparison) };
 }
 
-const commands = { keygen, verify, diff };
+const commands = { list, explain, keygen, verify, diff };
 
 /** Returns true if `name` is one of these commands. */
 export const isSubcommand = (name: string | undefined): name is keyof typeof commands =>
   name !== undefined && Object.hasOwn(commands, name);
+
+/**
+ * Describes an unknown command.
+ * @param more the names of further commands
+ */
+export const unknownCommand = (name: string, more: readonly string[] = []) =>
+  `There is no command ${JSON.stringify(name)}.${didYouMean(name, [...Object.keys(commands), ...more])}`;
 
 /**
  * Runs a command. The exit code is 0 if it succeeded, the certificate is valid, or the reports are equal. It is 1 if

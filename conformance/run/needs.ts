@@ -16,7 +16,8 @@ const fromTarget =
   (options) =>
     met(options) ? undefined : { code: "target", text };
 
-const controls: Record<Control, string> = {
+/** The request that uses each control. */
+export const controls: Record<Control, string> = {
   clock: "POST /sandbox/clock/advance",
   time: "GET /sandbox/clock",
   finish: "POST /sandbox/checkouts/{reference}/finish",

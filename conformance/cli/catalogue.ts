@@ -1,0 +1,111 @@
+// Implements `certify list` and `certify explain`, which describe the requirements.
+import type { Check, Need } from "../check.ts";
+import { checks, watches } from "../checks/index.ts";
+import { catalogue, inProfile } from "../contract/requirements.ts";
+import { controls } from "../run/needs.ts";
+import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
+import type { Effect, Profile, Requirement } from "../results.ts";
+import { parsed, UsageError, type CommandResult } from "./command.ts";
+import { didYouMean } from "./nearest.ts";
+
+const effects: Record<Effect, string> = {
+  none: "none: only reads",
+  "must-be-rejected": "must-be-rejected: sends requests that a faulty service might pay",
+  "moves-money": "moves-money: creates payouts or checkouts",
+};
+/** The value of `--effects` that allows checks with an effect. */
+const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
+const needs: Record<Need, string> = {
+  ...controls,
+  "forced-outcomes": "a sandbox whose phone numbers force an outcome",
+  "second-key": "a second merchant's key (API_KEY_2)",
+  receiver: "a webhook receiver (--webhook-listen, --webhook-url)",
+  "webhook-secret": "the webhook secret (WEBHOOK_SECRET)",
+  "failing-recipient": "a recipient to whom payouts fail (--failing-recipient)",
+  "safe-numbers": "a sandbox or a loopback target, because it pays to made-up phone numbers",
+};
+
+const groupOf = ({ id }: Requirement) => id.split(".")[0] ?? id;
+
+/** Breaks a text into lines of at most `width` characters. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** Renders a label and a text, which is wrapped and indented. */
+const field = (label: string, text: string) =>
+  wrapped(text, 90).map((line, index) => `${(index === 0 ? label : "").padEnd(10)}${line}`);
+
+function requireProfile(value: string): Profile {
+  if (value === "core" || value === "extended") return value;
+  throw new UsageError(`--profile must be core or extended, not ${JSON.stringify(value)}.`);
+}
+
+/** Lists the requirements of a profile, grouped by the first part of their ids. */
+export function list(args: string[]): CommandResult {
+  const { values } = parsed(args, 0, { profile: { type: "string", default: "extended" } }, "argument");
+  const profile = requireProfile(values.profile);
+  const listed = catalogue.filter((requirement) => inProfile(requirement, profile));
+  const width = Math.max(...listed.map(({ id }) => id.length)) + 2;
+  const groups = [...Map.groupBy(listed, groupOf)].map(([name, members]) => {
+    const rows = members.flatMap(({ id, level, profile: from, effect, text }) => [
+      `  ${id.padEnd(width)}${level.padEnd(9)}${from.padEnd(10)}${effect}`,
+      ...wrapped(text, 90).map((line) => `      ${line}`),
+    ]);
+    return [`${name} (${members.length})`, ...rows].join("\n");
+  });
+  const total = `${counted(listed.length, "requirement")} in profile ${profile}. Details: certify explain ID`;
+  return { exitCode: 0, text: `${groups.join("\n\n")}\n\n${total}\n` };
+}
+
+function costOf({ payouts = 0, amount = 0, effect }: Check): string {
+  if (effect === "none") return "creates nothing";
+  if (effect === "must-be-rejected") return "pays only if the service accepts what it must refuse";
+  return payouts === 0 ? "creates no payouts" : `at most ${counted(payouts, "payout")} with a total of ${amount}`;
+}
+
+/** Renders a check: its name, what it costs at worst, what it needs, and what it leaves behind. */
+function checkLines(check: Check): string[] {
+  const required = check.needs?.map((need) => needs[need]) ?? [];
+  return [
+    ...field("check", `${check.name}: ${costOf(check)}`),
+    ...(required.length > 0 ? field("", `Needs ${required.join("; ")}.`) : []),
+    ...(check.leaves === undefined ? [] : field("", check.leaves)),
+  ];
+}
+
+/** Describes a requirement: what it says, why it matters, how it is checked, and how to check only it. */
+export function explain(args: string[]): CommandResult {
+  const [id = ""] = parsed(args, 1, {}, "requirement id").positionals;
+  const requirement = catalogue.find((each) => each.id === id);
+  if (!requirement) {
+    const names = catalogue.map((each) => each.id);
+    throw new UsageError(`There is no requirement ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`);
+  }
+  const source = sourceOf(requirement);
+  const judging = checks.filter((check) => check.ids.includes(id));
+  const watched = watches.filter((watch) => watch.id === id);
+  const profile = requirement.profile === "extended" ? " --profile extended" : "";
+  const lines = [
+    id,
+    "",
+    ...field("", requirement.text),
+    "",
+    ...field("source", `${source} ${titleOf(source)}`.trim()),
+    ...field("level", levels[requirement.level]),
+    ...field("profile", requirement.profile),
+    ...field("effect", effects[requirement.effect]),
+    ...(requirement.matters === undefined ? [] : field("matters", requirement.matters)),
+    ...judging.flatMap(checkLines),
+    ...watched.flatMap(({ expected }) => field("check", `Every response of the run is judged. Expected: ${expected}`)),
+    "",
+    ...field("run", `certify --base-url URL --only ${id}${profile} --effects ${allowing[requirement.effect]}`),
+  ];
+  return { exitCode: 0, text: `${lines.map((line) => line.trimEnd()).join("\n")}\n` };
+}
