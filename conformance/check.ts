@@ -1,5 +1,6 @@
 // Defines a check: data that states what it judges and what it may cost, and one function that runs it.
 import type { Control, RunOptions } from "./run-options.ts";
+import type { Random } from "./generate/random.ts";
 import type { Facts } from "./observer/facts.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
@@ -36,6 +37,8 @@ export type Context = {
   couldNotRun(id: string, why: string): void;
   /** Returns an unused value for the merchant's reference. */
   fresh(): string;
+  /** Returns pseudo-random numbers, which are the same for the same seed and check. */
+  random: Random;
   now(): Date;
   sleep(ms: number): Promise<void>;
 };

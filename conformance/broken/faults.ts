@@ -12,6 +12,7 @@ import { forcedFaults } from "./faults/forced.ts";
 import { jsonFaults } from "./faults/json.ts";
 import { limitFaults } from "./faults/limits.ts";
 import { listFaults } from "./faults/lists.ts";
+import { recordFaults } from "./faults/records.ts";
 import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
 import { refusalFaults } from "./faults/refusals.ts";
@@ -27,6 +28,7 @@ export const faults: readonly Fault[] = [
   ...jsonFaults,
   ...createFaults,
   ...duplicateFaults,
+  ...recordFaults,
   ...acceptedFaults,
   ...fieldFaults,
   ...verifyFaults,

@@ -2,7 +2,15 @@
 import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { expectStatus } from "./expect.ts";
-import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement } from "./requests.ts";
+import {
+  checkoutBody,
+  disbursementBody,
+  paid,
+  pay,
+  startCheckout,
+  usualAmount,
+  verifyDisbursement,
+} from "./requests.ts";
 
 /** A well-formed key that no merchant has. */
 const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
@@ -99,7 +107,7 @@ export const authChecks: Check[] = [
     ids: ["auth.record-hidden-without-key"],
     effect: "moves-money",
     payouts: 1,
-    amount: 100,
+    amount: usualAmount,
     async run(context) {
       const { reference } = await paid(context);
       for (const { name, key } of keys) {

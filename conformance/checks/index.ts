@@ -21,6 +21,7 @@ import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { pathChecks } from "./paths.ts";
+import { recordChecks } from "./records.ts";
 import { redirectChecks } from "./redirect.ts";
 import { referenceChecks } from "./references.ts";
 import { refusalChecks } from "./refusals.ts";
@@ -40,6 +41,7 @@ export const checks: readonly Check[] = [
   ...createChecks,
   ...invalidChecks,
   ...duplicateChecks,
+  ...recordChecks,
   ...verifyChecks,
   ...checkoutChecks,
   ...webhookChecks,

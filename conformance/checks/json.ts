@@ -1,6 +1,6 @@
 // Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
 import { describeResponse, type Check } from "../check.ts";
-import { dataOf, disbursementBody, is4xx, isRefusal, pay, payInvalid } from "./requests.ts";
+import { dataOf, disbursementBody, is4xx, isRefusal, pay, payInvalid, usualAmount } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -89,7 +89,7 @@ export const jsonChecks: Check[] = [
     ids: ["json.charset-accepted"],
     effect: "moves-money",
     payouts: 2,
-    amount: 200,
+    amount: 2 * usualAmount,
     async run(context) {
       for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
         const reference = `${context.fresh()}-é`;

@@ -2,23 +2,28 @@
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { pairOf } from "./countries.ts";
+import { anyPayee, pairOf } from "../generate/countries.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
 export type Disbursement = Schemas["Disbursement"];
 
-/** The amount, in the lowest denomination, of a payout in a check for which the amount does not matter. */
-export const usualAmount = 100;
+/** The largest amount, in the lowest denomination, of a payout in a check for which the amount does not matter. */
+export const usualAmount = 1000;
 
 /**
- * Returns a valid disbursement with a fresh reference, in the country and currency of its phone number. `over` replaces
- * fields. A value of undefined in `over` removes the field.
+ * Returns a valid disbursement with a fresh reference. Amount and payee vary, and so do country and currency with the
+ * payee. If `over` has a phone number, the disbursement is in that number's country. `over` replaces fields. A value of
+ * undefined in `over` removes the field.
  */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
-  const { recipient } = context.options;
-  const { country, currency } = pairOf(over["phoneNumber"] ?? recipient);
-  return { reference: context.fresh(), amount: usualAmount, phoneNumber: recipient, country, currency, ...over };
+  const { options, random } = context;
+  const { phoneNumber } = over;
+  const payee = phoneNumber === undefined ? anyPayee(options, random) : pairOf(phoneNumber);
+  const { country, currency } = payee;
+  const amount = random(usualAmount / 10, usualAmount);
+  const number = "phoneNumber" in payee ? payee.phoneNumber : phoneNumber;
+  return { reference: context.fresh(), amount, phoneNumber: number, country, currency, ...over };
 }
 
 /** Returns a valid checkout. `over` replaces fields, and a value of undefined in it removes the field. */

@@ -1,6 +1,5 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import { describeResponse, type Check } from "../check.ts";
-import { fieldsAbroad } from "./countries.ts";
 import { same } from "./expect.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./sandbox-controls.ts";
@@ -36,7 +35,7 @@ export const verifyChecks: Check[] = [
     payouts: 1,
     amount: 12_345,
     async run(context) {
-      const { body, data: made, reference } = await paid(context, { amount: 12_345, ...fieldsAbroad(context.options) });
+      const { body, data: made, reference } = await paid(context, { amount: 12_345 });
       const response = await verifyDisbursement(context, reference);
       context.judge("verify.found", response.status === 200, "200", describeResponse(response));
       const record = dataOf(response);

@@ -2,6 +2,7 @@
 import { describeResponse, type Watch } from "../check.ts";
 import { openapi } from "../contract/contract.ts";
 import { differences, operationOf, routeOfResponse } from "../contract/documented.ts";
+import { fieldsOf } from "../target/ledger.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 
@@ -35,6 +36,18 @@ const shapeFaults = (response: TargetResponse, validator: (schema: string) => Va
 function mirrorFaults(response: TargetResponse): string[] {
   const { statusCode } = (response.json ?? {}) as { statusCode?: unknown };
   return statusCode === response.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
+}
+
+/** Returns the faults of a create response whose amount or reference differs from that of its request. */
+function echoFaults({ request, json }: TargetResponse): string[] {
+  const { data } = (json ?? {}) as { data?: Record<string, unknown> };
+  const { amount, reference } = fieldsOf(request);
+  const sent = { amount, merchantsReference: reference };
+  return Object.entries(sent).flatMap(([field, value]) =>
+    data?.[field] === value
+      ? []
+      : [`${field} is ${JSON.stringify(data?.[field])}, and ${JSON.stringify(value)} was sent`],
+  );
 }
 
 /** Makes a watch that judges the body of every 200 response to one operation. */
@@ -90,6 +103,16 @@ const coreWatches: Watch[] = [
     expected: "statusCode (integer, the HTTP status), error (string) and, if present, message (string)",
     applies: (response) => isError(response) && operationOf(response) === "createCheckout",
     faults: (response, validator) => [...shapeFaults(response, validator), ...mirrorFaults(response)],
+  },
+  {
+    id: "create.result-as-requested",
+    name: "Results of create have the amount and the reference of their requests",
+    expected: "amount and merchantsReference as in the request",
+    applies: (response) =>
+      response.status === 200 &&
+      response.request.effect === "moves-money" &&
+      operationOf(response) === "createDisbursement",
+    faults: echoFaults,
   },
   successOf("create.result-shape", "createDisbursement", "Results of create match the schema"),
   successOf("verify.record-shape", "verifyDisbursement", "Records match the schema"),

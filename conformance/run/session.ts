@@ -5,6 +5,7 @@ import { permits } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
 import { unmetNeed } from "./needs.ts";
 import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
+import { createRandom } from "../generate/random.ts";
 import type { RunOptions } from "../run-options.ts";
 import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
@@ -44,7 +45,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return known;
   }
 
-  function contextOf({ findings, observed, notApplicable, notRun }: Notes): Context {
+  function contextOf(check: Check, { findings, observed, notApplicable, notRun }: Notes): Context {
     return {
       target,
       options,
@@ -67,6 +68,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       notApplicable: (id, text, code = "target") => void (notApplicable[id] = { code, text }),
       couldNotRun: (id, why) => void (notRun[id] = why),
       fresh: () => `certify-${options.runId}-${(references += 1)}`,
+      random: createRandom(options.seed, check.name),
       now: deps.now,
       sleep: deps.sleep,
     };
@@ -86,7 +88,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         for (const id of check.ids) notes.notApplicable[id] = unmet;
       } else {
         requireBudget(check);
-        await check.run(contextOf(notes));
+        await check.run(contextOf(check, notes));
       }
     } catch (error) {
       thrown = error;

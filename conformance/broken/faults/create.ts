@@ -207,7 +207,7 @@ export const createFaults = [
     "ghana-refused",
     "Phone numbers of Ghana are refused.",
     "create.pairs-accepted",
-    refuses(({ phoneNumber }) => String(phoneNumber).startsWith("233244123473")),
+    refuses(({ phoneNumber }) => String(phoneNumber).startsWith("233")),
   ),
   fault(
     "dollars-refused",

@@ -90,7 +90,7 @@ export const duplicateFaults = [
   fault(
     "responses-mixed",
     "Two concurrent creates get each other's response.",
-    "create.reference-echoed create.amount-echoed",
+    "records.concurrent create.result-as-requested",
     mixed,
   ),
   fault(

@@ -84,7 +84,7 @@ export const refusalFaults = [
     becomes(
       400,
       422,
-      (body) => body !== undefined && (body["phoneNumber"] !== "2257038102473" || body["country"] === "ci"),
+      (body) => body !== undefined && (!/^\d{10,15}$/.test(String(body["phoneNumber"])) || body["country"] === "ci"),
     ),
   ),
   fault("text-plain-accepted", "JSON with Content-Type text/plain is accepted.", "refusal.media-type-415", {

@@ -1,0 +1,197 @@
+// Servers whose responses are right only for the usual amount, recipient, country or currency (§2.2, §2.3).
+import { fault, type How } from "../fault.ts";
+import {
+  createDisbursement,
+  data,
+  dataOf,
+  fieldsOf,
+  instead,
+  isAccepted,
+  isOf,
+  refusal,
+  verifyDisbursement,
+  withBody,
+  type Fields,
+} from "../ways.ts";
+
+const records = (change: (record: Fields) => Fields): How => data(verifyDisbursement, change);
+const phoneOf = (record: Fields) => String((record["customer"] as Fields)["phoneNumber"]);
+const withPhone = (record: Fields, phoneNumber: string): Fields => ({
+  ...record,
+  customer: { ...(record["customer"] as Fields), phoneNumber },
+});
+
+/** Shows a value of the merchant's first disbursement in every record. */
+const asInTheFirst = (...names: string[]): How => {
+  return () => {
+    let first: Fields | undefined;
+    return data(verifyDisbursement, (record) => {
+      first ??= record;
+      const kept = first;
+      return { ...record, ...Object.fromEntries(names.map((name) => [name, kept[name]])) };
+    });
+  };
+};
+
+/**
+ * Keeps a value of the request in a variable that concurrent requests share, so that a record gets the value of the
+ * last request that arrived before its response.
+ */
+const sharesVariable =
+  (name: string, change: (record: Fields, value: unknown) => Fields): How =>
+  ({ sleep }) => {
+    const values = new Map<unknown, unknown>();
+    let shared: unknown;
+    return {
+      async handle(call, ask) {
+        if (isOf(call, createDisbursement)) {
+          shared = fieldsOf(call.body)?.[name];
+          const [reply] = await Promise.all([ask(call), sleep(1)]);
+          if (reply && isAccepted(reply)) values.set(dataOf(reply)["reference"], shared);
+          return reply;
+        }
+        const reply = await ask(call);
+        if (!reply || !isOf(call, verifyDisbursement) || !isAccepted(reply)) return reply;
+        const record = dataOf(reply);
+        const value = values.get(record["reference"]);
+        return value === undefined ? reply : withBody(reply, { statusCode: 200, data: change(record, value) });
+      },
+    };
+  };
+
+const refusesLength = (length: number) =>
+  instead(
+    createDisbursement,
+    ({ phoneNumber }) => String(phoneNumber).length === length,
+    () => refusal(422),
+  );
+
+export const recordFaults = [
+  fault(
+    "shillings-rounded",
+    "Verify shows amounts in KES rounded to a multiple of 100.",
+    "records.as-requested",
+    records((record) =>
+      record["currency"] === "KES" ? { ...record, amount: Math.round(Number(record["amount"]) / 100) * 100 } : record,
+    ),
+  ),
+  fault(
+    "fee-of-large-amounts",
+    "Verify calculates the fee of amounts above 700 anew, and rounds it up.",
+    "records.as-requested",
+    records((record) =>
+      Number(record["amount"]) > 700 ? { ...record, fee: Math.ceil(Number(record["amount"]) / 100) + 1 } : record,
+    ),
+  ),
+  fault(
+    "currency-of-first",
+    "Every record has the country and currency of the first one.",
+    "records.as-requested",
+    asInTheFirst("country", "currency"),
+  ),
+  fault(
+    "customer-of-first",
+    "Every record has the customer of the first one.",
+    "records.as-requested",
+    asInTheFirst("customer"),
+  ),
+  fault(
+    "country-by-currency",
+    "Verify derives the country from the currency and knows XOF and NGN only.",
+    "records.as-requested",
+    records((record) => ({ ...record, country: record["currency"] === "NGN" ? "NG" : "CI" })),
+  ),
+  fault(
+    "address-of-ghana-lost",
+    "Records of payouts to Ghana have the webhookURL without its query.",
+    "records.as-requested",
+    records((record) =>
+      record["country"] === "GH" && record["webhookURL"] !== undefined
+        ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
+        : record,
+    ),
+  ),
+  fault(
+    "recipient-of-another",
+    "Concurrent creates share a variable, and records show another one's recipient.",
+    "records.concurrent",
+    sharesVariable("phoneNumber", (record, value) => withPhone(record, String(value))),
+  ),
+  fault(
+    "currency-of-another",
+    "Concurrent creates share a variable, and records show another one's currency.",
+    "records.concurrent",
+    sharesVariable("currency", (record, currency) => ({ ...record, currency })),
+  ),
+  fault(
+    "record-amount-of-another",
+    "Concurrent creates share a variable, and records show another one's amount.",
+    "records.concurrent",
+    sharesVariable("amount", (record, amount) => ({ ...record, amount })),
+  ),
+  fault(
+    "address-of-another",
+    "Concurrent creates share a variable, and records show another one's webhookURL.",
+    "records.concurrent",
+    sharesVariable("webhookURL", (record, webhookURL) =>
+      record["webhookURL"] === undefined ? record : { ...record, webhookURL },
+    ),
+  ),
+  fault(
+    "phone-as-number",
+    "Phone numbers are stored as numbers, so that leading zeros are lost.",
+    "records.phone-digits",
+    records((record) => withPhone(record, String(Number(phoneOf(record))))),
+  ),
+  fault(
+    "phone-cut-at-14",
+    "Phone numbers are cut to 14 digits.",
+    "records.phone-digits",
+    records((record) => withPhone(record, phoneOf(record).slice(0, 14))),
+  ),
+  fault(
+    "phone-padded-to-11",
+    "Phone numbers of 10 digits are padded with a zero.",
+    "records.phone-digits",
+    records((record) => withPhone(record, phoneOf(record).padStart(11, "0"))),
+  ),
+  fault(
+    "phone-11-refused",
+    "A phone number of 11 digits is refused.",
+    "create.phone-lengths-accepted",
+    refusesLength(11),
+  ),
+  fault(
+    "phone-14-refused",
+    "A phone number of 14 digits is refused.",
+    "create.phone-lengths-accepted",
+    refusesLength(14),
+  ),
+  fault("leading-zeros-refused", "A phone number with leading zeros is refused.", "create.phone-leading-zeros", () =>
+    instead(
+      createDisbursement,
+      ({ phoneNumber }) => String(phoneNumber).startsWith("0"),
+      () => refusal(422),
+    ),
+  ),
+  fault(
+    "amount-lost-with-charset",
+    "The create response has an amount of 1 if the Content-Type has a charset.",
+    "create.result-as-requested",
+    () =>
+      data(createDisbursement, (created, { headers }) =>
+        String(headers["content-type"]).includes("charset") ? { ...created, amount: 1 } : created,
+      ),
+    "json.charset-accepted",
+  ),
+  fault(
+    "reference-lost-with-extra-field",
+    "The create response has an empty merchantsReference if the request has an unknown field.",
+    "create.result-as-requested",
+    () =>
+      data(createDisbursement, (created, call) =>
+        "certifyExtra" in (fieldsOf(call.body) ?? {}) ? { ...created, merchantsReference: "" } : created,
+      ),
+    "create.extra-field",
+  ),
+];

@@ -1,0 +1,128 @@
+// Compares disbursements field by field with the requests that created them, for many amounts and payees (§2.2, §2.3).
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { expectStatus, same } from "./expect.ts";
+import { dataOf, disbursementBody, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
+
+const concurrency = 20;
+const varied = 8;
+const lengths = [10, 11, 12, 13, 14, 15];
+/** The most numbers of one length that are tried until one is accepted. */
+const maxCandidates = 4;
+
+type Body = Record<string, unknown>;
+
+/** Returns the fields of the record of a disbursement that its request and its create response determine. */
+export function recordOf(body: Body, created: Body): Body {
+  const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = body;
+  const { reference, fee } = created;
+  const given = webhookURL === undefined ? {} : { webhookURL };
+  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...given };
+}
+
+/** Returns the same fields of a verify response. Without a webhookURL in the request, the record may have any. */
+export function recordIn(response: TargetResponse, body: Body = {}): Body {
+  const { reference, merchantsReference, amount, fee, country, currency, webhookURL, customer } = dataOf(response);
+  const { phoneNumber } = (customer ?? {}) as { phoneNumber?: unknown };
+  const given = body["webhookURL"] === undefined ? {} : { webhookURL };
+  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...given };
+}
+
+/** Judges that the create response and the record have every value of the request. */
+export async function judgeRecord(context: Context, id: string, body: Body, response: TargetResponse): Promise<void> {
+  if (!expectStatus(context, id, response, 200, `for ${JSON.stringify(body)}`)) return;
+  const created = dataOf(response);
+  const { amount, merchantsReference } = created;
+  const expected = { amount: body["amount"], merchantsReference: body["reference"] };
+  same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, [response]);
+  const found = await verifyDisbursement(context, String(created["reference"]));
+  const record = recordOf(body, created);
+  same(context, id, { what: "record", actual: recordIn(found, body), expected: record }, [response, found]);
+}
+
+/** Returns disbursements with different amounts and payees. Every second one has a webhookURL. */
+const differentBodies = (context: Context, count: number) =>
+  Array.from({ length: count }, (_, index) => {
+    const amount = usualAmount - index - count * context.random(0, usualAmount / count - 2);
+    const webhookURL = index % 2 === 0 ? undefined : `${someAddress(context)}&n=${index}`;
+    return disbursementBody(context, { amount, webhookURL });
+  });
+
+/**
+ * Returns payees with phone numbers of this length: in countries with such numbers and, because a target may limit its
+ * countries, in the recipient's.
+ */
+function payeesOf(length: number, { options: { recipient }, random }: Context): Payee[] {
+  const real = [...commonPairs, dollars, ...otherPairs].filter(({ digits }) => digits === length);
+  const pairs = [...real.slice(0, maxCandidates - 1), { ...pairOf(recipient), digits: length }];
+  return pairs.map((pair) => payeeIn(pair, recipient, random));
+}
+
+/** Pays payees in turn until the target accepts one. Returns the last request and its response. */
+async function firstAccepted(context: Context, payees: readonly Payee[]) {
+  for (const [index, payee] of payees.entries()) {
+    const body = disbursementBody(context, payee);
+    const response = await pay(context, body);
+    if (response.status === 200 || index === payees.length - 1) return { body, response };
+  }
+  throw new Error("there is no payee to pay");
+}
+
+async function payLeadingZeros(context: Context) {
+  const { options, random } = context;
+  const phoneNumber = `00${random(1_000_000, 9_999_999)}${options.recipient.slice(-3)}`;
+  const body = disbursementBody(context, { phoneNumber });
+  return { body, response: await pay(context, body) };
+}
+
+export const recordChecks: Check[] = [
+  {
+    name: "Records of different disbursements have the values of their requests",
+    ids: ["records.as-requested"],
+    effect: "moves-money",
+    payouts: varied,
+    amount: varied * usualAmount,
+    async run(context) {
+      const made = [];
+      for (const body of differentBodies(context, varied)) made.push({ body, response: await pay(context, body) });
+      for (const { body, response } of made) await judgeRecord(context, "records.as-requested", body, response);
+    },
+  },
+  {
+    name: `Records of ${concurrency} concurrent disbursements have the values of their requests`,
+    ids: ["records.concurrent"],
+    effect: "moves-money",
+    payouts: concurrency,
+    amount: concurrency * usualAmount,
+    async run(context) {
+      const bodies = differentBodies(context, concurrency);
+      const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+      await Promise.all(
+        responses.map((response, index) => judgeRecord(context, "records.concurrent", bodies[index] ?? {}, response)),
+      );
+    },
+  },
+  {
+    name: "Phone numbers of 10 to 15 digits are accepted and recorded digit for digit",
+    ids: ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
+    effect: "moves-money",
+    payouts: lengths.length * maxCandidates + 1,
+    amount: (lengths.length * maxCandidates + 1) * usualAmount,
+    needs: ["safe-numbers"],
+    async run(context) {
+      const accepted = [];
+      for (const length of lengths) {
+        const made = await firstAccepted(context, payeesOf(length, context));
+        const when = `for a phone number of ${length} digits`;
+        if (expectStatus(context, "create.phone-lengths-accepted", made.response, 200, when)) accepted.push(made);
+      }
+      // The pattern allows a leading zero, but no international number has one, so the target may refuse it.
+      const zeros = await payLeadingZeros(context);
+      context.observe("create.phone-leading-zeros", "response status", zeros.response.status ?? "none");
+      if (zeros.response.status === 200) accepted.push(zeros);
+      if (accepted.length === 0) throw new Prerequisite("200 for a phone number", describeResponse(zeros.response));
+      for (const { body, response } of accepted) await judgeRecord(context, "records.phone-digits", body, response);
+    },
+  },
+];

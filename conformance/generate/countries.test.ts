@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import type { RunOptions } from "../run-options.ts";
+import { anyPayee, commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeAbroad, payeeIn } from "./countries.ts";
+import { createRandom } from "./random.ts";
+
+const options = (recipient: string, over: Partial<RunOptions> = {}) =>
+  ({ recipient, loopback: true, ...over }) as unknown as RunOptions;
+const random = () => createRandom(7, "a check");
+const live = { loopback: false, environment: "live" } as const;
+
+test.each([
+  ["2257038102473", "CI", "XOF"],
+  ["2348031234567", "NG", "NGN"],
+  ["233244123456", "GH", "GHS"],
+  ["254712345678", "KE", "KES"],
+  ["33612345678", "CI", "XOF"],
+])("a payout to %s is in %s and %s", (phoneNumber, country, currency) => {
+  expect(pairOf(phoneNumber)).toMatchObject({ country, currency });
+});
+
+test.each([...commonPairs, dollars, ...otherPairs])(
+  "a made-up number in $country has its calling code and length, and the recipient's last digits",
+  (pair) => {
+    const { phoneNumber } = payeeIn(pair, "33612345002", random());
+    expect(phoneNumber).toMatch(/^[0-9]{10,15}$/);
+    expect(phoneNumber).toHaveLength(pair.digits);
+    expect(phoneNumber.startsWith(pair.code) && phoneNumber.endsWith("002")).toBe(true);
+  },
+);
+
+test("the countries have numbers of every length from 10 to 15", () => {
+  const lengths = new Set([...commonPairs, dollars, ...otherPairs].map(({ digits }) => digits));
+  expect([...lengths].toSorted()).toEqual([10, 11, 12, 13, 14, 15]);
+});
+
+test("the recipient's own number serves for its own country", () => {
+  expect(fieldsFor(pairOf("254799999999"), "254799999999", random()).phoneNumber).toBe("254799999999");
+});
+
+function payees(over: Partial<RunOptions>) {
+  const next = random();
+  return Array.from({ length: 60 }, () => anyPayee(options("2257038102473", over), next));
+}
+
+describe("payees", () => {
+  test("are in all common countries, and the same for the same seed", () => {
+    expect(new Set(payees({}).map(({ country }) => country))).toEqual(new Set(["CI", "NG", "GH", "KE"]));
+    expect(payees({})).toEqual(payees({}));
+  });
+
+  test("are the recipient alone where a payout could reach a stranger", () => {
+    const recipient = { phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
+    expect(new Set(payees(live).map((payee) => JSON.stringify(payee)))).toEqual(new Set([JSON.stringify(recipient)]));
+  });
+});
+
+describe("a payout abroad", () => {
+  test.each(["2257038102473", "254712345678"])("is in another country than that of %s", (recipient) => {
+    expect(payeeAbroad(options(recipient), recipient, random())?.country).not.toBe(pairOf(recipient).country);
+  });
+
+  test("is not made where it could reach a stranger", () => {
+    const recipient = "2257038102473";
+    expect(payeeAbroad(options(recipient, live), recipient, random())).toBeUndefined();
+    const sandbox = options(recipient, { loopback: false, environment: "sandbox" });
+    expect(payeeAbroad(sandbox, recipient, random())).toBeDefined();
+  });
+});
