@@ -10,7 +10,8 @@ export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" |
 export type RunVerdict = "certified" | "passed-partially" | "failed" | "error";
 
 /** A violated `must` fails the run. A violated `should` is a warning. `observe` only records what the target does. */
-export type Level = "must" | "should" | "observe";
+export const levels = ["must", "should", "observe"] as const;
+export type Level = (typeof levels)[number];
 
 /**
  * Which requirements a run judges. `core` covers what the interface document states. `extended` also covers what this
@@ -72,6 +73,11 @@ export type CheckResult = {
   expected: string;
   actual: string;
   exchanges: Exchange[];
+  /**
+   * The id of the exchange that shows the failure; undefined if it takes several exchanges, or something other than an
+   * exchange, such as a webhook.
+   */
+  shownBy?: number;
   /** The number of exchanges that were omitted to keep the report readable. */
   exchangesLeftOut?: number;
   durationMs: number;
@@ -151,6 +157,8 @@ export type Report = {
   budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number };
   /** The seed of the run's generated inputs. A run with the same `--seed` generates the same inputs. */
   seed: number;
+  /** Further options, as shell words, that a command needs to re-run checks of this run. */
+  repeatFlags?: string[];
   /** The ids in `--only`; undefined if the option was not given. */
   only?: string[];
   /** Set with `--through-prism`: the number of responses that Prism validated, and its disagreements with the suite. */

@@ -68,3 +68,29 @@ export function realRecipients(options: Pick<RunOptions, "recipient" | "failingR
   const real = Object.entries(given).filter(([, phone]) => phone !== undefined && !published.includes(phone));
   return Object.fromEntries(real as [string, string][]);
 }
+
+const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/**
+ * Returns the options, as shell words, that a command needs besides the target to re-run checks of this run. Secrets and
+ * phone numbers of real people are read from shell variables.
+ */
+export function repeatFlags(options: RunOptions): string[] {
+  const people = realRecipients(options);
+  const { webhookUrl, webhookListen: listen, rate, timeoutMs, loopback, effects, headers } = options;
+  return [
+    ...(people["RECIPIENT"] ? ["--recipient", '"${RECIPIENT:?}"'] : []),
+    ...(people["FAILING_RECIPIENT"] ? ["--failing-recipient", '"${FAILING_RECIPIENT:?}"'] : []),
+    ...(webhookUrl === undefined ? [] : ["--webhook-url", quoted(webhookUrl)]),
+    ...(listen && (listen.port !== 0 || !loopback)
+      ? ["--webhook-listen", quoted(`${listen.host}:${listen.port}`)]
+      : []),
+    ...(timeoutMs === 10_000 ? [] : ["--timeout", String(timeoutMs)]),
+    ...(rate === undefined ? [] : ["--rate", String(rate)]),
+    ...Object.keys(headers).flatMap((name) => ["--header", `"${name}: \${${headerVariable(name)}:?}"`]),
+    ...(loopback || effects !== "money" ? [] : ["--yes"]),
+  ];
+}
+
+/** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */
+export const headerVariable = (name: string) => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");

@@ -29,9 +29,16 @@ async function opened(report: Report, options: { javaScriptEnabled?: boolean } =
 
 const failing = requirement("create.repeated", "fail", {
   text: "A duplicate reference is refused.",
+  matters: "The recipient is paid twice.",
   checks: [
     check({ name: "in turn" }),
-    check({ name: "at once", verdict: "fail", actual: "three HTTP 200", exchanges: [exchange({ curl: "curl it" })] }),
+    check({
+      name: "at once",
+      verdict: "fail",
+      actual: "three HTTP 200",
+      exchanges: [exchange({ curl: "curl it" })],
+      shownBy: 1,
+    }),
   ],
 });
 const varied = () =>
@@ -52,11 +59,29 @@ test("shows the verdict and its reason first, then failures with what was expect
   expect(await card.locator("h3").innerText()).toContain("A duplicate reference is refused.");
   expect(await card.locator(".about").innerText()).toContain("§4.1 Create a disbursement");
   const text = await card.innerText();
-  for (const part of ["HTTP 409", "three HTTP 200", "curl it", "--only create.repeated --seed 42"]) {
+  for (const part of [
+    "HTTP 409",
+    "three HTTP 200",
+    "curl it",
+    "The recipient is paid twice.",
+    "--only create.repeated --seed 42",
+  ]) {
     expect(text).toContain(part);
   }
   expect(await texts(page, ".card .check[open] > summary .text")).toEqual(["at once"]);
   expect(trouble).toEqual([]);
+});
+
+test("shows requirements that fail for one cause together, the first one open", async () => {
+  const evidence = [exchange({ id: 5, status: 500, responseBody: '{"error":"Internal Server Error"}' })];
+  const checks = [check({ verdict: "fail", exchanges: evidence, shownBy: 5 })];
+  const ids = ["a", "b", "c", "d", "e"];
+  const { page } = await opened(sampleReport(ids.map((id) => requirement(id, "fail", { checks }))));
+  expect(await texts(page, ".shared")).toEqual([
+    "5 requirements, one cause: The target responds with 500 Internal Server Error",
+  ]);
+  expect(await page.locator(".card:visible").count()).toBe(1);
+  expect(await texts(page, ".others > summary")).toEqual(["4 other requirements with this cause"]);
 });
 
 test("groups requirements by section, then by decision, with each id once", async () => {
@@ -72,7 +97,9 @@ test("names what was not judged with the reason", async () => {
   const { page } = await opened({ ...report, requirements: [...report.requirements, part] });
   const text = await page.locator("section:has(> #not-judged)").innerText();
   expect(text).toContain("Partially judged. Nothing may be paid.");
-  expect(await page.locator("section:has(> #glance)").innerText()).toContain("5 of 6 requirements judged");
+  expect(await page.locator("section:has(> #glance)").innerText()).toContain(
+    "3 of 6 musts passed, 1 failed, 1 not applicable, 1 not judged in full",
+  );
   expect(text).toContain("Not applicable to this target");
   expect(text).toContain("webhook.failed");
   expect(text).toContain("The target has no payment page to finish.");

@@ -2,19 +2,15 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { causesOf, needsAttention } from "./causes.ts";
 import { observationsOf } from "./observed.ts";
+import { repeatCommand, repeatOf } from "./repeat.ts";
+import { paidOf, tallyPhrases } from "./tally.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, "templates", name), "utf8").trim();
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-
-/**
- * Returns true for requirements that the report lists first: those that failed, and those that could not run although a
- * check was started. Requirements without a started check are listed elsewhere, with the reason.
- */
-const needsAttention = ({ verdict, checks }: RequirementResult) =>
-  verdict === "fail" || (verdict === "could-not-run" && checks.length > 0);
 
 const rank = (source: string) => (source.startsWith("§") ? 0 : 1);
 
@@ -52,11 +48,6 @@ function duration(milliseconds: number): string {
 /** Renders a time in the form "2026-11-20 10:00:18 UTC". */
 const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
 
-const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-
-/** Renders an amount for people. Every currency has two decimals (D16): 1000000 becomes "10,000.00". */
-const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
-
 /**
  * Renders the report as one self-contained HTML file. The file is readable without its script, which only adds the
  * filter and copy buttons. Everything that the target sent is escaped, and the page's policy allows no other script.
@@ -70,7 +61,9 @@ export function renderHtml(report: Report): string {
     script,
     style,
     policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,
-    attention: report.requirements.filter(needsAttention),
+    causes: causesOf(report),
+    tally: tallyPhrases(report),
+    paid: paidOf(report.created),
     known: report.requirements.filter(({ knownFailure }) => knownFailure),
     groups: bySource(report.requirements),
     observed: observationsOf(report),
@@ -80,6 +73,7 @@ export function renderHtml(report: Report): string {
     worstFirst,
     duration,
     moment,
-    money,
+    repeatOf,
+    repeatCommand,
   });
 }

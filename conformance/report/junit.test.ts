@@ -41,11 +41,24 @@ test("has a suite for each section, with correct totals", () => {
 });
 
 test("a failure's text names the requirement, its section, what was expected and received, and a curl command", () => {
-  const checks = [check({ verdict: "fail", actual: "HTTP 200", exchanges: [exchange({ curl: "curl -X POST" })] })];
-  const [failure] = found(sampleReport([requirement("a", "fail", { checks })]), "//failure");
+  const checks = [
+    check({ verdict: "fail", actual: "HTTP 200", exchanges: [exchange({ curl: "curl -X POST" })], shownBy: 1 }),
+  ];
+  const matters = "It is paid twice.";
+  const [failure] = found(sampleReport([requirement("a", "fail", { checks, matters })]), "//failure");
   expect(failure?.message).toBe("HTTP 200");
   expect(failure?.text).toBe(
-    "Requirement: What a promises. (§4.1, must)\nExpected: HTTP 409\nReceived: HTTP 200\nRepeat: curl -X POST",
+    "Requirement: What a promises. (§4.1, must)\nExpected: HTTP 409\nReceived: HTTP 200\nWhy it matters: It is paid twice.\nRepeat: curl -X POST",
+  );
+});
+
+test("a failure's message says how many others have the same cause", () => {
+  const checks = [check({ verdict: "fail", actual: "500 oops", exchanges: [exchange({ status: 500 })], shownBy: 1 })];
+  const report = sampleReport(["a", "b", "c"].map((id) => requirement(id, "fail", { checks })));
+  expect(found(report, "//failure").map(({ message }) => message)).toEqual(
+    Array.from({ length: 3 }, () =>
+      expect.stringMatching(/^500 oops \(same cause as 2 other requirements: The target/),
+    ),
   );
 });
 

@@ -1,4 +1,7 @@
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { causesOf, type Cause } from "./causes.ts";
+import { likelyCause } from "./likely.ts";
+import { repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
 import { oneLine } from "./visible.ts";
 import * as words from "./words.ts";
@@ -14,21 +17,31 @@ type TestCase = {
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
 /**
- * Renders the text of a failure: the requirement, what was expected and received, and commands that repeat the
- * requests.
+ * Renders the text of a failure: the requirement, what was expected and received, why it matters, its likely cause, and
+ * the command that repeats it.
  */
-function evidence(requirement: RequirementResult, check: CheckResult): string {
+function evidence(report: Report, requirement: RequirementResult, check: CheckResult): string {
+  const likely = check.verdict === "fail" ? likelyCause(requirement, check) : undefined;
   return [
     `Requirement: ${requirement.text} (${words.sourceOf(requirement)}, ${words.levels[requirement.level]})`,
     `Expected: ${check.expected}`,
     `Received: ${check.actual}`,
-    ...check.exchanges.slice(0, 3).map(({ curl }) => `Repeat: ${curl}`),
+    ...(requirement.matters === undefined ? [] : [`Why it matters: ${requirement.matters}`]),
+    ...(likely === undefined ? [] : [`Likely cause: ${likely}`]),
+    `Repeat: ${repeatOf(report, requirement, check)}`,
   ].join("\n");
 }
 
-function checkCase(requirement: RequirementResult, check: CheckResult): TestCase {
+/** Returns the message of a failure. If others have the same cause, it says so. */
+function messageOf(cause: Cause | undefined, check: CheckResult): string {
+  const others = (cause?.failures.length ?? 1) - 1;
+  if (!cause || others === 0) return check.actual;
+  return `${check.actual} (same cause as ${words.counted(others, "other requirement")}: ${cause.title})`;
+}
+
+function checkCase(report: Report, requirement: RequirementResult, check: CheckResult, cause?: Cause): TestCase {
   const { knownFailure } = requirement;
-  const text = evidence(requirement, check);
+  const text = evidence(report, requirement, check);
   const base = {
     name: oneLine(check.name),
     className: oneLine(requirement.id),
@@ -41,7 +54,7 @@ function checkCase(requirement: RequirementResult, check: CheckResult): TestCase
   if (check.verdict === "fail" && knownFailure && requirement.verdict !== "fail") {
     return outcome("skipped", `Known failure until ${knownFailure.expires}: ${knownFailure.reason}`);
   }
-  if (check.verdict === "fail") return outcome("failure", check.actual);
+  if (check.verdict === "fail") return outcome("failure", messageOf(cause, check));
   if (check.verdict === "could-not-run") return outcome("error", check.actual);
   if (check.verdict === "not-applicable") return outcome("skipped", check.actual);
   return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
@@ -86,10 +99,13 @@ const problemCase = (element: "failure" | "error", name: string) => (problem: st
  */
 export function renderJunit(report: Report): string {
   const groups = Map.groupBy(report.requirements, words.sourceOf);
+  const causes = new Map(
+    causesOf(report).flatMap((cause) => cause.failures.map(({ requirement }) => [requirement.id, cause] as const)),
+  );
   const suites = [...groups].map(([source, requirements]) => {
     const cases = requirements.flatMap((requirement) =>
       requirement.checks.length > 0
-        ? requirement.checks.map((check) => checkCase(requirement, check))
+        ? requirement.checks.map((check) => checkCase(report, requirement, check, causes.get(requirement.id)))
         : [unjudgedCase(requirement)],
     );
     return suite(`${source} ${words.titleOf(source)}`.trim(), cases);

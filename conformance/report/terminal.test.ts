@@ -5,6 +5,7 @@ import { renderTerminal } from "./terminal.ts";
 const plain = { color: false };
 const failing = requirement("create.repeated", "fail", {
   text: "A duplicate reference is refused.",
+  matters: "The recipient is paid twice.",
   checks: [
     check({ name: "one after the other" }),
     check({
@@ -12,7 +13,8 @@ const failing = requirement("create.repeated", "fail", {
       verdict: "fail",
       expected: "one HTTP 200",
       actual: "three HTTP 200:\nDSB1, DSB2, DSB3",
-      exchanges: [exchange({ curl: "curl first" }), exchange({ curl: "curl last" })],
+      exchanges: [exchange({ id: 3, curl: "curl first" }), exchange({ id: 4, curl: "curl last" })],
+      shownBy: 4,
     }),
   ],
 });
@@ -21,11 +23,11 @@ test("a failure shows its requirement and source, what was expected and received
   const text = renderTerminal(sampleReport([requirement("auth.key", "pass"), failing]), plain);
   expect(text).toContain(`✗ create.repeated  §4.1 Create a disbursement, must
     A duplicate reference is refused.
+    why       The recipient is paid twice.
     check     8 at once
     expected  one HTTP 200
     received  three HTTP 200:
               DSB1, DSB2, DSB3
-    repeat    curl first
     repeat    curl last
 `);
   expect(text).toContain("Re-run these: certify --base-url https://sandbox.example");
@@ -48,7 +50,7 @@ test("starts with verdict, target and reason, followed by errors of the suite", 
 test("names what was not judged with the reason, and ends with counts", () => {
   const text = renderTerminal(sampleReport([requirement("a", "pass"), requirement("b", "not-applicable")]), plain);
   expect(text).toContain("Not judged (1): b\n    The target has no payment page to finish.\n");
-  expect(text).toContain("1 passed, 1 not judged; made 3 of 500 allowed payouts");
+  expect(text).toContain("1 of 2 musts passed, 1 not applicable\nPaid nothing in 3 of 500 allowed payouts\n");
 });
 
 test("names problems with the list of known failures", () => {
@@ -63,11 +65,32 @@ test("points out a record that the target must refuse", () => {
   );
 });
 
-test("shows three of many failing checks and counts the others", () => {
+test("shows one of many failing checks and counts the others", () => {
   const checks = ["a", "b", "c", "d", "e"].map((name) => check({ name, verdict: "fail" }));
   const text = renderTerminal(sampleReport([requirement("x", "fail", { checks })]), plain);
-  expect(text.match(/^ {4}check/gm)).toHaveLength(3);
-  expect(text).toContain("and 2 more checks, see the report");
+  expect(text).toContain("check     a, and 4 more checks\n");
+});
+
+test("shows many failures of one cause as one", () => {
+  const evidence = [exchange({ id: 5, status: 500, responseBody: '{"error":"Internal Server Error"}' })];
+  const checks = [check({ verdict: "fail", exchanges: evidence, shownBy: 5 })];
+  const ids = Array.from({ length: 40 }, (_, index) => `create.${index}`);
+  const text = renderTerminal(sampleReport(ids.map((id) => requirement(id, "fail", { checks }))), plain);
+  expect(text).toContain("40 requirements, one cause: The target responds with 500 Internal Server Error\n✗ create.0 ");
+  expect(text).toContain("    also      create.1, create.2");
+  expect(text.match(/✗/g)).toHaveLength(1);
+});
+
+const paid = (amount: number, currency: string) => ({
+  kind: "disbursement" as const,
+  at: "2026-11-20T10:00:00.000Z",
+  amount,
+  currency,
+});
+
+test("sums what was paid by currency", () => {
+  const created = [paid(100, "GHS"), paid(10_000, "XOF"), paid(50, "XOF")];
+  expect(renderTerminal(sampleReport([], { created }), plain)).toContain("Paid 100.50 XOF and 1.00 GHS in 3 of 500");
 });
 
 test("uses colours only on request", () => {

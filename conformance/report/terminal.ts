@@ -1,12 +1,13 @@
 import { styleText } from "node:util";
-import type { CheckResult, Report, RequirementResult, RunVerdict, Verdict } from "../results.ts";
+import type { Report, RequirementResult, RunVerdict, Verdict } from "../results.ts";
+import { causesOf, type Cause, type Failure } from "./causes.ts";
+import { repeatCommand, repeatOf } from "./repeat.ts";
+import { paidOf, tallyPhrases } from "./tally.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-const checksShown = 3;
-const curlsShown = 3;
 const longestText = 2_000;
 const longestList = 400;
 
@@ -28,33 +29,34 @@ function field(label: string, text: string): string {
   return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
 }
 
-function checkLines(check: CheckResult): string[] {
-  const { exchanges, exchangesLeftOut = 0 } = check;
-  const more = exchanges.length + exchangesLeftOut - curlsShown;
-  return [
-    field("check", oneLine(check.name)),
-    field("expected", check.expected),
-    field("received", check.actual),
-    ...exchanges.slice(0, curlsShown).map(({ curl }) => field("repeat", curl)),
-    ...(more > 0 ? [field("", `and ${words.counted(more, "more request")}, see the report`)] : []),
-  ];
-}
-
-/** Renders a requirement with its source, and what its checks expected and received. */
-function requirementLines(requirement: RequirementResult, paint: Paint): string[] {
+/** Renders a requirement with its source, and what the first of its failed checks expected and received. */
+function failureLines(report: Report, { requirement, check, likely }: Failure, paint: Paint): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
   const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
-  const checks = requirement.checks.filter(({ verdict }) => verdict === requirement.verdict);
+  const others = requirement.checks.filter(({ verdict }) => verdict === requirement.verdict).length - 1;
   return [
     `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
     field("", oneLine(requirement.text)).replace(/^ +/, "    "),
     ...(requirement.reason ? [field("reason", oneLine(requirement.reason.text))] : []),
-    ...checks
-      .slice(0, checksShown)
-      .flatMap((check, index) => (index === 0 ? checkLines(check) : ["", ...checkLines(check)])),
-    ...(checks.length > checksShown
-      ? [`    and ${words.counted(checks.length - checksShown, "more check")}, see the report`]
-      : []),
+    ...(requirement.matters === undefined ? [] : [field("why", oneLine(requirement.matters))]),
+    field("check", oneLine(check.name) + (others > 0 ? `, and ${words.counted(others, "more check")}` : "")),
+    field("expected", check.expected),
+    field("received", check.actual),
+    ...(likely === undefined ? [] : [field("likely", likely)]),
+    field("repeat", repeatOf(report, requirement, check)),
+  ];
+}
+
+/** Renders the requirements that fail for one cause: the most urgent one in full, the others by id. */
+function causeLines(report: Report, { title, failures }: Cause, paint: Paint): string[] {
+  const [first, ...others] = failures;
+  if (!first) return [];
+  if (others.length === 0) return [...failureLines(report, first, paint), ""];
+  const ids = others.map(({ requirement }) => oneLine(requirement.id)).join(", ");
+  return [
+    `${paint("bold", `${failures.length} requirements, one cause:`)} ${oneLine(title)}`,
+    ...failureLines(report, first, paint),
+    field("also", shortened(ids, longestList)),
     "",
   ];
 }
@@ -76,7 +78,7 @@ function notJudgedLines({ requirements, summary }: Report): string[] {
 }
 
 /**
- * Renders the report for a terminal: the verdict, its reason, each failure in full, and the counts. Escape sequences
+ * Renders the report for a terminal: the verdict, its reason, the failures by cause, and the counts. Escape sequences
  * that the target sent are shown as text.
  * @param options.color true if the terminal supports colours
  */
@@ -84,12 +86,6 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
   const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
   const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
-  const troubled = report.requirements.filter(
-    (each) => each.verdict === "warn" || (each.verdict === "could-not-run" && !isGrouped(each)),
-  );
-  const counts = words.verdictOrder
-    .filter((each) => report.counts[each] > 0)
-    .map((each) => `${report.counts[each]} ${words.verdicts[each].toLowerCase()}`);
   const unintended = report.created.filter((record) => record.unintended).length;
   const { payouts, maxPayouts } = report.budget;
   return [
@@ -100,11 +96,11 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
       .map((error) => `${paint("yellow", "!")} ${visible(error)}`),
     ...(report.baselineProblems ?? []).map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
-    ...[...failed, ...troubled].flatMap((requirement) => requirementLines(requirement, paint)),
+    ...causesOf(report).flatMap((cause) => causeLines(report, cause, paint)),
     ...(failed.length > 0
       ? [
           `Re-run these: ${oneLine(
-            words.repeatCommand(
+            repeatCommand(
               report,
               failed.map(({ id }) => id),
             ),
@@ -112,7 +108,8 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
         ]
       : []),
     ...notJudgedLines(report),
-    `${counts.join(", ")}; made ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
+    `${tallyPhrases(report).join("; ")}`,
+    `Paid ${oneLine(words.sums(paidOf(report.created)))} in ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
     ...(unintended > 0
       ? [paint("red", `The target created ${words.counted(unintended, "record")} that it must refuse`)]
       : []),

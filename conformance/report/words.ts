@@ -1,5 +1,5 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
-import type { EffectsAllowed, Level, NotJudged, Report, Requirement, RunVerdict, Verdict } from "../results.ts";
+import type { EffectsAllowed, Level, NotJudged, Requirement, RunVerdict, Verdict } from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
   certified: "Certified",
@@ -108,13 +108,12 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/**
- * Returns the command that re-runs the checks of `ids` with the same inputs. The command reads keys from the
- * environment.
- */
-export function repeatCommand(report: Report, ids: readonly string[]): string {
-  const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
-  return ["certify", ...flags, "--only", ids.join(","), "--seed", String(report.seed)].map(quoted).join(" ");
+/** Renders an amount for people. Every currency has two decimals (D16): 1000000 becomes "10,000.00". */
+export const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
+
+/** Renders sums by currency, such as "82.00 XOF and 4.00 GHS"; "nothing" if there are none. */
+export function sums(paid: readonly { currency: string; total: number }[]): string {
+  return new Intl.ListFormat("en").format(paid.map(({ total, currency }) => money(total, currency))) || "nothing";
 }

@@ -12,6 +12,7 @@ const options = {
   maxPayouts: 500,
   maxTotal: 1000,
   seed: 1,
+  headers: {},
 } as unknown as RunOptions;
 const core = catalogue.filter(({ profile }) => profile === "core").map(({ id }) => id);
 const observed = new Set(catalogue.filter(({ level }) => level === "observe").map(({ id }) => id));

@@ -47,6 +47,12 @@ const joined = (texts: readonly string[]) => {
   return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
 };
 
+/** Returns the exchange that shows the first failed finding; `{}` if the finding has not exactly one. */
+function shownBy([first]: readonly Finding[]): { shownBy?: number } {
+  const [exchange, ...others] = first?.exchanges ?? [];
+  return exchange && others.length === 0 ? { shownBy: exchange.id } : {};
+}
+
 /** Returns the result of a check for a requirement about which it has findings. */
 function checkResult(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
   const failed = findings.filter((finding) => !finding.ok);
@@ -59,6 +65,7 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
     actual: joined(shown.map((finding) => finding.actual)),
     // The evidence of failures comes first, because the list is cut off after `mostExchanges`.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
+    ...shownBy(failed),
     durationMs: ms,
   };
 }
@@ -134,7 +141,17 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
       const soft = requirement.level === "must" ? "fail" : requirement.level === "should" ? "warn" : "could-not-run";
       const verdict = why.verdict === "fail" ? soft : why.verdict;
       const { expected, actual } = why;
-      results[id] = { name: check.name, verdict, expected, actual, ...evidence(exchanges), durationMs };
+      // The request before a missing prerequisite shows it, so it comes first.
+      const last = run.thrown instanceof Prerequisite ? exchanges.slice(-1) : [];
+      results[id] = {
+        name: check.name,
+        verdict,
+        expected,
+        actual,
+        ...evidence([...last, ...exchanges]),
+        ...(last[0] ? { shownBy: last[0].id } : {}),
+        durationMs,
+      };
     }
   }
   return { results, ...(fault === undefined ? {} : { error: fault }) };

@@ -1,3 +1,4 @@
+import { headerVariable } from "../run-options.ts";
 import { printed, shellWord, singleQuoted, type Substitute } from "./shell.ts";
 
 /** The longest body that a command contains as text. */
@@ -11,9 +12,6 @@ export type CurlRequest = {
   headers: Record<string, string | string[]>;
   body?: Buffer;
 };
-
-/** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */
-const headerVariable = (name: string) => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
 
 function headerWords(
   { headers, body }: CurlRequest,

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import type { Exchange, RequirementResult } from "../results.ts";
+import { check, exchange, requirement, sampleReport } from "../testing/sample-report.ts";
+import { causesOf } from "./causes.ts";
+import { likelyCause } from "./likely.ts";
+
+let ids = 0;
+type Over = Partial<RequirementResult> & { expected?: string; actual?: string };
+
+/** Returns a failed requirement that one exchange shows. */
+function failed(id: string, response: Partial<Exchange>, { expected = "200", actual = "", ...over }: Over = {}) {
+  const shown = exchange({ id: (ids += 1), ...response });
+  const checks = [check({ verdict: "fail", expected, actual, exchanges: [shown], shownBy: shown.id })];
+  return requirement(id, "fail", { checks, ...over });
+}
+
+const grouped = (requirements: RequirementResult[]) =>
+  causesOf(sampleReport(requirements)).map(({ failures }) => failures.map((failure) => failure.requirement.id));
+
+const errorBody = (reference: string) => JSON.stringify({ error: `lookup of ${reference} failed after 12 ms` });
+
+test("the same error is one cause, whatever ids and numbers its text contains", () => {
+  const a = failed("a", { status: 500, responseBody: errorBody("DSB1") });
+  const b = failed("b", { status: 500, responseBody: errorBody("DSB2") }, { expected: "401 without a key" });
+  const c = failed("c", { status: 404, responseBody: errorBody("DSB3") });
+  expect(grouped([a, b, c])).toEqual([["a", "b"], ["c"]]);
+});
+
+test("the same exchange is one cause, and different faults of accepted requests are not", () => {
+  const shown = exchange({ id: 900, status: 200 });
+  const one = check({ verdict: "fail", expected: "a status", exchanges: [shown], shownBy: 900 });
+  const two = check({ verdict: "fail", expected: "an amount", exchanges: [shown], shownBy: 900 });
+  expect(
+    grouped([
+      requirement("a", "fail", { checks: [one] }),
+      failed("b", { status: 200 }, { expected: "an amount" }),
+      requirement("c", "fail", { checks: [two] }),
+    ]),
+  ).toEqual([["a", "c"], ["b"]]);
+});
+
+test("accepted requests that must be refused come first, then musts about money, other musts, and shoulds", () => {
+  const refuse = { expected: "400 or 422 for an amount of 0" };
+  expect(
+    grouped([
+      failed("should", { status: 404 }, { level: "should" }),
+      failed("read", { status: 500, responseBody: "a" }, { effect: "none" }),
+      failed("create.a", { status: 502 }),
+      failed("create.b", { status: 503 }),
+      failed("create.c", { status: 503 }),
+      failed("create.amount", { status: 200 }, refuse),
+      failed("create.phone", { status: 200 }, refuse),
+    ]),
+  ).toEqual([["create.amount", "create.phone"], ["create.b", "create.c"], ["create.a"], ["read"], ["should"]]);
+});
+
+test("a known failure needs no attention", () => {
+  const knownFailure = { reason: "Fixed in 4.2", expires: "2026-12-31" };
+  expect(grouped([requirement("a", "warn", { knownFailure }), requirement("b", "warn", { level: "should" })])).toEqual([
+    ["b"],
+  ]);
+});
+
+const dsb = "https://sandbox.example/v1/disbursements/DSB1";
+test.each<[string, string, Partial<Exchange>, Over, RegExp | undefined]>([
+  [
+    "a 500 for a duplicate",
+    "create.duplicate-refused",
+    { status: 500 },
+    { expected: "409" },
+    /unique constraint .* works/,
+  ],
+  ["an accepted duplicate", "create.duplicate-refused", { status: 200 }, { expected: "409" }, /no unique constraint/],
+  [
+    "a race with two winners",
+    "create.duplicate-race",
+    { status: 200 },
+    { actual: "2 × 200, 18 × 409" },
+    /looked up first/,
+  ],
+  ["404 after a create", "verify.found", { status: 404, method: "GET", url: dsb }, {}, /read replica/],
+  [
+    "404 for an unknown reference",
+    "verify.unknown-404",
+    { status: 404, method: "GET", url: dsb },
+    { expected: "404" },
+    undefined,
+  ],
+  ["a page", "errors.shape", { status: 400, responseHeaders: { "content-type": "text/html" } }, {}, /proxy/],
+  ["a redirect", "create.accepted", { status: 301 }, {}, /--base-url/],
+  ["a timeout", "create.accepted", { status: undefined, failure: "no complete response within 9 ms" }, {}, /--timeout/],
+  ["a 500 for a bad value", "create.amount-type", { status: 500 }, { expected: "400 or 422" }, /Validate the body/],
+  ["a converted value", "create.amount-type", { status: 200 }, { expected: "400 or 422" }, /converts the value/],
+  ["a wrong amount", "create.amount-echoed", { status: 200 }, { expected: "amount 5" }, undefined],
+])("the likely cause of %s", (_, id, response, over, cause) => {
+  const result = failed(id, response, over);
+  const found = likelyCause(result, result.checks[0]!);
+  if (cause) expect(found).toMatch(cause);
+  else expect(found).toBeUndefined();
+});

@@ -1,0 +1,98 @@
+// Groups failures that have one cause, and sorts the groups by what a reader should fix first.
+import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { likelyCause, shownBy } from "./likely.ts";
+
+export type Failure = {
+  requirement: RequirementResult;
+  /** The check that shows the failure. */
+  check: CheckResult;
+  likely?: string;
+};
+
+/** What several failures have in common. */
+export type Cause = { title: string; failures: Failure[] };
+
+/**
+ * Returns true for a requirement that a reader has to act on. It is not one if its failure is known and tolerated, or if
+ * it was not judged for a reason that concerns the whole run.
+ */
+export const needsAttention = ({ verdict, checks, knownFailure, reason }: RequirementResult) =>
+  verdict === "fail" ||
+  (verdict === "warn" && !knownFailure) ||
+  (verdict === "could-not-run" && checks.length > 0 && reason?.code !== "stopped");
+
+/** Returns the text with everything that differs between two occurrences of one error left out. */
+const withoutDetails = (text: string) =>
+  text
+    .replaceAll(/"[^"]*"|\b\w*\d[\w-]*\b/g, "…")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .slice(0, 80);
+
+function errorIn(body: string): string {
+  try {
+    const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
+    const text = error ?? message;
+    return typeof text === "string" ? withoutDetails(text) : "";
+  } catch {
+    return withoutDetails(body.replaceAll(/<[^>]*>/g, " "));
+  }
+}
+
+const refusal = /^(?:a )?((?:4\d\d|4xx)(?:(?:, | or )\d{3})*)/;
+
+function routeOf(method: string, url: string): string {
+  const path = URL.canParse(url) ? new URL(url).pathname : url;
+  return `${method} ${path.replace(/(\/v1\/\w+\/).+$/, "$1{reference}")}`;
+}
+
+/** Describes what the failure of a check has in common with other failures of the same cause. */
+function causeOf({ id, text }: RequirementResult, check: CheckResult): { key: string; title: string } {
+  const exchange = shownBy(check);
+  if (!exchange) {
+    const about = withoutDetails(check.actual);
+    return about === "" ? { key: id, title: text } : { key: about, title: check.actual };
+  }
+  const { status, method, url, failure = "unknown reason" } = exchange;
+  if (status === undefined) return { key: `none ${withoutDetails(failure)}`, title: `No response: ${failure}` };
+  if (status >= 300) {
+    const error = errorIn(exchange.responseBody ?? "");
+    return { key: `${status} ${error}`, title: `The target responds with ${status} ${error}`.trim() };
+  }
+  const [, refused] = refusal.exec(check.expected) ?? [];
+  if (refused === undefined) return { key: `exchange ${exchange.id}`, title: text };
+  const title = `${routeOf(method, url)} is accepted with ${status} instead of refused with ${refused}`;
+  return { key: title, title };
+}
+
+/** 0 for an accepted request that must be refused and that pays, then musts about money, other musts, and the rest. */
+function urgencyOf({ requirement, check }: Failure): number {
+  if (requirement.level !== "must") return 4;
+  if (requirement.verdict !== "fail") return 3;
+  if (requirement.effect === "none") return 2;
+  const status = shownBy(check)?.status ?? 0;
+  return status >= 200 && status < 300 && refusal.test(check.expected) ? 0 : 1;
+}
+
+const urgencyOfAll = ({ failures }: Cause) => Math.min(...failures.map(urgencyOf));
+
+/**
+ * Groups the requirements that need attention by cause. The most urgent cause comes first, and of two equally urgent
+ * causes the one with more requirements.
+ */
+export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[] {
+  const causes = new Map<string, Cause>();
+  for (const requirement of requirements.filter(needsAttention)) {
+    const check = requirement.checks.find(({ verdict }) => verdict === requirement.verdict) ?? requirement.checks[0];
+    if (!check) continue;
+    const { key, title } = causeOf(requirement, check);
+    const likely = requirement.verdict === "could-not-run" ? undefined : likelyCause(requirement, check);
+    const cause = causes.get(key) ?? { title, failures: [] };
+    cause.failures.push({ requirement, check, ...(likely === undefined ? {} : { likely }) });
+    causes.set(key, cause);
+  }
+  for (const cause of causes.values()) cause.failures.sort((a, b) => urgencyOf(a) - urgencyOf(b));
+  return [...causes.values()].toSorted(
+    (a, b) => urgencyOfAll(a) - urgencyOfAll(b) || b.failures.length - a.failures.length,
+  );
+}

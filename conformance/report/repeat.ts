@@ -1,0 +1,24 @@
+// Finds the one command that repeats a failure.
+import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { shownBy } from "./likely.ts";
+
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+/**
+ * Returns the command that re-runs the checks of `ids` with the same inputs. The command reads keys from the
+ * environment.
+ */
+export function repeatCommand(report: Report, ids: readonly string[]): string {
+  const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
+  const words = ["certify", ...flags, "--only", ids.join(","), "--seed", String(report.seed)].map(quoted);
+  return [...words, ...(report.repeatFlags ?? [])].join(" ");
+}
+
+/**
+ * Returns the command that repeats what a check found about a requirement: the request, if a single one shows it, else
+ * the check.
+ */
+export function repeatOf(report: Report, requirement: Pick<RequirementResult, "id">, check: CheckResult): string {
+  const curl = shownBy(check)?.curl;
+  return curl === undefined || curl.startsWith("#") ? repeatCommand(report, [requirement.id]) : curl;
+}
