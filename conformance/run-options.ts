@@ -1,4 +1,5 @@
 import type { EffectsAllowed, Profile } from "./results.ts";
+import type { TlsFiles } from "./target/tls.ts";
 
 /** The sandbox operations (D18) that checks may use. `clock` moves the merchant's time, `time` reads it. */
 export const allControls = [
@@ -34,6 +35,8 @@ export type RunOptions = {
   /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   headers: Record<string, string>;
+  /** The certificates to trust, and the client certificate (`--ca`, `--cert`, `--key`). */
+  tls?: TlsFiles;
   seed: number;
   key: string;
   secondKey?: string;

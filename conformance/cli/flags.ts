@@ -7,6 +7,9 @@ Target:
   --base-url URL              the target, including any path before /v1
   --api-key-file FILE         read the API key from this file instead of API_KEY
   --header 'Name: value'      send this header with every request; may be repeated
+  --ca FILE                   trust the certificates in this file too (PEM), for a private CA or a self-signed server
+  --cert FILE                 client certificate for a target that requires one (PEM); needs --key
+  --key FILE                  private key of that certificate (PEM)
   --timeout MS                time limit for a response (default: 10000)
   --rate PER_SECOND           maximum requests per second
 
@@ -67,6 +70,9 @@ export const flags = {
   timeout: { type: "string", default: "10000" },
   rate: { type: "string" },
   header: { type: "string", multiple: true, default: [] },
+  ca: { type: "string" },
+  cert: { type: "string" },
+  key: { type: "string" },
   seed: { type: "string" },
   "api-key-file": { type: "string" },
   "through-prism": { type: "boolean", default: false },

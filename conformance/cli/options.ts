@@ -8,6 +8,7 @@ import { readReporting } from "./reporting.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue } from "../contract/requirements.ts";
 import type { EffectsAllowed, Profile } from "../results.ts";
+import { readTls } from "../target/tls.ts";
 import { defaultRecipients, type RunOptions } from "../run-options.ts";
 
 /** The caller's options. If `effects` is undefined, the probe decides it. */
@@ -58,7 +59,8 @@ function createReader(faults: string[]) {
     target(flag: string, value: string): string {
       const url = this.url(flag, value);
       if (/\/v1(\/(disbursements|checkouts))?$/.test(url)) {
-        faults.push(`--${flag} must not include /v1: every path of the interface starts with it`);
+        const without = url.replace(/\/v1(\/\w+)?$/, "");
+        faults.push(`--${flag} must not include /v1, with which every path of the interface starts: use ${without}`);
       }
       return url;
     },
@@ -172,6 +174,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     timeoutMs: read.whole("timeout", values.timeout, 1, 3_600_000),
     rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
     headers: readHeaders(values.header, faults),
+    tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),
     yes: values.yes,
     throughPrism: values["through-prism"],
     seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),

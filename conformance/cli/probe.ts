@@ -1,8 +1,8 @@
 // Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { randomBytes } from "node:crypto";
-import { looksDead } from "../target/breaker.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
+import { findObstacle, isRefused } from "./service.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
 import { defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
@@ -13,21 +13,25 @@ export class CannotRun extends Error {}
 
 const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
+const doctorHint = "certify doctor with the same options examines the connection step by step.";
+
 async function askTarget(options: CertifyOptions, runId: string) {
-  const { target, close } = openTarget({ ...options, effects: "none", patienceMs: 0 });
+  const { target, http, close } = openTarget({ ...options, effects: "none", patienceMs: 0 });
   try {
-    const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
     const lookup = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
     const unknown = await target.send(lookup);
+    const obstacle = await findObstacle(target, http, unknown);
+    if (obstacle) throw new CannotRun(`${obstacle.text}\n${doctorHint}`);
+    const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
     const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
     // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
     const secret =
       options.webhookSecret === undefined
         ? undefined
         : await target.send({ method: "GET", path: "/sandbox/webhook-secret" });
-    return { health, unknown, second, secret };
+    return { health, second, secret };
   } catch (error) {
-    if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}. Is it running?`);
+    if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}.\n${doctorHint}`);
     throw error;
   } finally {
     close();
@@ -46,8 +50,6 @@ async function tryControls(options: CertifyOptions, effects: RunOptions["effects
     close();
   }
 }
-
-const isRefused = ({ status }: TargetResponse) => status === 401 || status === 403;
 
 /** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
 function environmentOf({ status, json }: TargetResponse) {
@@ -69,42 +71,12 @@ function compareSecrets(given: string, response: TargetResponse) {
 }
 
 /**
- * Judges the response to a lookup of an unknown record.
- * @throws CannotRun if it shows that the target is another service, or that the key is invalid
- */
-function requireService({ baseUrl }: CertifyOptions, unknown: TargetResponse) {
-  if (unknown.status === undefined) {
-    throw new CannotRun(`${baseUrl} does not respond: ${unknown.exchange.failure}.`);
-  }
-  if (looksDead(unknown)) {
-    throw new CannotRun(
-      `${baseUrl} is not available: it responds to GET /v1/disbursements/… with ${unknown.status}. ` +
-        "Make sure that the service behind this address is running.",
-    );
-  }
-  if (isRefused(unknown)) {
-    throw new CannotRun(
-      `${baseUrl} rejects the key with ${unknown.status}. Set a valid key in API_KEY or --api-key-file.`,
-    );
-  }
-  const type = unknown.headers["content-type"] ?? "";
-  if (unknown.status < 400 && (unknown.status >= 300 || /html/i.test(type))) {
-    const what = unknown.headers.location ? `a redirect to ${unknown.headers.location}` : type || "no Content-Type";
-    throw new CannotRun(
-      `${baseUrl} does not look like the service: it responds to GET /v1/disbursements/… with ${unknown.status}, ${what}. ` +
-        "Check the base URL. It must include everything before /v1.",
-    );
-  }
-}
-
-/**
  * Probes the target and adds the options that depend on it, such as effects, receiver and failing recipient.
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions): Promise<RunOptions> {
   const runId = randomBytes(5).toString("hex");
-  const { health, unknown, second, secret } = await askTarget(options, runId);
-  requireService(options, unknown);
+  const { health, second, secret } = await askTarget(options, runId);
   if (second && isRefused(second)) {
     throw new CannotRun(
       `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,

@@ -19,7 +19,7 @@ export function openTarget(
 ) {
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
   const people = realRecipients(options);
-  const http = createHttpClient();
+  const http = createHttpClient(options.tls, new URL(options.baseUrl).origin);
   const target = createTarget(
     { ...options, people },
     {
@@ -30,7 +30,7 @@ export function openTarget(
       sleep: (ms) => sleep(ms),
     },
   );
-  return { target, close: () => http.close() };
+  return { target, http, close: () => http.close() };
 }
 
 /** Creates the session of a run with these options, with a webhook receiver if the options ask for one. */

@@ -1,5 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { describeError } from "./failures.ts";
+import { tlsContext, type TlsFiles } from "./tls.ts";
 
 export type HttpResponse = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 export type HttpFailure = {
@@ -7,19 +9,6 @@ export type HttpFailure = {
   /** True if no connection was established. The request then cannot have reached the target. */
   unreachable: boolean;
 };
-
-const neverConnected = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "CERT_HAS_EXPIRED",
-]);
 
 /**
  * The time for which an idle connection is kept. It is shorter than the keep-alive timeouts of servers. A server could
@@ -45,26 +34,21 @@ export type HttpClient = {
   close(): void;
 };
 
-function failureOf(error: NodeJS.ErrnoException): HttpFailure {
-  const code = error.code ?? "";
-  // If a host has several addresses, Node reports an AggregateError with one error per address.
-  const inner = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error;
-  if (code === "ECONNRESET" || error.message === "socket hang up") {
-    return { failure: "the connection was closed without a response", unreachable: false };
-  }
-  const unreachable = neverConnected.has(inner.code ?? code);
-  return { failure: inner.message || code, unreachable };
-}
-
-/** Creates an HTTP/1.1 client that follows no redirects, does not retry and does not normalise requests. */
-export function createHttpClient(): HttpClient {
-  const http = new HttpAgent({ keepAlive: true, timeout: idleMs });
-  const https = new HttpsAgent({ keepAlive: true, timeout: idleMs });
+/**
+ * Creates an HTTP/1.1 client that follows no redirects, does not retry and does not normalise requests.
+ * @param identity the origin to which the client certificate of `tls` is shown. Other hosts do not see it.
+ */
+export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpClient {
+  const kept = { keepAlive: true, timeout: idleMs };
+  const http = new HttpAgent(kept);
+  const identified = new HttpsAgent({ ...kept, secureContext: tlsContext(tls) });
+  const anonymous = new HttpsAgent({ ...kept, secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }) });
   return {
     send: ({ origin, path, method, headers, body, timeoutMs }) =>
       new Promise((resolve) => {
         const secure = origin.protocol === "https:";
         const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
+        const https = origin.origin === identity ? identified : anonymous;
         const target = { hostname, port: origin.port, path, method, headers, agent: secure ? https : http };
         const request = (secure ? httpsRequest : httpRequest)(target);
         const deadline = setTimeout(
@@ -75,7 +59,7 @@ export function createHttpClient(): HttpClient {
           clearTimeout(deadline);
           resolve(result);
         };
-        request.on("error", (error) => settle(failureOf(error)));
+        request.on("error", (error) => settle(describeError(error, origin)));
         request.on("response", (response) => {
           const chunks: Buffer[] = [];
           let size = 0;
@@ -85,7 +69,7 @@ export function createHttpClient(): HttpClient {
               request.destroy(new Error(`the response has more than ${largestResponse} bytes`));
             chunks.push(chunk);
           });
-          response.on("error", (error) => settle(failureOf(error)));
+          response.on("error", (error) => settle(describeError(error, origin)));
           response.on("end", () =>
             settle({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
           );
@@ -94,7 +78,8 @@ export function createHttpClient(): HttpClient {
       }),
     close() {
       http.destroy();
-      https.destroy();
+      identified.destroy();
+      anonymous.destroy();
     },
   };
 }
