@@ -45,6 +45,8 @@ export type Context = {
 
 export type Check = {
   name: string;
+  /** What the check tests, by requirement id, if that differs by requirement. */
+  names?: Readonly<Record<string, string>>;
   /** The ids of the requirements that the check judges. */
   ids: readonly string[];
   /** The worst effect on money that the check's requests may have. */
@@ -101,7 +103,7 @@ export type Watch = {
 };
 
 /** Describes a response in a few words, for people. */
-export function describeResponse(response: TargetResponse): string {
+export function describeResponse(response: Pick<TargetResponse, "status" | "exchange">): string {
   if (response.status === undefined) return `no response: ${response.exchange.failure ?? ""}`;
   const body = response.exchange.responseBody?.replaceAll(/\s+/g, " ").trim() ?? "";
   return `${response.status} ${body === "" ? "with an empty body" : body.length > 200 ? `${body.slice(0, 200)}…` : body}`;

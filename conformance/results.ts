@@ -60,6 +60,8 @@ export type Exchange = {
   /** The reason why no response was received; undefined if there was one. */
   failure?: string;
   durationMs: number;
+  /** Set if headers and bodies were left out, because this requirement has the full record of the same exchange. */
+  fullAt?: string;
   /**
    * A shell command that repeats the request. It reads keys from variables such as `$API_KEY`, and lets the shell make a
    * new merchant's reference unless an earlier request used this one. If no command can contain the body, a comment.
@@ -168,6 +170,10 @@ export type Report = {
   /** The problems with the list of known failures (`--baseline`). A single problem fails the run. */
   baselineProblems?: string[];
 };
+
+/** Returns true for the result of a check that a reader has to act on. */
+export const isTroubled = ({ verdict }: Pick<CheckResult, "verdict">) =>
+  verdict === "fail" || verdict === "warn" || verdict === "could-not-run";
 
 /** Returns the worst of several verdicts. */
 export function worstOf(verdicts: readonly Verdict[]): Verdict {

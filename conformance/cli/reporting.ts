@@ -9,7 +9,9 @@ import { NotCertified, signCertificate } from "../certificate/sign.ts";
 import { renderBadge } from "../report/badge.ts";
 import { applyBaseline, BaselineError, readBaseline } from "../report/baseline.ts";
 import type { KnownFailure } from "../report/baseline.ts";
+import { compact } from "../report/compact.ts";
 import { renderHtml } from "../report/html.ts";
+import { renderJson } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
 import { exitCodeOf } from "../results.ts";
 import type { Report } from "../results.ts";
@@ -80,10 +82,11 @@ export async function writeReports(
   { folder, baseline, signing }: Reporting,
   now: Date,
 ): Promise<WrittenReports> {
-  const { report } = applyBaseline(found, baseline, now);
-  const json = `${JSON.stringify(report, null, 2)}\n`;
+  const { report: complete } = applyBaseline(found, baseline, now);
+  const { report, files: pages } = compact(complete, (each): [string, string] => [renderHtml(each), renderJson(each)]);
+  const [html, json] = pages;
   const contents: Record<string, string> = {
-    "report.html": renderHtml(report),
+    "report.html": html,
     "report.json": json,
     "junit.xml": renderJunit(report),
     "badge.svg": renderBadge(report),

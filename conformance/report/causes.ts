@@ -1,6 +1,6 @@
 // Groups failures that have one cause, and sorts the groups by what a reader should fix first.
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
-import { likelyCause, shownBy } from "./likely.ts";
+import { expectsSuccess, likelyCause, shownBy } from "./likely.ts";
 
 export type Failure = {
   requirement: RequirementResult;
@@ -35,10 +35,13 @@ function errorIn(body: string): string {
     const text = error ?? message;
     return typeof text === "string" ? withoutDetails(text) : "";
   } catch {
-    return withoutDetails(body.replaceAll(/<[^>]*>/g, " "));
+    // A long body was cut off, so it may be the beginning of a JSON object.
+    const [, error] = /"error"\s*:\s*"([^"]*)"/.exec(body) ?? [];
+    return withoutDetails(error ?? body.replaceAll(/<[^>]*>/g, " "));
   }
 }
 
+const longestTitle = 120;
 const refusal = /^(?:a )?((?:4\d\d|4xx)(?:(?:, | or )\d{3})*)/;
 
 function routeOf(method: string, url: string): string {
@@ -51,7 +54,7 @@ function causeOf({ id, text }: RequirementResult, check: CheckResult): { key: st
   const exchange = shownBy(check);
   if (!exchange) {
     const about = withoutDetails(check.actual);
-    return about === "" ? { key: id, title: text } : { key: about, title: check.actual };
+    return about === "" ? { key: id, title: text } : { key: about, title: check.actual.slice(0, longestTitle) };
   }
   const { status, method, url, failure = "unknown reason" } = exchange;
   if (status === undefined) return { key: `none ${withoutDetails(failure)}`, title: `No response: ${failure}` };
@@ -76,6 +79,16 @@ function urgencyOf({ requirement, check }: Failure): number {
 
 const urgencyOfAll = ({ failures }: Cause) => Math.min(...failures.map(urgencyOf));
 
+/** If a target fails with a 5xx for valid requests too, that says more than what each of the other failures suggests. */
+function explainOutage({ failures }: Cause) {
+  const valid = failures.find(({ check }) => expectsSuccess(check) && (shownBy(check)?.status ?? 0) >= 500);
+  if (!valid || failures.length === 1) return;
+  for (const failure of failures) delete failure.likely;
+  valid.likely = "The target fails for valid requests too, so look there first. Its log shows the error.";
+  failures.splice(failures.indexOf(valid), 1);
+  failures.unshift(valid);
+}
+
 /**
  * Groups the requirements that need attention by cause. The most urgent cause comes first, and of two equally urgent
  * causes the one with more requirements.
@@ -91,7 +104,10 @@ export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[
     cause.failures.push({ requirement, check, ...(likely === undefined ? {} : { likely }) });
     causes.set(key, cause);
   }
-  for (const cause of causes.values()) cause.failures.sort((a, b) => urgencyOf(a) - urgencyOf(b));
+  for (const cause of causes.values()) {
+    cause.failures.sort((a, b) => urgencyOf(a) - urgencyOf(b));
+    explainOutage(cause);
+  }
   return [...causes.values()].toSorted(
     (a, b) => urgencyOfAll(a) - urgencyOfAll(b) || b.failures.length - a.failures.length,
   );

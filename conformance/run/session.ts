@@ -133,6 +133,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     });
     return {
       name: "Every response of the run",
+      names: Object.fromEntries(watches.map((watch) => [watch.id, `Every response: ${watch.name}`])),
       ids: watches.map((watch) => watch.id),
       effect: "none",
       offline: true,

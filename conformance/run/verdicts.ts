@@ -1,6 +1,6 @@
 // Turns the findings of one check into a result for each of its requirements.
 import { BudgetExceeded } from "../target/budget.ts";
-import { Prerequisite, type Check } from "../check.ts";
+import { describeResponse, Prerequisite, type Check } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type {
   CheckResult,
@@ -47,10 +47,18 @@ const joined = (texts: readonly string[]) => {
   return unique.slice(0, mostFindings).join("; ") + (more > 0 ? `; and ${more} more` : "");
 };
 
-/** Returns the exchange that shows the first failed finding; `{}` if the finding has not exactly one. */
-function shownBy([first]: readonly Finding[]): { shownBy?: number } {
-  const [exchange, ...others] = first?.exchanges ?? [];
-  return exchange && others.length === 0 ? { shownBy: exchange.id } : {};
+/**
+ * Returns the exchange that shows the first failed finding: its only one, or the one whose response the finding
+ * describes. Returns `{}` if there is none.
+ */
+function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shownBy?: number } {
+  if (!first) return {};
+  const exchanges = first.exchanges ?? all;
+  const [shown] =
+    exchanges.length === 1
+      ? exchanges
+      : exchanges.filter((exchange) => describeResponse({ status: exchange.status, exchange }) === first.actual);
+  return shown ? { shownBy: shown.id } : {};
 }
 
 /** Returns the result of a check for a requirement about which it has findings. */
@@ -65,7 +73,7 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
     actual: joined(shown.map((finding) => finding.actual)),
     // The evidence of failures comes first, because the list is cut off after `mostExchanges`.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
-    ...shownBy(failed),
+    ...shownBy(failed, all),
     durationMs: ms,
   };
 }
@@ -87,7 +95,7 @@ function verdictOfError(error: unknown): { verdict: Verdict; expected: string; a
 }
 
 export type CheckRun = {
-  check: Pick<Check, "name" | "ids">;
+  check: Pick<Check, "name" | "names" | "ids">;
   selected: ReadonlyMap<string, Requirement>;
   findings: readonly Finding[];
   observed: readonly Observation[];
@@ -111,14 +119,15 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
   for (const id of check.ids) {
     const requirement = run.selected.get(id);
     if (!requirement || run.notApplicable[id]) continue;
+    const name = check.names?.[id] ?? check.name;
     const findings = run.findings.filter((finding) => finding.id === id);
     const observed = run.observed.filter((observation) => observation.requirement === id);
     if (findings.length > 0) {
-      results[id] = checkResult(check.name, requirement.level, findings, exchanges, durationMs);
+      results[id] = checkResult(name, requirement.level, findings, exchanges, durationMs);
     } else if (observed.length > 0) {
-      const actual = observed.map(({ name, value }) => `${name}: ${JSON.stringify(value)}`).join("; ");
+      const actual = observed.map((each) => `${each.name}: ${JSON.stringify(each.value)}`).join("; ");
       results[id] = {
-        name: check.name,
+        name,
         verdict: "observed",
         expected: "left open by the interface",
         actual,
@@ -127,7 +136,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
       };
     } else if (run.notRun[id] !== undefined) {
       results[id] = {
-        name: check.name,
+        name,
         verdict: "could-not-run",
         expected: checkRuns,
         actual: run.notRun[id],
@@ -144,7 +153,7 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
       // The request before a missing prerequisite shows it, so it comes first.
       const last = run.thrown instanceof Prerequisite ? exchanges.slice(-1) : [];
       results[id] = {
-        name: check.name,
+        name,
         verdict,
         expected,
         actual,

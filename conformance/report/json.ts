@@ -1,0 +1,27 @@
+import { isTroubled, type Report } from "../results.ts";
+import { causesOf } from "./causes.ts";
+import { likelyCause } from "./likely.ts";
+import { repeatOf } from "./repeat.ts";
+import { paidOf, tallyOf } from "./tally.ts";
+
+/**
+ * Renders report.json: the results, and what the other files derive from them: the counts by level, the sums paid by
+ * currency, the causes of failures in the order in which to fix them, and of each failed check the likely cause and the
+ * command that repeats it.
+ */
+export function renderJson(report: Report): string {
+  const requirements = report.requirements.map((requirement) => ({
+    ...requirement,
+    checks: requirement.checks.map((check) =>
+      isTroubled(check)
+        ? { ...check, likelyCause: likelyCause(requirement, check), repeat: repeatOf(report, requirement, check) }
+        : check,
+    ),
+  }));
+  const causes = causesOf(report).map(({ title, failures }) => ({
+    title,
+    requirements: failures.map(({ requirement }) => requirement.id),
+  }));
+  const derived = { levels: tallyOf(report), paid: paidOf(report.created), causes };
+  return `${JSON.stringify({ ...report, ...derived, requirements }, null, 2)}\n`;
+}
