@@ -2,6 +2,7 @@
 // The entry point. It exits with 0 if everything selected passed, 1 if something failed, and 2 if the suite could not
 // do its work.
 import { randomInt } from "node:crypto";
+import { doctor } from "./cli/doctor.ts";
 import { usage } from "./cli/flags.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
@@ -75,6 +76,12 @@ async function subcommand(name: Parameters<typeof runSubcommand>[0], args: reado
   return exitCode;
 }
 
+async function examine(args: readonly string[]): Promise<number> {
+  const { exitCode, text } = await doctor(readOptions(args, process.env, () => 1));
+  process.stdout.write(text);
+  return exitCode;
+}
+
 async function main(args: readonly string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
     console.log(usage);
@@ -82,8 +89,9 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     const [name, ...rest] = args;
+    if (name === "doctor") return await examine(rest);
     if (isSubcommand(name)) return await subcommand(name, rest);
-    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name)]);
+    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name, ["doctor"])]);
     return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError)

@@ -38,6 +38,8 @@ Report:
   --valid-days N              validity of that certificate in days (default: 90)
 
 Commands:
+  certify doctor --base-url URL [options]
+                              examine address, keys, clock and webhooks for a run with these options; creates nothing
   certify list [--profile core|extended]
                               list the requirements
   certify explain ID          what a requirement says, how it is checked, and how to check only it

@@ -52,7 +52,7 @@ async function tryControls(options: CertifyOptions, effects: RunOptions["effects
 }
 
 /** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
-function environmentOf({ status, json }: TargetResponse) {
+export function environmentOf({ status, json }: TargetResponse) {
   const named = (json as { environment?: unknown } | undefined)?.environment;
   return status === 200 && (named === "sandbox" || named === "live") ? named : undefined;
 }
@@ -70,6 +70,30 @@ function compareSecrets(given: string, response: TargetResponse) {
   );
 }
 
+type Found = Pick<RunOptions, "environment" | "controls" | "runId">;
+
+const onLoopback = ({ baseUrl }: CertifyOptions) => isLoopback(new URL(baseUrl).hostname);
+
+const effectsFor = (options: CertifyOptions, environment: Found["environment"]) =>
+  options.effects ?? (onLoopback(options) && environment === "sandbox" ? "money" : "none");
+
+/** Adds to the caller's options what was found out about the target, and the defaults that depend on it. */
+export function runOptions(options: CertifyOptions, found: Found): RunOptions {
+  const loopback = onLoopback(options);
+  // Without a /healthz, a clock that moves shows a sandbox. On loopback its payouts reach nobody.
+  const forced = found.environment === "sandbox" || (loopback && found.controls.includes("clock"));
+  const { reporting: _, yes: __, throughPrism: ___, ...rest } = options;
+  return {
+    ...rest,
+    ...found,
+    effects: effectsFor(options, found.environment),
+    failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
+    assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
+    webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
+    loopback,
+  };
+}
+
 /**
  * Probes the target and adds the options that depend on it, such as effects, receiver and failing recipient.
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
@@ -84,22 +108,6 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
   }
   if (secret && options.webhookSecret !== undefined) compareSecrets(options.webhookSecret, secret);
   const environment = environmentOf(health);
-  const loopback = isLoopback(new URL(options.baseUrl).hostname);
-  const sandbox = environment === "sandbox";
-  const effects = options.effects ?? (loopback && sandbox ? "money" : "none");
-  const controls = await tryControls(options, effects);
-  // Without a /healthz, a clock that moves shows a sandbox. On loopback its payouts reach nobody.
-  const forced = sandbox || (loopback && controls.includes("clock"));
-  const { reporting: _, yes: __, throughPrism: ___, ...rest } = options;
-  return {
-    ...rest,
-    effects,
-    controls,
-    failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
-    assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
-    webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
-    runId,
-    loopback,
-    environment,
-  };
+  const controls = await tryControls(options, effectsFor(options, environment));
+  return runOptions(options, { environment, controls, runId });
 }
