@@ -3,6 +3,7 @@ import type { Fault } from "./fault.ts";
 import { acceptedFaults } from "./faults/accepted.ts";
 import { requestFaults } from "./faults/requests.ts";
 import { responseFaults } from "./faults/responses.ts";
+import { accessFaults } from "./faults/access.ts";
 import { authFaults } from "./faults/auth.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
@@ -15,6 +16,8 @@ import { listFaults } from "./faults/lists.ts";
 import { recordFaults } from "./faults/records.ts";
 import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
+import { readFaults } from "./faults/reads.ts";
+import { refusedFaults } from "./faults/refused.ts";
 import { refusalFaults } from "./faults/refusals.ts";
 import { retryFaults } from "./faults/retries.ts";
 import { sandboxFaults } from "./faults/sandbox.ts";
@@ -46,4 +49,7 @@ export const faults: readonly Fault[] = [
   ...limitFaults,
   ...sandboxFaults,
   ...listFaults,
+  ...refusedFaults,
+  ...readFaults,
+  ...accessFaults,
 ];

@@ -13,7 +13,7 @@ import {
 } from "./requests.ts";
 
 /** A well-formed key that no merchant has. */
-const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
+export const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
 
 async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verifyDisbursement>) {
   expectStatus(context, id, await send(), 401, what);
@@ -49,7 +49,7 @@ const keys = [
 ];
 
 /** Values that differ slightly from the valid key. It is very unlikely that one of them is another merchant's key. */
-const almost: [string, (key: string) => string][] = [
+export const almostKeys: [string, (key: string) => string][] = [
   ["an empty key", () => ""],
   ["the key without its last character", (key) => key.slice(0, -1)],
   ["the key with an extra character", (key) => `${key}x`],
@@ -59,7 +59,7 @@ const almost: [string, (key: string) => string][] = [
   ["the key prefixed with Bearer", (key) => `Bearer ${key}`],
 ];
 
-const elsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers">][] = [
+export const keysElsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers">][] = [
   ["Authorization: Bearer", (key) => ({ path: "", headers: { authorization: `Bearer ${key}` } })],
   ["Authorization: Basic", (key) => ({ path: "", headers: { authorization: `Basic ${btoa(`${key}:`)}` } })],
   ["a cookie", (key) => ({ path: "", headers: { cookie: `x-api-key=${key}; api_key=${key}` } })],
@@ -80,7 +80,7 @@ export const authChecks: Check[] = [
     effect: "none",
     async run(context) {
       const { key } = context.options;
-      for (const [name, alter] of almost) {
+      for (const [name, alter] of almostKeys) {
         const value = alter(key);
         if (value === key) continue;
         await refused(context, "auth.whole-key-compared", `for ${name}`, () =>
@@ -94,7 +94,7 @@ export const authChecks: Check[] = [
     ids: ["auth.key-only-in-header"],
     effect: "none",
     async run(context) {
-      for (const [name, place] of elsewhere) {
+      for (const [name, place] of keysElsewhere) {
         const { headers } = place(context.options.key);
         await refused(context, "auth.key-only-in-header", `for the key in ${name}`, () =>
           verifyDisbursement(context, context.fresh(), { key: "none", headers }),

@@ -1,5 +1,9 @@
 // Collects all checks, the watches, and the list of requirements that have no check yet.
 import type { Check } from "../check.ts";
+import { accessChecks } from "./access.ts";
+import { accessLinkChecks } from "./access-links.ts";
+import { accessReadChecks } from "./access-reads.ts";
+import { accessReferenceChecks } from "./access-references.ts";
 import { addressChecks } from "./addresses.ts";
 import { authChecks } from "./auth.ts";
 import { checkoutStateChecks } from "./checkout-states.ts";
@@ -24,6 +28,9 @@ import { pathChecks } from "./paths.ts";
 import { recordChecks } from "./records.ts";
 import { redirectChecks } from "./redirect.ts";
 import { referenceChecks } from "./references.ts";
+import { refusedAddressChecks, refusedCheckoutChecks } from "./refused-checkouts.ts";
+import { refusedDisbursementChecks } from "./refused-disbursements.ts";
+import { refusedExistingChecks } from "./refused-existing.ts";
 import { refusalChecks } from "./refusals.ts";
 import { retryChecks } from "./retries.ts";
 import { sandboxChecks } from "./sandbox.ts";
@@ -65,7 +72,15 @@ export const checks: readonly Check[] = [
   ...retryChecks,
   ...deliveryChecks,
   ...listChecks,
+  ...refusedDisbursementChecks,
+  ...refusedExistingChecks,
+  ...refusedCheckoutChecks,
+  ...accessChecks,
+  ...accessReferenceChecks,
+  ...accessReadChecks,
+  ...accessLinkChecks,
   ...dreddChecks,
+  ...refusedAddressChecks,
   // The closing checks run in this order, after all others. This one must be last, because the others cause webhooks.
   ...metWebhookChecks,
 ];

@@ -22,7 +22,10 @@ export const permits = (allowed: EffectsAllowed, effect: Effect) => rank[effect]
 
 const posts = (request: TargetRequest, path: string) =>
   request.method === "POST" && request.path.split("?")[0]?.replace(/\/$/, "") === path;
-const isDisbursement = (request: TargetRequest) => posts(request, "/v1/disbursements");
+/** Returns true if the request creates a disbursement, or would if a lenient target ignored its path or method. */
+const isDisbursement = (request: TargetRequest) =>
+  posts(request, "/v1/disbursements") ||
+  (request.method !== "GET" && request.effect === "moves-money" && "phoneNumber" in fieldsOf(request));
 const isCheckout = (request: TargetRequest) => posts(request, "/v1/checkouts");
 
 /** Returns the fields of the request's JSON body; `{}` if the body is not a JSON object. */

@@ -209,15 +209,18 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       return response;
     },
     /**
-     * Requests a link that the target returned. The key is not sent. `--header` is sent only if the link is on the
-     * target.
+     * Requests a link that the target returned, by default with GET. The key is not sent. `--header` is sent only if the
+     * link is on the target.
      */
-    async openLink(link: string): Promise<TargetResponse> {
+    async openLink(
+      link: string,
+      more: { method?: "GET" | "HEAD"; headers?: Record<string, string> } = {},
+    ): Promise<TargetResponse> {
       const url = new URL(link);
       const path = url.pathname + url.search;
-      const request: TargetRequest = { method: "GET", path, key: "none" };
+      const request: TargetRequest = { method: "GET", path, key: "none", ...more };
       await breaker.settled();
-      ledger.authorise(request);
+      ledger.authorise({ ...request, method: "GET" });
       const response = await sendOnce(request, { origin: url, path });
       const death = url.origin === base.origin ? await deathBy(response) : undefined;
       if (death) throw death;

@@ -1,0 +1,315 @@
+// Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5).
+import { fault, type Call, type How } from "../fault.ts";
+import { caches, referenceOf } from "../hidden.ts";
+import {
+  createDisbursement,
+  dataOf,
+  fieldsOf,
+  isAccepted,
+  isOf,
+  keyOf,
+  verifyCheckout,
+  verifyDisbursement,
+  withBody,
+  withKey,
+  withStatus,
+} from "../ways.ts";
+
+const pathOf = ({ path }: Call) => path.split("?")[0] ?? "";
+const hidden = "access.record-hidden-after-owner";
+const created = "access.create-refused-after-owner";
+const others = "access.others-hidden-after-owner";
+const key = (call: Call) => keyOf(call) ?? "";
+
+const cached = [
+  fault("cache-by-path", "Records are cached by path, for all keys.", hidden, caches(verifyDisbursement, pathOf)),
+  fault(
+    "cache-without-key",
+    "Cached records are shown without a key.",
+    hidden,
+    caches(verifyDisbursement, (call, world) =>
+      key(call) === "" || key(call) === world.key ? pathOf(call) : undefined,
+    ),
+  ),
+  fault(
+    "cache-by-prefix",
+    "Records are cached by path and the first half of the key.",
+    hidden,
+    caches(verifyDisbursement, (call, world) => pathOf(call) + key(call).slice(0, world.key.length / 2)),
+  ),
+  fault(
+    "cache-by-case",
+    "Records are cached by path and the key in lower case.",
+    hidden,
+    caches(verifyDisbursement, (call) => pathOf(call) + key(call).toLowerCase()),
+  ),
+  fault(
+    "cache-by-contained",
+    "Records are cached by path for every key that contains the owner's.",
+    hidden,
+    caches(verifyDisbursement, (call, world) => pathOf(call) + (key(call).includes(world.key) ? world.key : key(call))),
+  ),
+  fault("cache-for-head", "HEAD of a cached record needs no key.", hidden, (world) => {
+    const seen = new Set<string>();
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (reply && isAccepted(reply) && isOf(call, verifyDisbursement)) seen.add(pathOf(call));
+        return reply?.status === 401 && call.method === "HEAD" && seen.has(pathOf(call))
+          ? ask(withKey(call, world.key))
+          : reply;
+      },
+    };
+  }),
+  fault(
+    "cache-for-query",
+    "A cached record is shown to a request with the key in its query.",
+    hidden,
+    caches(verifyDisbursement, (call, world) =>
+      call.path.includes(encodeURIComponent(world.key)) || key(call) === world.key ? pathOf(call) : undefined,
+    ),
+  ),
+  fault("refusal-shows-record", "The 401 contains the cached record.", hidden, () => {
+    const seen = new Map<string, unknown>();
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (!reply || !isOf(call, verifyDisbursement)) return reply;
+        if (isAccepted(reply)) seen.set(pathOf(call), dataOf(reply));
+        const data = seen.get(pathOf(call));
+        return reply.status === 401 && data !== undefined ? withBody(reply, { ...fieldsOf(reply.text), data }) : reply;
+      },
+    };
+  }),
+  fault(
+    "create-cached",
+    "A repeated create gets the cached response without a key.",
+    created,
+    caches(createDisbursement, (call, world) =>
+      key(call) === world.key || key(call) === "" ? referenceOf(call) : undefined,
+    ),
+  ),
+  fault(
+    "create-cached-prefix",
+    "A repeated create gets the cached response with the first half of the key.",
+    created,
+    caches(createDisbursement, (call, world) =>
+      world.key.startsWith(key(call)) && key(call).length >= world.key.length / 2 - 1 ? referenceOf(call) : undefined,
+    ),
+  ),
+  fault("duplicate-before-key", "A duplicate reference is refused with 409 before the key is checked.", created, () => {
+    const used = new Set<string>();
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (!reply || !isOf(call, createDisbursement)) return reply;
+        if (isAccepted(reply)) used.add(referenceOf(call) ?? "");
+        return reply.status === 401 && used.has(referenceOf(call) ?? "") ? withStatus(reply, 409) : reply;
+      },
+    };
+  }),
+  fault("two-keys-first", "Of two keys, the first counts.", "access.two-keys", {
+    handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ")[0] ?? "") : call),
+  }),
+  fault("two-keys-last", "Of two keys, the last counts.", "access.two-keys", {
+    handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ").at(-1) ?? "") : call),
+  }),
+  fault("cache-checkout", "Checkout records are cached by path, for all keys.", others, caches(verifyCheckout, pathOf)),
+  fault(
+    "cache-list",
+    "Lists are cached by path and query, for all keys.",
+    others,
+    caches(["listDisbursements", "listCheckouts"], ({ path }) => path),
+  ),
+  fault("cache-secret", "The webhook secret is cached for all keys.", others, caches("readWebhookSecret", pathOf)),
+  fault("cache-clock", "The sandbox time is cached for all keys.", others, caches("readClock", pathOf)),
+];
+
+/** Shows what one merchant has read to the other. `missing` also shows one merchant's 404 to the other. */
+const mixes =
+  (missing: boolean): How =>
+  (world) => {
+    const last = new Map<string, { by: string; status: number; text: string }>();
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const known = [world.key, world.secondKey].includes(key(call));
+        if (!reply || !known || !isOf(call, [verifyDisbursement, verifyCheckout])) return reply;
+        const other = last.get(call.path);
+        if (other && other.by !== key(call)) return { ...reply, status: other.status, text: other.text };
+        if (isAccepted(reply) !== missing)
+          last.set(call.path, { by: key(call), status: reply.status, text: reply.text });
+        return reply;
+      },
+    };
+  };
+
+const whole = "access.whole-reference";
+const exact = "access.exact-reference access.reference-spelling";
+
+/** Finds a disbursement by what `match` accepts, if the sound server does not know the reference. */
+const finds =
+  (match: (asked: string, reference: string) => boolean): How =>
+  () => {
+    const known: string[] = [];
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (reply && isAccepted(reply) && isOf(call, createDisbursement))
+          known.push(String(dataOf(reply)["reference"]));
+        const [, part] = /^\/v1\/disbursements\/([^?]+)$/.exec(call.path) ?? [];
+        if (reply?.status !== 404 || part === undefined) return reply;
+        const asked = decodeURIComponent(part);
+        const found = known.find((reference) => asked !== reference && match(asked, reference));
+        return found === undefined ? reply : ask({ ...call, path: `/v1/disbursements/${found}` });
+      },
+    };
+  };
+const like = (asked: string, reference: string) =>
+  new RegExp(
+    `^${asked
+      .replaceAll(/[^\w%]/g, ".")
+      .replaceAll("%", ".*")
+      .replaceAll("_", ".")}$`,
+  ).test(reference);
+
+const references = [
+  fault(
+    "reference-prefix",
+    "A prefix of a reference finds its record.",
+    whole,
+    finds((asked, reference) => asked.length > 5 && reference.startsWith(asked)),
+  ),
+  fault(
+    "reference-suffix",
+    "The end of a reference finds its record.",
+    whole,
+    finds((asked, reference) => asked.length > 5 && reference.endsWith(asked)),
+  ),
+  fault(
+    "reference-with-suffix",
+    "Characters after a reference are ignored.",
+    whole,
+    finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
+  ),
+  fault(
+    "reference-with-prefix",
+    "Characters before a reference are ignored.",
+    whole,
+    finds((asked, reference) => /^\w/.test(asked) && asked.endsWith(reference)),
+  ),
+  fault(
+    "reference-like",
+    "A reference with % or _ is a pattern.",
+    whole,
+    finds((asked, reference) => /[%_]/.test(asked) && like(asked, reference)),
+  ),
+  fault(
+    "reference-star",
+    "A reference with * is a pattern.",
+    whole,
+    finds((asked, reference) => asked.endsWith("*") && reference.startsWith(asked.slice(0, -1))),
+  ),
+  fault(
+    "reference-nul",
+    "A reference ends at NUL.",
+    whole,
+    finds((asked, reference) => asked.split("\0")[0] === reference),
+  ),
+  fault(
+    "reference-comma",
+    "Of several references separated by commas, the first is found.",
+    whole,
+    finds((asked, reference) => asked.split(",")[0] === reference),
+  ),
+  fault(
+    "reference-segment",
+    "Further path segments after a reference are ignored.",
+    whole,
+    finds((asked, reference) => asked.startsWith(`${reference}/`) && asked.length > reference.length + 1),
+  ),
+  fault(
+    "reference-any-case",
+    "References are found in any case.",
+    exact,
+    finds((asked, reference) => asked.toLowerCase() === reference.toLowerCase()),
+  ),
+  fault(
+    "reference-trimmed",
+    "White space around a reference is ignored.",
+    exact,
+    finds((asked, reference) => asked.trim() === reference),
+  ),
+  fault(
+    "reference-dot",
+    "A dot after a reference is ignored.",
+    exact,
+    finds((asked, reference) => asked === `${reference}.`),
+  ),
+  fault(
+    "reference-json",
+    "The extension .json after a reference is ignored.",
+    exact,
+    finds((asked, reference) => asked === `${reference}.json`),
+  ),
+  fault(
+    "reference-slash",
+    "A slash after a reference is ignored.",
+    exact,
+    finds((asked, reference) => asked === `${reference}/`),
+  ),
+];
+
+/** Changes the filter merchantsReference of lists. */
+const filters =
+  (match: (asked: string, reference: string) => boolean): How =>
+  () => {
+    const known: string[] = [];
+    return {
+      handle(call, ask) {
+        if (isOf(call, [createDisbursement, "createCheckout"])) known.push(referenceOf(call) ?? "");
+        const url = new URL(call.path, "http://x");
+        const asked = url.searchParams.get("merchantsReference");
+        const found =
+          asked && isOf(call, ["listDisbursements", "listCheckouts"]) && known.find((each) => match(asked, each));
+        if (!found) return ask(call);
+        url.searchParams.set("merchantsReference", found);
+        return ask({ ...call, path: url.pathname + url.search });
+      },
+    };
+  };
+
+export const accessFaults = [
+  ...cached,
+  fault(
+    "cache-for-merchants",
+    "A record that one merchant has read is shown to the other.",
+    "access.merchants-apart-after-owner",
+    mixes(false),
+  ),
+  fault(
+    "cache-of-404",
+    "A 404 for one merchant is shown to the other.",
+    "access.merchants-apart-after-owner",
+    mixes(true),
+  ),
+  ...references,
+  fault(
+    "filter-prefix",
+    "The filter merchantsReference matches prefixes.",
+    "access.exact-filter",
+    filters((asked, reference) => asked.length > 8 && reference.startsWith(asked)),
+  ),
+  fault(
+    "filter-any-case",
+    "The filter merchantsReference ignores the case.",
+    "access.exact-filter",
+    filters((asked, reference) => asked.toLowerCase() === reference.toLowerCase()),
+  ),
+  fault(
+    "filter-trimmed",
+    "The filter merchantsReference ignores white space.",
+    "access.exact-filter",
+    filters((asked, reference) => asked.trim() === reference),
+  ),
+];

@@ -1,0 +1,95 @@
+// Checks that opening the link to a payment page does not pay the checkout (§4.3, D9).
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import type { Notification, Receiver } from "../target/receiver.ts";
+import { linkOf } from "./checkout.ts";
+import { started, verifyCheckout } from "./checkout-record.ts";
+import { arrived, type Box } from "./notifications.ts";
+import { addressOf, isAccepted } from "./refused-requests.ts";
+import { checkoutBody, dataOf, startCheckout } from "./requests.ts";
+import { advance, finishAny } from "./sandbox-controls.ts";
+
+const id = "checkout.link-pays-nothing";
+
+/** The requests of a browser, of a messenger's link preview and of a scanner for mail. */
+const openings: { method?: "GET" | "HEAD"; headers?: Record<string, string> }[] = [
+  { method: "HEAD" },
+  { headers: { "user-agent": "Mozilla/5.0", accept: "text/html" } },
+  { headers: { "user-agent": "Mozilla/5.0", accept: "text/html" } },
+  { headers: { "user-agent": "WhatsApp/2.23", accept: "*/*" } },
+  { headers: { "user-agent": "facebookexternalhit/1.1", purpose: "prefetch" } },
+  { headers: { "sec-purpose": "prefetch;prerender" } },
+];
+
+/** Opens the link of a checkout in every way. */
+async function openAll(context: Context, created: Parameters<typeof linkOf>[0], sent: readonly string[]) {
+  const link = linkOf(created, sent);
+  if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(created));
+  for (const opening of openings) await context.target.openLink(link, opening);
+}
+
+/** Returns true if the body names success as a value or as the last word of an event's name. */
+const statesSuccess = ({ body }: Notification) =>
+  /"(?:[^"]*[._-])?(?:success|successful|succeeded|completed|paid|captured)"/i.test(body);
+
+/** The checkout whose link was opened. `provable` is true if the target notifies a success. */
+const opened = new WeakMap<Receiver, { box: Box; provable: boolean }>();
+
+function judgeUnpaid(context: Context) {
+  const { box, provable } = (context.receiver && opened.get(context.receiver)) ?? {};
+  if (!box) return context.couldNotRun(id, "no link was opened");
+  const lie = box.received.find(statesSuccess);
+  if (!lie && !provable) {
+    return context.notApplicable(id, "the suite cannot pay the target's checkouts, so it would not notice a payment");
+  }
+  const actual = lie ? lie.body.slice(0, 120) : "none received";
+  context.judge(id, !lie, "no notification of success for a checkout whose link was only opened", actual);
+}
+
+export const accessLinkChecks: Check[] = [
+  {
+    name: "Opening the link to the payment page pays nothing",
+    ids: [id],
+    effect: "moves-money",
+    needs: ["receiver"],
+    async run(context) {
+      const { receiver, options } = context;
+      if (!receiver) return;
+      const box = receiver.openMailbox();
+      const created = await startCheckout(context, checkoutBody(addressOf(box)));
+      if (!isAccepted(created)) throw new Prerequisite("a 2xx for a valid checkout", describeResponse(created));
+      await openAll(context, created, [box.url]);
+      // A checkout that is really paid shows that the payment of the other one would be noticed.
+      const paid = receiver.openMailbox();
+      const other = await startCheckout(context, checkoutBody(addressOf(paid)));
+      const sandbox = options.environment === "sandbox";
+      if (sandbox && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paid);
+      opened.set(receiver, { box, provable: paid.received.some(statesSuccess) });
+      judgeUnpaid(context);
+    },
+  },
+  {
+    name: "No checkout whose link was only opened was paid by the end of the run",
+    ids: [id],
+    effect: "moves-money",
+    needs: ["receiver"],
+    phase: "closing",
+    offline: true,
+    run: async (context) => judgeUnpaid(context),
+  },
+  {
+    name: "Opening the link to the payment page leaves the checkout pending",
+    ids: ["checkout-states.opened-stays-pending"],
+    effect: "moves-money",
+    needs: ["sandbox"],
+    async run(context) {
+      const { reference, response } = await started(context);
+      await openAll(context, response, []);
+      await advance(context, 60);
+      const record = await verifyCheckout(context, reference);
+      const { status } = dataOf(record);
+      const ok = record.status === 200 && status === "pending";
+      const expected = "status pending after the link was opened";
+      context.judge("checkout-states.opened-stays-pending", ok, expected, `status ${JSON.stringify(status)}`, [record]);
+    },
+  },
+];

@@ -1,0 +1,135 @@
+// Checks that verify and the lists compare whole references (§4.2, D19, D42).
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { started } from "./checkout-record.ts";
+import { dataOf, paid, usualAmount, verified } from "./requests.ts";
+import { listed } from "./sandbox-controls.ts";
+
+const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+
+type Variant = [what: string, change: (reference: string) => string];
+
+/** Other references. Wildcards of SQL and of shells are among them. */
+const others: Variant[] = [
+  ["without its last character", (reference) => reference.slice(0, -1)],
+  ["without its first character", (reference) => reference.slice(1)],
+  ["cut in half", (reference) => reference.slice(0, reference.length / 2)],
+  ["with another character at the end", (reference) => `${reference}x`],
+  ["with a digit at the end", (reference) => `${reference}0`],
+  ["with another character at the start", (reference) => `x${reference}`],
+  ["with _ as last character", (reference) => `${reference.slice(0, -1)}_`],
+  ["with % as last character", (reference) => `${reference.slice(0, -1)}%`],
+  ["with * as last character", (reference) => `${reference.slice(0, -1)}*`],
+  ["followed by NUL", (reference) => `${reference}\0`],
+  ["followed by NUL and text", (reference) => `${reference}\0x`],
+  ["followed by a comma and text", (reference) => `${reference},x`],
+];
+
+const otherCase = (reference: string) =>
+  reference === reference.toUpperCase() ? reference.toLowerCase() : reference.toUpperCase();
+
+/** Spellings that a router or a database may treat as the same reference. The interface does not exclude it. */
+const spellings: Variant[] = [
+  ["in another case", otherCase],
+  ["followed by a space", (reference) => `${reference} `],
+  ["after a space", (reference) => ` ${reference}`],
+  ["followed by a line break", (reference) => `${reference}\n`],
+  ["followed by a dot", (reference) => `${reference}.`],
+  ["followed by .json", (reference) => `${reference}.json`],
+];
+
+const get = (context: Context, kind: string, reference: string, after = "") =>
+  context.target.send({ method: "GET", path: `/v1/${kind}/${encodeURIComponent(reference)}${after}` });
+
+/** Returns the responses to each variant of a reference that differs from it. */
+async function ask(context: Context, kind: string, reference: string, variants: readonly Variant[]) {
+  const responses: [what: string, response: TargetResponse][] = [];
+  for (const [what, change] of variants) {
+    const changed = change(reference);
+    if (changed !== reference) responses.push([what, await get(context, kind, changed)]);
+  }
+  return responses;
+}
+
+const askSpellings = async (context: Context, kind: string, reference: string) => [
+  ...(await ask(context, kind, reference, spellings)),
+  ["followed by a slash", await get(context, kind, reference, "/")] as const,
+];
+
+const isFound = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
+
+export const accessReferenceChecks: Check[] = [
+  {
+    name: "Verify finds a record by its whole reference only",
+    ids: ["access.whole-reference"],
+    ...one,
+    async run(context) {
+      const { reference, body } = await paid(context);
+      await verified(context, reference);
+      const responses = await ask(context, "disbursements", reference, others);
+      responses.push(["with a further path segment", await get(context, "disbursements", reference, "/x")]);
+      for (const [what, response] of responses) {
+        // A shorter reference may be that of another disbursement.
+        const found = isFound(response) && dataOf(response)["merchantsReference"] === body["reference"];
+        const expected = `no record for its reference ${what}`;
+        context.judge("access.whole-reference", !found, expected, describeResponse(response), [response]);
+      }
+    },
+  },
+  {
+    name: "Records the response to other spellings of a reference",
+    ids: ["access.reference-spelling"],
+    ...one,
+    async run(context) {
+      const { reference } = await paid(context);
+      for (const [what, { status }] of await askSpellings(context, "disbursements", reference)) {
+        context.observe("access.reference-spelling", what, status ?? "no response");
+      }
+    },
+  },
+  {
+    name: "Reference must be spelled exactly as the service returned it",
+    ids: ["access.exact-reference"],
+    ...one,
+    async run(context) {
+      const { reference } = await paid(context);
+      const { reference: checkout } = await started(context);
+      const asked = [
+        ...(await askSpellings(context, "disbursements", reference)),
+        ...(await askSpellings(context, "checkouts", checkout)),
+        ...(await ask(context, "checkouts", checkout, others)),
+      ];
+      for (const [what, response] of asked) {
+        const expected = `404 at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
+        context.judge("access.exact-reference", response.status === 404, expected, describeResponse(response), [
+          response,
+        ]);
+      }
+    },
+  },
+  {
+    name: "Lists find a merchant's reference only if it is exact",
+    ids: ["access.exact-filter"],
+    ...one,
+    async run(context) {
+      const fresh = context.fresh();
+      await paid(context, { reference: fresh });
+      await started(context, { reference: fresh });
+      for (const kind of ["disbursements", "checkouts"]) {
+        const list = (reference: string) =>
+          context.target.send({
+            method: "GET",
+            path: `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`,
+          });
+        const own = await list(fresh);
+        if (listed(own).length !== 1) throw new Prerequisite("one record in the list", describeResponse(own));
+        for (const [what, change] of [...others, ...spellings]) {
+          const response = await list(change(fresh));
+          const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
+          const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
+          context.judge("access.exact-filter", !found, expected, describeResponse(response), [response]);
+        }
+      }
+    },
+  },
+];

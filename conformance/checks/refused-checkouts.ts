@@ -1,0 +1,151 @@
+// Checks that refused checkouts leave nothing behind (§6, D7, D42), and looks at every refused address once more.
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { wrongKey } from "./auth.ts";
+import { started, verifyCheckout } from "./checkout-record.ts";
+import { same } from "./expect.ts";
+import { malformed } from "./json.ts";
+import { arrived } from "./notifications.ts";
+import { addressOf, isAccepted, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
+import {
+  checkoutBody,
+  dataOf,
+  disbursementBody,
+  paid,
+  payInvalid,
+  startCheckout,
+  startInvalidCheckout,
+  usualAmount,
+} from "./requests.ts";
+import { advance, finishAny, listed } from "./sandbox-controls.ts";
+
+type Refused = [what: string, send: (context: Context, body: Record<string, unknown>) => Promise<TargetResponse>];
+
+const withKey = (what: string, key: (context: Context) => TargetRequest["key"]): Refused => [
+  what,
+  (context, body) => startInvalidCheckout(context, body, { key: key(context) }),
+];
+const withField = (field: string, value: unknown): Refused => [
+  `${field} ${JSON.stringify(value) ?? "missing"}`,
+  (context, body) => startInvalidCheckout(context, { ...body, [field]: value }),
+];
+
+const refused: Refused[] = [
+  withKey("no key", () => "none"),
+  withKey("an unknown key", wrongKey),
+  ...["amount", "currency", "country"].map((field) => withField(field, undefined)),
+  withField("amount", "2500"),
+  withField("country", "CIV"),
+  ...malformed({}).map(([what], index): Refused => [
+    what,
+    (context, body) =>
+      startInvalidCheckout(context, undefined, {
+        body: malformed(body)[index]?.[1],
+        headers: { "content-type": "application/json" },
+      }),
+  ]),
+  ["an array of one request", (context, body) => startInvalidCheckout(context, [body])],
+  ...["PUT", "PATCH", "DELETE"].map((method): Refused => [
+    `${method} /v1/checkouts`,
+    (context, body) => context.target.send({ method, path: "/v1/checkouts", effect: "must-be-rejected", json: body }),
+  ]),
+];
+
+/** Sends every refused checkout, each with a separate address. Returns the refusals. */
+async function refuseAll(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse[]> {
+  const responses: TargetResponse[] = [];
+  for (const [what, send] of refused) {
+    const box = context.receiver?.openMailbox();
+    const response = await send(context, checkoutBody({ ...over, ...addressOf(box) }));
+    if (!isRefused(response)) continue;
+    responses.push(response);
+    watchAddress(context, `${what} (checkout)`, box, response);
+  }
+  if (responses.length === 0) throw new Prerequisite("a refusal of an invalid checkout", "all were accepted");
+  return responses;
+}
+
+/** Judges how many disbursements and checkouts with this reference of the merchant are listed. */
+async function judgeListed(context: Context, reference: string, expected: number, refusals: TargetResponse[]) {
+  for (const kind of ["disbursements", "checkouts"]) {
+    const query = `merchantsReference=${encodeURIComponent(reference)}`;
+    const response = await context.target.send({ method: "GET", path: `/v1/${kind}?${query}` });
+    const actual = listed(response).length;
+    same(context, "refused.not-listed", { what: `number of listed ${kind}`, actual, expected }, [
+      ...refusals,
+      response,
+    ]);
+  }
+}
+
+export const refusedCheckoutChecks: Check[] = [
+  {
+    name: "Refused checkout sends no webhook",
+    ids: ["refused.no-webhook"],
+    effect: "moves-money",
+    needs: ["receiver"],
+    async run(context) {
+      await refuseAll(context);
+      // The webhook of a valid checkout arrives after any of an earlier one.
+      const box = context.receiver?.openMailbox();
+      const valid = await startCheckout(context, checkoutBody(addressOf(box)));
+      const sandbox = context.options.environment === "sandbox";
+      const finished = sandbox && (await finishAny(context, valid, "success")) !== undefined;
+      if (box && finished) await arrived(context, box);
+      judgeAddresses(context);
+    },
+  },
+  {
+    name: "Refused checkout leaves its reference free and expires unnoticed",
+    ids: ["refused.checkout-leaves-nothing", "refused.no-webhook"],
+    effect: "moves-money",
+    needs: ["sandbox"],
+    async run(context) {
+      const id = "refused.checkout-leaves-nothing";
+      const reference = context.fresh();
+      const responses = await refuseAll(context, { reference, amount: 77 });
+      await verifyCheckout(context, reference);
+      const body = checkoutBody({ reference, amount: 88 });
+      const response = await startCheckout(context, body);
+      const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
+      const ok = isAccepted(response) && dataOf(response)["amount"] === 88;
+      context.judge(id, ok, expected, describeResponse(response), [...responses, response]);
+      await advance(context, 1860);
+      judgeAddresses(context);
+    },
+  },
+  {
+    name: "Refused requests are not listed",
+    ids: ["refused.not-listed"],
+    effect: "moves-money",
+    payouts: 6,
+    amount: 6 * usualAmount,
+    async run(context) {
+      const reference = context.fresh();
+      const responses = await refuseAll(context, { reference });
+      for (const key of ["none", wrongKey(context)] as const) {
+        responses.push(await payInvalid(context, disbursementBody(context, { reference }), { key }));
+      }
+      for (const over of [{ amount: "100" }, { phoneNumber: "12" }, { currency: undefined }]) {
+        responses.push(await payInvalid(context, disbursementBody(context, { reference, ...over })));
+      }
+      await judgeListed(context, reference, 0, responses);
+      // The lists show records with this reference as soon as there are any.
+      await paid(context, { reference });
+      await started(context, { reference });
+      await judgeListed(context, reference, 1, responses);
+    },
+  },
+];
+
+export const refusedAddressChecks: Check[] = [
+  {
+    name: "No webhook was sent for a refused request by the end of the run",
+    ids: ["refused.no-webhook"],
+    effect: "moves-money",
+    needs: ["receiver"],
+    phase: "closing",
+    offline: true,
+    run: async (context) => judgeAddresses(context),
+  },
+];

@@ -1,0 +1,129 @@
+// Checks that a refused request changes nothing about an existing disbursement (§7).
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { wrongKey } from "./auth.ts";
+import { fieldsAbroad } from "./countries.ts";
+import { same } from "./expect.ts";
+import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verified, type Disbursement } from "./requests.ts";
+import { settled } from "./sandbox-controls.ts";
+
+const unchanged = "refused.existing-unchanged";
+const racers = 5;
+
+/**
+ * Returns what a refused request or a verify must not change. A status that is not final may change at any time, and
+ * updatedAt with it.
+ */
+export const lasting = ({ customer, status, ...record }: Disbursement) => ({
+  id: record.id,
+  userId: record.userId,
+  reference: record.reference,
+  merchantsReference: record.merchantsReference,
+  amount: record.amount,
+  fee: record.fee,
+  country: record.country,
+  currency: record.currency,
+  phoneNumber: customer.phoneNumber,
+  webhookURL: record.webhookURL,
+  createdAt: record.createdAt,
+  ...(status === "pending" ? {} : { status }),
+});
+
+/** Judges that a record is the same as before. */
+export function sameRecord(
+  context: Context,
+  id: string,
+  what: string,
+  [before, after]: readonly [Disbursement, Disbursement],
+  evidence: readonly TargetResponse[],
+) {
+  const expected = lasting(before);
+  const { status: _, ...withoutStatus } = { status: undefined, ...lasting(after) };
+  same(context, id, { what, actual: before.status === "pending" ? withoutStatus : lasting(after), expected }, evidence);
+}
+
+type Attempt = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
+
+/** Requests that try to change or repeat a disbursement. A target may accept those with a valid key. */
+function attempts(context: Context, reference: string, body: Record<string, unknown>): Attempt[] {
+  const one = `/v1/disbursements/${encodeURIComponent(reference)}`;
+  const other = { ...body, ...fieldsAbroad(context.options), amount: usualAmount + 9 };
+  const create = (what: string, more: Partial<TargetRequest>): Attempt => [
+    what,
+    { method: "POST", path: "/v1/disbursements", json: other, ...more },
+  ];
+  const change = (method: string, key: TargetRequest["key"]): Attempt => [
+    `${method} of the record ${key === "none" ? "without a key" : "with the key"}`,
+    { method, path: one, key, json: { status: "failed", amount: 1 } },
+  ];
+  return [
+    create("its reference and other values", { effect: "moves-money" }),
+    create("its reference and no key", { key: "none" }),
+    create("its reference and an unknown key", { key: wrongKey(context) }),
+    ...(context.options.secondKey === undefined
+      ? []
+      : [create("its reference and another merchant's key", { key: "second", effect: "moves-money" })]),
+    ...["POST", "PUT", "PATCH", "DELETE"].flatMap((method) => [change(method, "none"), change(method, "own")]),
+  ];
+}
+
+export const refusedExistingChecks: Check[] = [
+  {
+    name: "Refused request does not change an existing disbursement",
+    ids: [unchanged, "refused.no-webhook"],
+    effect: "moves-money",
+    payouts: 5,
+    amount: 5 * (usualAmount + 9),
+    async run(context) {
+      const made = await paid(context, addressOf(context.receiver?.openMailbox()));
+      let { data: record } = await settled(context, made.reference);
+      for (const [what, request] of attempts(context, made.reference, made.body)) {
+        const box = context.receiver?.openMailbox();
+        const json = { ...(request.json as object), ...addressOf(box) };
+        const response = await context.target.send({ effect: "must-be-rejected", ...request, json });
+        if (!isRefused(response)) continue;
+        watchAddress(context, what, box, response);
+        const after = await verified(context, made.reference);
+        sameRecord(
+          context,
+          unchanged,
+          `after a refused request with ${what}, the record`,
+          [record, after.data],
+          [response, after.response],
+        );
+        record = after.data;
+      }
+      await settled(context, made.reference);
+      judgeAddresses(context);
+    },
+  },
+  {
+    name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
+    ids: [unchanged, "refused.no-webhook"],
+    effect: "moves-money",
+    payouts: racers,
+    amount: racers * (usualAmount + racers),
+    async run(context) {
+      const reference = context.fresh();
+      const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());
+      const bodies = boxes.map((box, index) =>
+        disbursementBody(context, { reference, amount: usualAmount + index, ...addressOf(box) }),
+      );
+      const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+      for (const [index, response] of responses.entries()) {
+        if (isRefused(response)) watchAddress(context, "a reference that another request won", boxes[index], response);
+      }
+      const winner = responses.findIndex(({ status }) => status === 200);
+      const accepted = responses[winner];
+      if (!accepted) throw new Prerequisite("200 for one of the requests", responses.map(describeResponse).join("; "));
+      const { data } = await settled(context, String(dataOf(accepted)["reference"]));
+      for (const field of ["amount", "webhookURL"] as const) {
+        const expected = bodies[winner]?.[field];
+        if (expected === undefined) continue;
+        same(context, unchanged, { what: `the accepted request's ${field}`, actual: data[field], expected }, responses);
+      }
+      judgeAddresses(context);
+    },
+  },
+];

@@ -1,0 +1,114 @@
+// Sends requests that the target refuses, and shows that nothing remains of them: their reference is free, and no
+// webhook is sent to their address (§5 to §7).
+import { describeResponse, type Context } from "../check.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import type { Receiver } from "../target/receiver.ts";
+import { same } from "./expect.ts";
+import { arrived, type Box } from "./notifications.ts";
+import { dataOf, disbursementBody, pay, usualAmount } from "./requests.ts";
+import { settled } from "./sandbox-controls.ts";
+
+/** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
+export type Refusable = {
+  what: string;
+  send(context: Context, body: Record<string, unknown>): Promise<TargetResponse>;
+};
+
+/** Differs from the amount of the valid request, so that a record shows which of the two was paid. */
+const refusedAmount = usualAmount + 7;
+
+/** Returns the largest cost of `refuseThenPay`: a faulty target may pay every case. */
+export const costOf = (...groups: (readonly Refusable[])[]) => {
+  const cases = groups.flat().length;
+  const payouts = cases + groups.length;
+  return { effect: "moves-money", payouts, amount: cases * refusedAmount + groups.length * usualAmount } as const;
+};
+
+export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
+/** Returns true if the response says that nothing was done. A redirect says so, and 501 for an unknown method. */
+export const isRefused = ({ status = 0 }: TargetResponse) => (status >= 300 && status < 500) || status === 501;
+
+type Watched = { what: string; box: Box; response: TargetResponse };
+const addresses = new WeakMap<Receiver, Watched[]>();
+
+/** Remembers the webhookURL of a refused request. No webhook may be sent to it until the end of the run. */
+export function watchAddress({ receiver }: Context, what: string, box: Box | undefined, response: TargetResponse) {
+  if (!receiver || !box) return;
+  const watched = addresses.get(receiver) ?? [];
+  watched.push({ what, box, response });
+  addresses.set(receiver, watched);
+}
+
+export const addressOf = (box: Box | undefined) => (box ? { webhookURL: box.url } : {});
+
+/** Judges that no webhook was sent to the address of any request that the target has refused so far. */
+export function judgeAddresses(context: Context) {
+  const id = "refused.no-webhook";
+  const { receiver } = context;
+  if (!receiver) return context.notApplicable(id, "a webhook receiver (--webhook-url, --webhook-listen)", "caller");
+  const watched = addresses.get(receiver) ?? [];
+  for (const { what, box, response } of watched.filter((each) => each.box.received.length > 0)) {
+    const actual = `${box.received.length} received: ${box.received[0]?.body.slice(0, 80)}`;
+    context.judge(id, false, `no webhook to the address of a request with ${what}`, actual, [response]);
+  }
+  if (watched.length === 0) return context.couldNotRun(id, "no request with a webhookURL was refused");
+  // Without any webhook, the silence of these addresses proves nothing.
+  if (receiver.all.length === 0) return context.notApplicable(id, "more time: no webhook was received", "caller");
+  const silent = watched.every(({ box }) => box.received.length === 0);
+  if (silent) context.judge(id, true, "no webhook", `none at the addresses of ${watched.length} refused requests`, []);
+}
+
+/** Sends a valid disbursement whose reference was used in refused requests only, and judges its record. */
+async function payAfter(context: Context, id: string, reference: string, refused: readonly TargetResponse[]) {
+  const box = context.receiver?.openMailbox();
+  const body = disbursementBody(context, { reference, ...addressOf(box) });
+  const response = await pay(context, body);
+  const before = refused.map(({ status }) => status ?? "no response").join(", ");
+  const expected = `200 for a valid request after requests with its reference got ${before}`;
+  const evidence = [...refused, response];
+  if (!context.judge(id, response.status === 200, expected, describeResponse(response), evidence)) return;
+  const { data } = await settled(context, String(dataOf(response)["reference"]));
+  for (const field of ["amount", "webhookURL"] as const) {
+    if (body[field] === undefined) continue;
+    same(context, id, { what: `the valid request's ${field}`, actual: data[field], expected: body[field] }, evidence);
+  }
+  if (box && data.status !== "pending") await arrived(context, box);
+}
+
+/**
+ * Sends each case with the same reference, then a valid disbursement with that reference. Judges that the valid one is
+ * a first request.
+ * @param counts returns true if a response means that its request must have left nothing behind
+ * @returns false if there was nothing to judge, because the target accepted every case
+ */
+export async function refuseThenPay(
+  context: Context,
+  id: string,
+  cases: readonly Refusable[],
+  counts = isRefused,
+): Promise<boolean> {
+  let reference = context.fresh();
+  let refused: TargetResponse[] = [];
+  let judged = false;
+  for (const { what, send } of cases) {
+    const box = context.receiver?.openMailbox();
+    const response = await send(
+      context,
+      disbursementBody(context, { reference, amount: refusedAmount, ...addressOf(box) }),
+    );
+    if (counts(response)) {
+      refused.push(response);
+      watchAddress(context, what, box, response);
+      continue;
+    }
+    if (isAccepted(response) && refused.length > 0) {
+      judged = context.judge(id, true, "a free reference", "a later request with it was accepted", [...refused]);
+    }
+    // The reference is used now, or may be.
+    reference = context.fresh();
+    refused = [];
+  }
+  if (refused.length === 0) return judged;
+  await payAfter(context, id, reference, refused);
+  return true;
+}
