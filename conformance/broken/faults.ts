@@ -4,6 +4,7 @@ import { acceptedFaults } from "./faults/accepted.ts";
 import { requestFaults } from "./faults/requests.ts";
 import { responseFaults } from "./faults/responses.ts";
 import { accessFaults } from "./faults/access.ts";
+import { accessReferenceFaults } from "./faults/access-references.ts";
 import { authFaults } from "./faults/auth.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
@@ -18,6 +19,7 @@ import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
 import { readFaults } from "./faults/reads.ts";
 import { refusedFaults } from "./faults/refused.ts";
+import { refusedRecordFaults } from "./faults/refused-records.ts";
 import { refusalFaults } from "./faults/refusals.ts";
 import { retryFaults } from "./faults/retries.ts";
 import { sandboxFaults } from "./faults/sandbox.ts";
@@ -50,6 +52,8 @@ export const faults: readonly Fault[] = [
   ...sandboxFaults,
   ...listFaults,
   ...refusedFaults,
+  ...refusedRecordFaults,
   ...readFaults,
   ...accessFaults,
+  ...accessReferenceFaults,
 ];

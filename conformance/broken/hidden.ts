@@ -1,5 +1,6 @@
 // Building blocks for servers that refuse a request and act on it nevertheless, or that remember too much of one.
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
+import { createAsk } from "./front.ts";
 import { createDisbursement, isAccepted, isError, isOf, keyOf, refusal, withFields, withKey } from "./ways.ts";
 
 /** Returns true for a request whose effects a fault does not suppress. `reply` is the sound server's response. */
@@ -35,6 +36,15 @@ export async function payFrom(call: Call, ask: Ask, world: World) {
 /** Pays matching requests although they are refused. */
 export const pays = (fits: Fits): How => afterRefusal(fits, payFrom);
 
+/** Sends a webhook that the merchant cannot tell from one of a failed payout. */
+export async function notify(url: string) {
+  if (!URL.canParse(url)) return;
+  const { origin, pathname, search } = new URL(url);
+  const { ask, close } = createAsk(new URL(origin));
+  const body = Buffer.from('{"event":"disbursement.failed"}');
+  await ask({ method: "POST", path: pathname + search, headers: { "content-type": "application/json" }, body });
+  close();
+}
 /** Reserves the reference of matching requests although they are refused. */
 export const reserves =
   (fits: Fits, operation: string = createDisbursement): How =>
