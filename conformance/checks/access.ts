@@ -119,7 +119,7 @@ export const accessChecks: Check[] = [
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
-    needs: ["sandbox"],
+    needs: ["time", "secret"],
     async run(context) {
       const fresh = context.fresh();
       const { reference } = await paid(context, { reference: fresh });

@@ -45,7 +45,7 @@ export const addressOf = (box: Box | undefined) => (box ? { webhookURL: box.url 
 export function judgeAddresses(context: Context) {
   const id = "refused.no-webhook";
   const { receiver } = context;
-  if (!receiver) return context.notApplicable(id, "a webhook receiver (--webhook-url, --webhook-listen)", "caller");
+  if (!receiver) return context.notApplicable(id, "a webhook receiver (--webhook-listen, --webhook-url)", "caller");
   const watched = addresses.get(receiver) ?? [];
   for (const { what, box, response } of watched.filter((each) => each.box.received.length > 0)) {
     const actual = `${box.received.length} received: ${box.received[0]?.body.slice(0, 80)}`;
@@ -53,7 +53,7 @@ export function judgeAddresses(context: Context) {
   }
   if (watched.length === 0) return context.couldNotRun(id, "no request with a webhookURL was refused");
   // Without any webhook, the silence of these addresses proves nothing.
-  if (receiver.all.length === 0) return context.notApplicable(id, "more time: no webhook was received", "caller");
+  if (receiver.all.length === 0) return context.notApplicable(id, "more time: the payout was still pending", "caller");
   const silent = watched.every(({ box }) => box.received.length === 0);
   if (silent) context.judge(id, true, "no webhook", `none at the addresses of ${watched.length} refused requests`, []);
 }
