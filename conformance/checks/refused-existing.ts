@@ -2,7 +2,6 @@
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { wrongKey } from "./auth.ts";
-import { fieldsAbroad } from "./countries.ts";
 import { same } from "./expect.ts";
 import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified, type Disbursement } from "./requests.ts";
@@ -48,7 +47,8 @@ type Attempt = [what: string, request: Pick<TargetRequest, "method" | "path"> & 
 /** Requests that try to change or repeat a disbursement. A target may accept those with a valid key. */
 function attempts(context: Context, reference: string, body: Record<string, unknown>): Attempt[] {
   const one = `/v1/disbursements/${encodeURIComponent(reference)}`;
-  const other = { ...body, ...fieldsAbroad(context.options), amount: usualAmount + 9 };
+  const { reference: used } = body;
+  const other = disbursementBody(context, { reference: used, amount: usualAmount + 9 });
   const create = (what: string, more: Partial<TargetRequest>): Attempt => [
     what,
     { method: "POST", path: "/v1/disbursements", json: other, ...more },

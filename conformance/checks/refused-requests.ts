@@ -14,7 +14,7 @@ export type Refusable = {
   send(context: Context, body: Record<string, unknown>): Promise<TargetResponse>;
 };
 
-/** Differs from the amount of the valid request, so that a record shows which of the two was paid. */
+/** Larger than the amount of any valid request, so that a record shows which of the two was paid. */
 const refusedAmount = usualAmount + 7;
 
 /** Returns the largest cost of `refuseThenPay`: a faulty target may pay every case. */
@@ -68,9 +68,9 @@ async function payAfter(context: Context, id: string, reference: string, refused
   const evidence = [...refused, response];
   if (!context.judge(id, response.status === 200, expected, describeResponse(response), evidence)) return;
   const { data } = await settled(context, String(dataOf(response)["reference"]));
-  for (const field of ["amount", "webhookURL"] as const) {
-    if (body[field] === undefined) continue;
-    same(context, id, { what: `the valid request's ${field}`, actual: data[field], expected: body[field] }, evidence);
+  for (const [field, actual] of Object.entries({ ...data, phoneNumber: data.customer.phoneNumber })) {
+    if (field === "reference" || body[field] === undefined) continue;
+    same(context, id, { what: `the valid request's ${field}`, actual, expected: body[field] }, evidence);
   }
   if (box && data.status !== "pending") await arrived(context, box);
 }
