@@ -40,7 +40,7 @@ async function examineAddress(options: CertifyOptions, { target }: Opened) {
     if (obstacle) return { point: fix(name, obstacle) };
     const found = addresses.map(({ address }) => address).join(", ");
     const tls = options.baseUrl.startsWith("https:") ? ", its certificate is valid" : "";
-    const text = `${hostname} is ${found}${tls}, and it responds in ${response.exchange.durationMs} ms`;
+    const text = `connected to ${found}${tls}, and it responds in ${response.exchange.durationMs} ms`;
     return { point: ok(name, text), response };
   } catch (error) {
     if (error instanceof RunStopped) return { point: fix(name, `${error.message}.`) };
@@ -178,7 +178,9 @@ async function examine(given: CertifyOptions): Promise<Point[]> {
     const controls = key.ok ? await findControls(opened.target, "none") : [];
     const run = runOptions(given, { environment: environmentOf(health), controls, runId: "doctor" });
     const webhooks = await examineWebhooks(run);
-    const plan = examineRun(run, given, response.exchange.durationMs);
+    // The first request also established the connection.
+    const latencyMs = Math.min(response.exchange.durationMs, health.exchange.durationMs);
+    const plan = examineRun(run, given, latencyMs);
     return [point, path, key, second, clock, webhooks, examineSandbox(run), plan];
   } finally {
     opened.close();

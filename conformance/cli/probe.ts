@@ -13,7 +13,7 @@ export class CannotRun extends Error {}
 
 const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
-const doctorHint = "certify doctor with the same options examines the connection step by step.";
+const doctorHint = "To examine the connection step by step, run certify doctor with the same options.";
 
 async function askTarget(options: CertifyOptions, runId: string) {
   const { target, http, close } = openTarget({ ...options, effects: "none", patienceMs: 0 });

@@ -31,8 +31,8 @@ const meanings: Record<string, (host: string, error: NetworkError) => string> = 
   ENETUNREACH: noRoute,
   ETIMEDOUT: (host) => `${host} does not respond to connections. Check the host, the port and the firewall`,
   DEPTH_ZERO_SELF_SIGNED_CERT: (host) =>
-    "the server's certificate is self-signed, and this machine does not trust it. If you do, save it to a file and pass --ca FILE. " +
-    `This saves it: openssl s_client -connect ${host} </dev/null | openssl x509 > server.pem`,
+    "the server's certificate is self-signed, and this machine does not trust it. If you do, save it with " +
+    `\`openssl s_client -connect ${host} </dev/null | openssl x509 > server.pem\` and add --ca server.pem`,
   SELF_SIGNED_CERT_IN_CHAIN: unknownCa,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownCa,
   UNABLE_TO_GET_ISSUER_CERT: unknownCa,

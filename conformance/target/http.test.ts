@@ -45,7 +45,7 @@ describe("a connection that is not established is explained", () => {
     [
       "a self-signed certificate",
       selfSigned,
-      /certificate is self-signed, and this machine does not trust it.*--ca FILE/,
+      /certificate is self-signed, and this machine does not trust it.*--ca server\.pem/,
     ],
     ["an unknown CA", signed, /signed by a CA that this machine does not know.*--ca FILE/],
   ])("%s", async (_, certificate, message) => {
