@@ -32,7 +32,7 @@ export type Context = {
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: string, name: string, value: unknown): void;
   /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
-  notApplicable(id: string, why: string, code?: "target" | "effects" | "caller"): void;
+  notApplicable(id: string, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
   /** Records that the requirement could not be judged in this run, for a reason outside the suite. */
   couldNotRun(id: string, why: string): void;
   /** Returns an unused value for the merchant's reference. */
@@ -85,6 +85,12 @@ export class Prerequisite extends Error {
     this.actual = actual;
   }
 }
+
+/**
+ * Thrown by a check if a payout did not settle in time. The requirements that the check has not judged then could not
+ * be judged. The message names the flag that gives more time.
+ */
+export class OutOfTime extends Error {}
 
 /** A rule for every response of a run, whichever check sent the request. */
 export type Watch = {

@@ -32,6 +32,8 @@ export type RunOptions = {
   /** The maximum sum of all payouts, in the lowest denomination. */
   maxTotal: number;
   timeoutMs: number;
+  /** How long the run waits for a payout to settle, from its creation. */
+  settleTimeoutMs: number;
   /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   headers: Record<string, string>;

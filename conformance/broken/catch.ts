@@ -116,7 +116,7 @@ export type Alarm = {
  * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
  */
 export async function trySound(
-  { how, prefix = "" }: Pick<SoundServer, "how" | "prefix">,
+  { how, prefix = "", args = [], verdict }: Pick<SoundServer, "how" | "prefix" | "args" | "verdict">,
   profile: Profile,
   tolerated: readonly Verdict[] = [],
 ): Promise<Alarm> {
@@ -125,10 +125,23 @@ export async function trySound(
   try {
     const url = server.url + prefix;
     // The caller provides everything, so that a requirement is left out only if the target cannot do what it needs.
-    const provided = ["--failing-recipient", "2250000000089"];
-    const options = await optionsFor({ ...server, url }, ["--profile", profile, "--effects", "money", ...provided]);
+    const provided = ["--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
+    const options = await optionsFor({ ...server, url }, [
+      "--profile",
+      profile,
+      "--effects",
+      "money",
+      ...provided,
+      ...args,
+    ]);
     const report = await runTrial(options);
-    const fine = new Set<Verdict>(["pass", "observed", "not-applicable", ...tolerated]);
+    const fine = new Set<Verdict>([
+      "pass",
+      "observed",
+      "not-applicable",
+      ...(verdict === "error" ? ["could-not-run" as const] : []),
+      ...tolerated,
+    ]);
     const alarms = report.requirements
       .filter(({ verdict }) => !fine.has(verdict))
       .map(({ id, checks }) => {

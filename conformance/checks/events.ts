@@ -4,7 +4,8 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
 import { arrived, first, idOf, mailbox, describeNotification } from "./notifications.ts";
 import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./requests.ts";
-import { advance, finishCheckout, forcing, settled } from "./sandbox-controls.ts";
+import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
 const needs = ["receiver", "forced-outcomes", "clock"] as const;

@@ -1,7 +1,8 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
-import { advance, forcing, settled } from "./sandbox-controls.ts";
+import { advance, forcing } from "./sandbox-controls.ts";
+import { settledByClock } from "./settlement.ts";
 
 /**
  * Client timeout for a delayed response. It is shorter than the sandbox's delay, but longer than other responses take.
@@ -42,7 +43,7 @@ const forced: Forced[] = [
     async run(context, id) {
       const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
       context.judge(id, data.status === "pending", "status pending at first", data.status);
-      const { data: record } = await settled(context, reference);
+      const { data: record } = await settledByClock(context, reference);
       context.judge(id, record.status === "failed", "status failed in the end", record.status);
     },
   },

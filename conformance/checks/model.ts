@@ -17,6 +17,7 @@ import {
 } from "./requests.ts";
 import { recordIn, recordOf } from "./records.ts";
 import { advance } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
 
 const sequences = 4;
 const largest = 501;
@@ -95,11 +96,13 @@ export const modelChecks: Check[] = [
     amount: usualAmount,
     async run(context) {
       const { reference } = await paid(context);
-      const seen = await watchStatus(context, reference, 10);
+      const early = await watchStatus(context, reference, 4);
+      await settled(context, reference);
+      const seen = [...early, ...(await watchStatus(context, reference, 6))];
       const firstFinal = seen.findIndex((round) => round.some((status) => status !== "pending"));
       // The requests of later rounds were sent after a final status was received, so they must return the same status.
       const final = seen[firstFinal]?.find((status) => status !== "pending");
-      const after = firstFinal < 0 ? [] : seen.slice(firstFinal + 1).flat();
+      const after = seen.slice(firstFinal + 1).flat();
       const reverted = after.filter((status) => status !== final);
       const actual = reverted.length === 0 ? "as expected" : `${String(final)}, then ${reverted.join(", ")}`;
       context.judge(

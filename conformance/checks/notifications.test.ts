@@ -41,6 +41,7 @@ async function judged(controls: RunOptions["controls"], listing: object, id: str
     recipient: "2257038102473",
     headers: {},
     timeoutMs: 1000,
+    settleTimeoutMs: 1000,
     runId: "r1",
     environment: controls.length > 0 ? "sandbox" : undefined,
     controls,

@@ -1,10 +1,8 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
-import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import type { Target } from "../target/target.ts";
 import { referencesOf } from "./checkout.ts";
-import { dataOf, paid, verified, type Disbursement } from "./requests.ts";
+import { dataOf } from "./requests.ts";
 
 /** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). */
 export const forcing = (suffix: string) => `2250000000${suffix}`;
@@ -39,37 +37,6 @@ export async function finishAny(context: Context, created: TargetResponse, outco
     if (status >= 200 && status < 300) return reference;
   }
   return undefined;
-}
-
-/** How long to wait for a final status. After one timeout, later waits on the same target use `shortPatienceMs`. */
-const patienceMs = 8000;
-const shortPatienceMs = 500;
-const slow = new WeakSet<Target>();
-
-/**
- * Polls a disbursement until its status is final or the wait times out. In a sandbox, it advances the time once.
- * @returns the last record, and the distinct statuses in the order in which they were seen
- */
-export async function settled(context: Context, reference: string): Promise<{ data: Disbursement; seen: string[] }> {
-  const seen: string[] = [];
-  const end = context.now().getTime() + (slow.has(context.target) ? shortPatienceMs : patienceMs);
-  for (let round = 0; ; round += 1) {
-    const { data } = await verified(context, reference);
-    if (data.status !== seen.at(-1)) seen.push(data.status);
-    if (data.status !== "pending") return { data, seen };
-    if (context.now().getTime() > end) {
-      slow.add(context.target);
-      return { data, seen };
-    }
-    if (round === 0 && hasControl(context.options, "clock")) await advance(context, 60);
-    else await context.sleep(100);
-  }
-}
-
-/** Creates a disbursement to this phone number and waits for its final status. */
-export async function paidAndSettled(context: Context, phoneNumber: string, over: Record<string, unknown> = {}) {
-  const made = await paid(context, { phoneNumber, ...over });
-  return { ...made, ...(await settled(context, made.reference)) };
 }
 
 /** Returns the items of a page; an empty array if the response contains no list. */

@@ -2,7 +2,7 @@
 import { describeResponse, type Check } from "../check.ts";
 import { same } from "./expect.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
-import { settled } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isInstant = (value: unknown) =>

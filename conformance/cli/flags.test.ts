@@ -56,6 +56,7 @@ test.each(["core", "extended"])(
       effects: "money",
       environment: "sandbox",
       controls: allControls,
+      settleTimeoutMs: 10_000,
       webhookListen: { host: "::1", port: 0 },
       failingRecipient: "2250000000089",
       loopback: false,

@@ -11,6 +11,7 @@ Target:
   --cert FILE                 client certificate for a target that requires one (PEM); needs --key
   --key FILE                  private key of that certificate (PEM)
   --timeout MS                time limit for a response (default: 10000)
+  --settle-timeout SECONDS    how long to wait for a payout to settle (default: 90; 10 if the sandbox's clock moves)
   --rate PER_SECOND           maximum requests per second
 
 What to judge:
@@ -70,6 +71,7 @@ export const flags = {
   "max-payouts": { type: "string", default: "500" },
   "max-total": { type: "string", default: "50000000" },
   timeout: { type: "string", default: "10000" },
+  "settle-timeout": { type: "string" },
   rate: { type: "string" },
   header: { type: "string", multiple: true, default: [] },
   ca: { type: "string" },

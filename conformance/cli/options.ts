@@ -14,8 +14,10 @@ import { defaultRecipients, type RunOptions } from "../run-options.ts";
 /** The caller's options. If `effects` is undefined, the probe decides it. */
 export type CertifyOptions = Omit<
   RunOptions,
-  "effects" | "runId" | "loopback" | "prismUrl" | "environment" | "controls"
+  "effects" | "runId" | "loopback" | "prismUrl" | "environment" | "controls" | "settleTimeoutMs"
 > & {
+  /** If undefined, the probe decides it. */
+  settleTimeoutMs?: number;
   effects?: EffectsAllowed;
   reporting: Reporting;
   yes: boolean;
@@ -172,6 +174,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     maxPayouts: read.whole("max-payouts", values["max-payouts"], 0, most),
     maxTotal: read.whole("max-total", values["max-total"], 0, most),
     timeoutMs: read.whole("timeout", values.timeout, 1, 3_600_000),
+    settleTimeoutMs: when(values["settle-timeout"], (value) => read.whole("settle-timeout", value, 1, 86_400) * 1000),
     rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
     headers: readHeaders(values.header, faults),
     tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),

@@ -14,7 +14,7 @@ const known = (texts: (string | undefined)[]) => texts.filter((text) => text !==
 
 /** Creates the target of a run with these options. */
 export function openTarget(
-  options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile" | "controls"> &
+  options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile" | "controls" | "settleTimeoutMs"> &
     Pick<TargetOptions, "patienceMs">,
 ) {
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];

@@ -32,6 +32,7 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2) {
     key: "key-of-the-tests",
     headers: {},
     timeoutMs: 1000,
+    settleTimeoutMs: 1000,
     runId: "r1",
     controls: [],
     assumed: [],

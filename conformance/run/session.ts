@@ -65,7 +65,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
           value: JSON.parse(target.redact(JSON.stringify(value ?? null))) as unknown,
         });
       },
-      notApplicable: (id, text, code = "target") => void (notApplicable[id] = { code, text }),
+      notApplicable: (id, text, code = "target", provide?: string) =>
+        void (notApplicable[id] = { code, text, ...(provide === undefined ? {} : { provide }) }),
       couldNotRun: (id, why) => void (notRun[id] = why),
       fresh: () => `certify-${options.runId}-${(references += 1)}`,
       random: createRandom(options.seed, check.name),

@@ -1,6 +1,6 @@
 // Turns the findings of one check into a result for each of its requirements.
 import { BudgetExceeded } from "../target/budget.ts";
-import { describeResponse, Prerequisite, type Check } from "../check.ts";
+import { describeResponse, OutOfTime, Prerequisite, type Check } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type {
   CheckResult,
@@ -82,7 +82,7 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
 function verdictOfError(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
   const actual = error instanceof Error ? error.message : String(error);
-  if (error instanceof RunStopped || error instanceof BudgetExceeded) {
+  if (error instanceof RunStopped || error instanceof BudgetExceeded || error instanceof OutOfTime) {
     return { verdict: "could-not-run", expected: checkRuns, actual };
   }
   const harness = error instanceof Error ? (error.stack ?? actual) : actual;
@@ -108,59 +108,83 @@ export type CheckRun = {
   thrown?: unknown;
 };
 
+const nameOf = ({ check }: CheckRun, id: string) => check.names?.[id] ?? check.name;
+
+type Early = ReturnType<typeof verdictOfError>;
+
+const of = (id: string, run: CheckRun) => ({
+  findings: run.findings.filter((finding) => finding.id === id),
+  observed: run.observed.filter((observation) => observation.requirement === id),
+});
+
+/** Returns the result for a requirement that the check could not judge to the end. */
+function unfinished({ id, level }: Requirement, run: CheckRun, why: Early): CheckResult {
+  // A requirement of level `observe` cannot fail.
+  const soft = level === "must" ? "fail" : level === "should" ? "warn" : "could-not-run";
+  const verdict = why.verdict === "fail" ? soft : why.verdict;
+  const { expected, actual } = why;
+  // The request before a missing prerequisite shows it, so it comes first.
+  const last = run.thrown instanceof Prerequisite ? run.exchanges.slice(-1) : [];
+  return {
+    name: nameOf(run, id),
+    verdict,
+    expected,
+    actual,
+    ...evidence([...last, ...run.exchanges]),
+    ...(last[0] ? { shownBy: last[0].id } : {}),
+    durationMs: run.durationMs,
+  };
+}
+
+const couldNotRun = (run: CheckRun, id: string, actual: string): CheckResult => ({
+  name: nameOf(run, id),
+  verdict: "could-not-run",
+  expected: checkRuns,
+  actual,
+  exchanges: [],
+  durationMs: run.durationMs,
+});
+
 /**
- * Returns the result for each selected requirement of a check. A requirement that the check did not judge never passes.
+ * Returns why the good findings of a requirement do not suffice: the check ended early, and may have had more to judge.
+ * If a prerequisite is missing, that is reported for the requirements without a finding, if there are any.
+ */
+function whyIncomplete(run: CheckRun, early: Early | undefined): Early | undefined {
+  if (early?.verdict !== "fail") return early;
+  const ids = run.check.ids.filter((id) => run.selected.has(id) && !run.notApplicable[id]);
+  const open = ids.some((id) => of(id, run).findings.length === 0 && of(id, run).observed.length === 0);
+  return ids.length > 1 && open ? undefined : early;
+}
+
+/**
+ * Returns the result for each selected requirement of a check. A requirement that the check did not judge, or not to
+ * the end, never passes.
  */
 export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
   const { check, exchanges, durationMs } = run;
   const results: Record<string, CheckResult> = {};
   const early = run.thrown === undefined ? undefined : verdictOfError(run.thrown);
+  const incomplete = whyIncomplete(run, early);
   let fault = early?.harness;
   for (const id of check.ids) {
     const requirement = run.selected.get(id);
     if (!requirement || run.notApplicable[id]) continue;
-    const name = check.names?.[id] ?? check.name;
-    const findings = run.findings.filter((finding) => finding.id === id);
-    const observed = run.observed.filter((observation) => observation.requirement === id);
-    if (findings.length > 0) {
+    const name = nameOf(run, id);
+    const { findings, observed } = of(id, run);
+    const failed = findings.some(({ ok }) => !ok);
+    const notRun = run.notRun[id];
+    if (failed || (findings.length > 0 && notRun === undefined && incomplete === undefined)) {
       results[id] = checkResult(name, requirement.level, findings, exchanges, durationMs);
+    } else if (notRun !== undefined) {
+      results[id] = couldNotRun(run, id, notRun);
     } else if (observed.length > 0) {
       const actual = observed.map((each) => `${each.name}: ${JSON.stringify(each.value)}`).join("; ");
-      results[id] = {
-        name,
-        verdict: "observed",
-        expected: "left open by the interface",
-        actual,
-        ...evidence(exchanges),
-        durationMs,
-      };
-    } else if (run.notRun[id] !== undefined) {
-      results[id] = {
-        name,
-        verdict: "could-not-run",
-        expected: checkRuns,
-        actual: run.notRun[id],
-        exchanges: [],
-        durationMs,
-      };
+      const expected = "left open by the interface";
+      results[id] = { name, verdict: "observed", expected, actual, ...evidence(exchanges), durationMs };
     } else {
       const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));
       fault ??= why.harness;
-      // A requirement of level `observe` cannot fail.
-      const soft = requirement.level === "must" ? "fail" : requirement.level === "should" ? "warn" : "could-not-run";
-      const verdict = why.verdict === "fail" ? soft : why.verdict;
-      const { expected, actual } = why;
-      // The request before a missing prerequisite shows it, so it comes first.
-      const last = run.thrown instanceof Prerequisite ? exchanges.slice(-1) : [];
-      results[id] = {
-        name,
-        verdict,
-        expected,
-        actual,
-        ...evidence([...last, ...exchanges]),
-        ...(last[0] ? { shownBy: last[0].id } : {}),
-        durationMs,
-      };
+      results[id] = unfinished(requirement, run, why);
     }
   }
   return { results, ...(fault === undefined ? {} : { error: fault }) };

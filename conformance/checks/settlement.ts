@@ -1,0 +1,79 @@
+// Waits for payouts to settle, for at most `--settle-timeout`.
+import { OutOfTime, type Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
+import type { Target } from "../target/target.ts";
+import { paid, verified, type Disbursement } from "./requests.ts";
+import { advance } from "./sandbox-controls.ts";
+
+/**
+ * How long to wait on a target on which an earlier payout did not settle in time. The run waits the whole time only
+ * once.
+ */
+const shortPatienceMs = 500;
+const longestPauseMs = 2000;
+const slow = new WeakSet<Target>();
+
+/** A payout's last record, and its distinct statuses in the order in which they were seen. */
+export type Outcome = { data: Disbursement; seen: string[] };
+
+/** Returns the time of a payout's creation in milliseconds; undefined if the run did not create it. */
+const startOf = ({ target }: Context, reference: string) => {
+  const at = target.ledger.created.find((record) => record.reference === reference)?.at;
+  return at === undefined ? undefined : Date.parse(at);
+};
+
+/**
+ * Polls a disbursement until its status is final or the time is up. In a sandbox, it advances the clock once. The time
+ * counts from the creation, so that payouts which were created together are waited for together.
+ */
+async function poll(context: Context, reference: string): Promise<Outcome> {
+  const seen: string[] = [];
+  const { target, options } = context;
+  const start = context.now().getTime();
+  const end = slow.has(target)
+    ? start + Math.min(shortPatienceMs, options.settleTimeoutMs)
+    : (startOf(context, reference) ?? start) + options.settleTimeoutMs;
+  for (let pause = 100, round = 0; ; round += 1) {
+    const { data } = await verified(context, reference);
+    if (data.status !== seen.at(-1)) seen.push(data.status);
+    if (data.status !== "pending") return { data, seen };
+    const left = end - context.now().getTime();
+    if (round > 0 && left <= 0) {
+      slow.add(target);
+      return { data, seen };
+    }
+    if (round === 0 && hasControl(options, "clock")) await advance(context, 60);
+    else await context.sleep(Math.min(pause, Math.max(left, 1)));
+    pause = Math.min(pause * 1.2, longestPauseMs);
+  }
+}
+
+const outOfTime = ({ options }: Context) =>
+  new OutOfTime(
+    `a payout was still pending after ${options.settleTimeoutMs / 1000} s: ` +
+      "if the target needs longer, raise --settle-timeout SECONDS",
+  );
+
+/**
+ * Waits until a disbursement has settled. Throws `OutOfTime` if it is still pending in the end, because nothing can be
+ * said then about what should follow.
+ */
+export async function settled(context: Context, reference: string): Promise<Outcome> {
+  const outcome = await poll(context, reference);
+  if (outcome.data.status === "pending") throw outOfTime(context);
+  return outcome;
+}
+
+/**
+ * Like `settled`, but returns a record that is still pending if the target's clock moves: its payouts must settle when
+ * the time has passed, so that the check can judge it.
+ */
+export async function settledByClock(context: Context, reference: string): Promise<Outcome> {
+  return hasControl(context.options, "clock") ? poll(context, reference) : settled(context, reference);
+}
+
+/** Creates a disbursement to this phone number and waits until it has settled. */
+export async function paidAndSettled(context: Context, phoneNumber: string, over: Record<string, unknown> = {}) {
+  const made = await paid(context, { phoneNumber, ...over });
+  return { ...made, ...(await settled(context, made.reference)) };
+}
