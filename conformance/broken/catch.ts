@@ -116,7 +116,7 @@ export type Alarm = {
  * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
  */
 export async function trySound(
-  { how, prefix = "", args = [], verdict }: Pick<SoundServer, "how" | "prefix" | "args" | "verdict">,
+  { how, prefix = "", args = [], verdict: right }: Pick<SoundServer, "how" | "prefix" | "args" | "verdict">,
   profile: Profile,
   tolerated: readonly Verdict[] = [],
 ): Promise<Alarm> {
@@ -139,7 +139,7 @@ export async function trySound(
       "pass",
       "observed",
       "not-applicable",
-      ...(verdict === "error" ? ["could-not-run" as const] : []),
+      ...(right === "error" ? ["could-not-run" as const] : []),
       ...tolerated,
     ]);
     const alarms = report.requirements

@@ -3,7 +3,7 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Responder } from "../target/receiver.ts";
 import { arrived, first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
-import { advance, forcing, listed } from "./sandbox-controls.ts";
+import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 
 export const respondWith =
   (status: number, headers: Record<string, string> = {}): Responder =>
@@ -101,7 +101,7 @@ export const deliveryChecks: Check[] = [
         const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
         context.judge(
           "sandbox.deliveries",
-          listed(other).length === 0,
+          isPage(other) && listed(other).length === 0,
           "no delivery of the record with status pending",
           describeResponse(other),
           [other],

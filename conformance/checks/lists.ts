@@ -1,10 +1,10 @@
 // Checks the lists of records (D42).
 import { isDeepStrictEqual } from "node:util";
-import { describeResponse, type Check, type Context } from "../check.ts";
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
-import { finishCheckout, forcing, listed } from "./sandbox-controls.ts";
+import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
 
 type Kind = "disbursements" | "checkouts";
 const kinds: readonly Kind[] = ["disbursements", "checkouts"];
@@ -29,13 +29,20 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
   return dataOf(await context.target.send({ method: "GET", path: `/v1/${kind}/${reference}` })) as Made;
 }
 
+/** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has none. */
+function cursorOf(page: TargetResponse): string {
+  const { nextCursor } = dataOf(page);
+  if (typeof nextCursor !== "string") throw new Prerequisite("a page with nextCursor", describeResponse(page));
+  return encodeURIComponent(nextCursor);
+}
+
 const referencesOf = (response: TargetResponse) => listed(response).map(({ reference }) => reference);
 const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(createdAt)}`;
 
 /** Judges that a list response contains exactly the expected records, in this order. */
 function judgeItems(context: Context, id: string, response: TargetResponse, expected: Made[], what: string) {
   const wanted = expected.map(({ reference }) => reference);
-  const ok = response.status === 200 && isDeepStrictEqual(referencesOf(response), wanted);
+  const ok = isPage(response) && isDeepStrictEqual(referencesOf(response), wanted);
   context.judge(id, ok, what, describeResponse(response), [response]);
 }
 
@@ -138,7 +145,7 @@ export const listChecks: Check[] = [
       for (const kind of kinds) {
         for (let count = 0; count < 2; count += 1) await make(context, kind);
         const page = await list(context, `/v1/${kind}`, "limit=1");
-        const cursor = encodeURIComponent(String(dataOf(page)["nextCursor"]));
+        const cursor = cursorOf(page);
         for (const path of lists.filter((other) => other !== `/v1/${kind}`)) {
           judge(await list(context, path, `cursor=${cursor}`), `a cursor of GET /v1/${kind} at GET ${path}`);
         }
@@ -168,14 +175,17 @@ export const listChecks: Check[] = [
       for (const kind of kinds) {
         await make(context, kind);
         const { reference, merchantsReference } = await make(context, kind);
+        const all = await list(context, `/v1/${kind}`, "limit=2");
+        if (!referencesOf(all).includes(reference))
+          throw new Prerequisite(`the newest of the ${kind} in the owner's list`, describeResponse(all));
         for (const query of ["", `merchantsReference=${encodeURIComponent(merchantsReference)}`]) {
           const response = await list(context, `/v1/${kind}`, query, "second");
-          const apart = response.status === 200 && !response.text.includes(reference);
+          const apart = isPage(response) && !response.text.includes(reference);
           const expected = `no record of another merchant in the list of ${kind}`;
           context.judge("lists.merchants-apart", apart, expected, describeResponse(response), [response]);
         }
         const own = await list(context, `/v1/${kind}`, "limit=1");
-        const cursor = encodeURIComponent(String(dataOf(own)["nextCursor"]));
+        const cursor = cursorOf(own);
         const foreign = await list(context, `/v1/${kind}`, `cursor=${cursor}`, "second");
         const expected = "422 for a cursor of another merchant";
         context.judge("lists.merchants-apart", foreign.status === 422, expected, describeResponse(foreign), [foreign]);

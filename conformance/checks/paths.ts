@@ -42,7 +42,11 @@ export const pathChecks: Check[] = [
         const { path } = get.request;
         const head = await context.target.send({ method: "HEAD", path, effect: "must-be-rejected" });
         const type = "content-type";
-        const same = head.status === get.status && head.text === "" && head.headers[type] === get.headers[type];
+        const same =
+          get.status !== undefined &&
+          head.status === get.status &&
+          head.text === "" &&
+          head.headers[type] === get.headers[type];
         const expected = `${get.status} with Content-Type ${get.headers[type]} and no body`;
         const actual = `${describeResponse(head)}, Content-Type ${head.headers[type] ?? "missing"}`;
         context.judge("methods.head", same, expected, actual, [get, head]);

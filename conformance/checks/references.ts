@@ -46,7 +46,7 @@ export const referenceChecks: Check[] = [
       const pairs = made.flatMap((one, index) => made.slice(index + 1).map((other) => [one, other] as const));
       // Two references of 16 random characters from an alphabet of 32 have the same character at 0.5 positions on
       // average. The same character at more than 8 positions is too unlikely to be chance.
-      const alike = pairs.filter(([one, other]) => distance(one, other) < (one.length - 3) / 2);
+      const alike = pairs.filter(([one, other]) => distance(one, other) < Math.max(1, (one.length - 3) / 2));
       const actual = alike.length === 0 ? "as expected" : alike.map((pair) => pair.join(" and ")).join("; ");
       context.judge(
         "references.unguessable",

@@ -78,13 +78,13 @@ export async function paid(context: Context, over: Record<string, unknown> = {},
   return { body, response, reference, data: dataOf(response) as unknown as Created };
 }
 
-/** Retrieves an existing disbursement. Throws `Prerequisite` if the target does not return it. */
+/** Retrieves an existing disbursement. Throws `Prerequisite` if the target does not return its record. */
 export async function verified(
   context: Context,
   reference: string,
 ): Promise<{ response: TargetResponse; data: Disbursement }> {
   const response = await verifyDisbursement(context, reference);
-  if (response.status !== 200)
+  if (response.status !== 200 || Object.keys(dataOf(response)).length === 0)
     throw new Prerequisite("200 with the record of an existing disbursement", describeResponse(response));
   return { response, data: dataOf(response) as unknown as Disbursement };
 }

@@ -39,8 +39,9 @@ export async function finishAny(context: Context, created: TargetResponse, outco
   return undefined;
 }
 
+/** Returns true if the response is a page of a list, which may be empty. */
+export const isPage = (response: TargetResponse) => response.status === 200 && Array.isArray(dataOf(response)["items"]);
+
 /** Returns the items of a page; an empty array if the response contains no list. */
-export const listed = (response: TargetResponse): Record<string, unknown>[] => {
-  const { items } = dataOf(response);
-  return Array.isArray(items) ? (items as Record<string, unknown>[]) : [];
-};
+export const listed = (response: TargetResponse): Record<string, unknown>[] =>
+  isPage(response) ? (dataOf(response)["items"] as Record<string, unknown>[]) : [];

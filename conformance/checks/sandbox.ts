@@ -1,5 +1,5 @@
 // Checks the sandbox operations (D18).
-import { describeResponse, type Check } from "../check.ts";
+import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -140,9 +140,13 @@ export const sandboxChecks: Check[] = [
         const response = await context.target.send({ method: "GET", path: "/sandbox/clock", key: "second" });
         return Date.parse(String(dataOf(response)["now"]));
       };
-      const before = await read();
+      const own = async () =>
+        Date.parse(String(dataOf(await context.target.send({ method: "GET", path: "/sandbox/clock" }))["now"]));
+      const [before, start] = [await read(), await own()];
       await advance(context, 7200);
-      const after = await read();
+      const [after, end] = [await read(), await own()];
+      if (!(end - start >= 7_200_000))
+        throw new Prerequisite("an own clock two hours later", `${end - start} ms later`);
       context.judge(
         "sandbox.clock-own",
         after - before < slackMs,

@@ -14,7 +14,7 @@ import {
   verified,
   verifyDisbursement,
 } from "./requests.ts";
-import { advance, forcing, listed } from "./sandbox-controls.ts";
+import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 import { otherStatus } from "./webhooks.ts";
 import { paidAndSettled, settledByClock } from "./settlement.ts";
 
@@ -144,9 +144,12 @@ export const stateChecks: Check[] = [
         "200 for another merchant's request with the same reference",
         describeResponse(other),
       );
+      const { reference: theirs } = dataOf(other);
+      if (typeof theirs !== "string")
+        throw new Prerequisite("a disbursement of the second merchant", describeResponse(other));
       const responses = [
         await verifyDisbursement(context, reference, { key: "second" }),
-        await verifyDisbursement(context, String(dataOf(other)["reference"])),
+        await verifyDisbursement(context, theirs),
       ];
       for (const response of responses) {
         context.judge(
@@ -168,7 +171,8 @@ export const stateChecks: Check[] = [
     async run(context) {
       const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: someAddress(context) });
       const own = await context.target.send({ method: "GET", path: `/sandbox/deliveries?reference=${reference}` });
-      const id = String(listed(own)[0]?.["id"]);
+      const id = listed(own)[0]?.["id"];
+      if (typeof id !== "string") throw new Prerequisite("the owner's delivery in the list", describeResponse(own));
       const { reference: checkout } = await started(context);
       const second = { key: "second", effect: "moves-money" } as const;
       const refused: TargetRequest[] = [
@@ -184,8 +188,11 @@ export const stateChecks: Check[] = [
         ]);
       }
       for (const list of ["events", "deliveries"]) {
-        const response = await context.target.send({ method: "GET", path: `/sandbox/${list}`, key: "second" });
-        const apart = response.status === 200 && !response.text.includes(reference);
+        const request = { method: "GET", path: `/sandbox/${list}?reference=${reference}` } as const;
+        const seen = await context.target.send(request);
+        if (listed(seen).length === 0) throw new Prerequisite(`${list} of the owner's record`, describeResponse(seen));
+        const response = await context.target.send({ ...request, path: `/sandbox/${list}`, key: "second" });
+        const apart = isPage(response) && !response.text.includes(reference);
         const expected = `no ${list} of another merchant in the list`;
         context.judge("uniqueness.merchants-apart", apart, expected, describeResponse(response), [response]);
       }

@@ -71,13 +71,15 @@ function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
   return Object.entries(value).flatMap(([inner, next]) => valuesUnder(next, name, inner));
 }
 
+/** Returns the status that each text names, for the texts that name one. */
+const recognised = (texts: readonly string[]) =>
+  texts.flatMap((text) => statusWords.filter(([, words]) => words.test(text)).slice(0, 1)).map(([status]) => status);
+
 /**
  * Returns the statuses that a notification states: in fields named status or, if none is recognised there, by the words
  * of its event's name and similar fields.
  */
 function statedStatuses(json: unknown): string[] {
-  const recognised = (texts: readonly string[]) =>
-    texts.flatMap((text) => statusWords.filter(([, words]) => words.test(text)).slice(0, 1)).map(([status]) => status);
   const stated = recognised(valuesUnder(json, /^(payment|payout|disbursement|transaction)?_?(status|state)$/i));
   return stated.length > 0 ? stated : recognised([eventName(json) ?? "", ...valuesUnder(json, /^(outcome|result)$/i)]);
 }

@@ -49,6 +49,8 @@ function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Ve
   return { verdict: "could-not-run", reason: { code: "stopped", text } };
 }
 
+const fromCaller = (reason: NotJudged | undefined) => reason?.code === "caller";
+
 function requirementResult(requirement: Requirement, run: FinishedRun): RequirementResult {
   const leftOut = run.options.only?.includes(requirement.id) === false;
   const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
@@ -57,7 +59,11 @@ function requirementResult(requirement: Requirement, run: FinishedRun): Requirem
   const stopped = verdict === "could-not-run" ? stoppedBy(run) : undefined;
   if (stopped !== undefined) return { ...requirement, verdict, reason: { code: "stopped", text: stopped }, checks };
   const { effects } = run.options;
-  if (permits(effects, requirement.effect)) return { ...requirement, verdict, checks };
+  if (permits(effects, requirement.effect)) {
+    // A check that the caller's lack of something left out may have been the one to fail.
+    const lacking = run.checks.map((check) => check.notApplicable[requirement.id]).find(fromCaller);
+    return { ...requirement, verdict, ...(lacking ? { reason: lacking } : {}), checks };
+  }
   const text = `judged only as far as --effects ${effects} allows`;
   return { ...requirement, verdict, reason: { code: "effects", text }, checks };
 }

@@ -1,0 +1,102 @@
+// No requirement may pass if the thing that its check watches for could not have happened. Each server here is too
+// poor for some requirements to be judged, and those must not pass.
+import { expect, test } from "vitest";
+import type { Report } from "../results.ts";
+import type { How } from "./fault.ts";
+import { startBroken } from "./server.ts";
+import { optionsFor, runTrial } from "./trial.ts";
+import { createDisbursement, instead, refusal, responses, withBody } from "./ways.ts";
+
+const timeout = 120_000;
+
+/** Runs the checks of these requirements. Returns the ids of those that passed. */
+async function passed(how: How, only: readonly string[], args: readonly string[] = []): Promise<string[]> {
+  const server = await startBroken(how);
+  try {
+    const report: Report = await runTrial(await optionsFor(server, ["--profile", "extended", ...args]), { only });
+    return report.requirements.filter(({ id, verdict }) => only.includes(id) && verdict === "pass").map(({ id }) => id);
+  } finally {
+    await server.stop();
+  }
+}
+
+test("nothing that builds on a payout passes if every create is refused", { timeout }, async () => {
+  const refusesAll = instead(
+    createDisbursement,
+    () => true,
+    () => refusal(422),
+  );
+  const only = [
+    "create.accepted",
+    "create.duplicate-refused",
+    "create.duplicate-invalid-refused",
+    "create.duplicate-race",
+    "create.model",
+    "create.service-reference-unique",
+    "verify.found",
+    "verify.agrees-with-create",
+    "auth.record-hidden-without-key",
+    "webhook.disbursement-success",
+    "webhook.only-with-address",
+    "webhook.truth",
+    "status.final-stays",
+    "uniqueness.per-merchant",
+    "uniqueness.merchants-apart",
+    "recovery.location",
+    "addresses.left-out",
+    "events.once",
+    "retries.gone-ends",
+    "lists.merchants-apart",
+    "limits.reference-as-sent",
+  ];
+  expect(await passed(refusesAll, only)).toEqual([]);
+});
+
+test("nothing about notifications passes if none is ever sent", { timeout }, async () => {
+  const silent: How = { webhook: async () => ({ status: 204, headers: {}, text: "" }) };
+  const only = [
+    "webhook.disbursement-success",
+    "webhook.disbursement-failure",
+    "webhook.checkout-outcome",
+    "webhook.only-with-address",
+    "webhook.truth",
+    "events.once",
+    "events.data-is-the-record",
+    "signature.headers",
+    "retries.gone-ends",
+    "retries.redirect-fails",
+  ];
+  expect(await passed(silent, only)).toEqual([]);
+});
+
+test("nothing about lists passes if they are always empty", { timeout }, async () => {
+  const empty = responses(["listDisbursements", "listCheckouts", "listEvents", "listDeliveries"], (reply) =>
+    reply.status === 200 ? withBody(reply, { statusCode: 200, data: { items: [] } }) : reply,
+  );
+  const only = [
+    "lists.newest-first",
+    "lists.pages",
+    "lists.filters",
+    "lists.cursor-422",
+    "lists.merchants-apart",
+    "uniqueness.merchants-apart",
+    "sandbox.events",
+    "sandbox.deliveries",
+  ];
+  expect(await passed(empty, only)).toEqual([]);
+});
+
+test("nothing that follows settlement passes if no payout settles", { timeout }, async () => {
+  const only = [
+    "status.settles",
+    "status.final-stays",
+    "status.updated-at-moves",
+    "webhook.disbursement-success",
+    "webhook.disbursement-failure",
+    "webhook.only-with-address",
+    "webhook.truth",
+    "uniqueness.failed-counts",
+  ];
+  const unsettled: How = { storage: () => ({ settleDue: async () => 0, hasDue: async () => false }) };
+  expect(await passed(unsettled, only, ["--settle-timeout", "1"])).toEqual([]);
+});
