@@ -40,6 +40,7 @@ test("states target, profile, effects, times, what was not judged, and every has
       nbf: Date.parse("2026-11-20T10:00:18Z") / 1000,
       exp: Date.parse("2027-02-18T12:00:00Z") / 1000,
       verdict: "certified",
+      scope: "core · effects money · 1 of 2 musts · 1 not applicable: webhook.failed",
       profile: "core",
       effects: "money",
       startedAt: full.startedAt,

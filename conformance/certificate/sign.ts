@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import type { Report } from "../results.ts";
+import { scopeLine } from "../report/scope.ts";
 import { sourceOf } from "../report/words.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
@@ -17,6 +18,8 @@ export type Certificate = {
   nbf: number;
   exp: number;
   verdict: "certified";
+  /** How far the verdict reaches, in one line for people, with the id of every requirement that is not applicable. */
+  scope: string;
   profile: Report["profile"];
   effects: Report["effects"];
   startedAt: string;
@@ -77,6 +80,7 @@ export async function signCertificate(report: Report, reportJson: string, option
     nbf: Math.min(issued, Math.floor(Date.parse(report.finishedAt) / 1000)),
     exp: issued + options.validDays * 86_400,
     verdict: "certified",
+    scope: scopeLine(report, Number.POSITIVE_INFINITY),
     profile: report.profile,
     effects: report.effects,
     startedAt: report.startedAt,

@@ -70,6 +70,7 @@ export async function verifyCertificate(input: {
         "nbf",
         "exp",
         "verdict",
+        "scope",
         "profile",
         "effects",
         "counts",

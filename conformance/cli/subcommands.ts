@@ -48,6 +48,7 @@ function statement(certificate: Certificate, compared: boolean): string {
   const { counts, hashes, notApplicable } = certificate;
   const lines: [string, string][] = [
     ["Target", certificate.sub],
+    ["Scope", certificate.scope],
     ["Profile", certificate.profile],
     ["Effects", `${certificate.effects} (${effects[certificate.effects]})`],
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],

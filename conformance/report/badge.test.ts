@@ -12,10 +12,10 @@ function contrastWithWhite(colour: string): number {
 }
 
 test.each([
-  ["certified", "core", "conformance: core: certified"],
-  ["passed-partially", "extended", "conformance: extended: passed in part"],
-  ["failed", "core", "conformance: core: failed"],
-  ["error", "core", "conformance: core: not completed"],
+  ["certified", "core", "conformance: core: certified, 0 of 0 musts"],
+  ["passed-partially", "extended", "conformance: extended: passed in part, 0 of 0 musts"],
+  ["failed", "core", "conformance: core: failed, 0 of 0 musts"],
+  ["error", "core", "conformance: core: not completed, 0 of 0 musts"],
 ] as const)("a run that is %s (%s) says %j, to a screen reader too", (verdict, profile, title) => {
   using document = XmlDocument.fromString(renderBadge(sampleReport([], { verdict, profile })));
   const svg = { s: "http://www.w3.org/2000/svg" };

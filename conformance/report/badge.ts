@@ -1,4 +1,5 @@
 import type { Report, RunVerdict } from "../results.ts";
+import { scopeInShort } from "./scope.ts";
 import { render } from "./templates.ts";
 import { runVerdicts } from "./words.ts";
 
@@ -21,10 +22,10 @@ function widthOf(text: string): number {
   return Math.round(width);
 }
 
-/** Renders "conformance | core: certified" as an SVG image. Its title repeats the text for screen readers. */
+/** Renders "conformance | core: certified, 76 of 79 musts" as an SVG image. Its title repeats the text for screen readers. */
 export function renderBadge(report: Report): string {
   const label = "conformance";
-  const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}`;
+  const message = `${report.profile}: ${runVerdicts[report.verdict].toLowerCase()}, ${scopeInShort(report)}`;
   const [labelText, messageText] = [widthOf(label), widthOf(message)];
   const [left, right] = [labelText + 12, messageText + 12];
   return render("badge", {

@@ -6,6 +6,7 @@ import { causesOf, needsAttention } from "./causes.ts";
 import { observationsOf } from "./observed.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
+import { scopeLine } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -58,6 +59,7 @@ export function renderHtml(report: Report): string {
   return render("report", {
     report,
     words,
+    scope: scopeLine(report),
     script,
     style,
     policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,

@@ -3,6 +3,7 @@ import { causesOf, type Cause } from "./causes.ts";
 import { likelyCause } from "./likely.ts";
 import { repeatOf } from "./repeat.ts";
 import { render } from "./templates.ts";
+import { scopeLine } from "./scope.ts";
 import { oneLine } from "./visible.ts";
 import * as words from "./words.ts";
 
@@ -118,7 +119,7 @@ export function renderJunit(report: Report): string {
   const total = (key: "tests" | "failures" | "errors" | "skipped") =>
     suites.reduce((sum, { [key]: count }) => sum + count, 0);
   return render("junit", {
-    name: oneLine(`certify ${report.profile} ${report.baseUrl}`),
+    name: oneLine(`certify ${report.baseUrl}: ${words.runVerdicts[report.verdict]}, ${scopeLine(report)}`),
     report,
     suites,
     tests: total("tests"),

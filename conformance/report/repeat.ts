@@ -5,12 +5,14 @@ import { shownBy } from "./likely.ts";
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /**
- * Returns the command that re-runs the checks of `ids` with the same inputs. The command reads keys from the
- * environment.
+ * Returns the command that re-runs the checks of `ids`, or all checks, with the same inputs. The command reads keys from
+ * the environment.
  */
-export function repeatCommand(report: Report, ids: readonly string[]): string {
+export function repeatCommand(report: Report, ids?: readonly string[]): string {
   const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
-  const words = ["certify", ...flags, "--only", ids.join(","), "--seed", String(report.seed)].map(quoted);
+  const words = ["certify", ...flags, ...(ids ? ["--only", ids.join(",")] : []), "--seed", String(report.seed)].map(
+    quoted,
+  );
   return [...words, ...(report.repeatFlags ?? [])].join(" ");
 }
 

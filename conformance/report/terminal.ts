@@ -3,6 +3,7 @@ import type { Report, RequirementResult, RunVerdict, Verdict } from "../results.
 import { causesOf, type Cause, type Failure } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
+import { completingCommand, scopeLine } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
 
@@ -86,10 +87,11 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
   const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
   const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
+  const completing = completingCommand(report);
   const unintended = report.created.filter((record) => record.unintended).length;
   const { payouts, maxPayouts } = report.budget;
   return [
-    `${verdict}  ${oneLine(report.baseUrl)}, profile ${report.profile}, effects ${report.effects}`,
+    `${verdict}  ${oneLine(scopeLine(report))} · ${oneLine(report.baseUrl)}`,
     visible(report.summary),
     ...report.errors
       .filter((error) => error !== report.summary)
@@ -108,6 +110,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
         ]
       : []),
     ...notJudgedLines(report),
+    ...(completing === undefined ? [] : [`To judge the rest: ${oneLine(completing)}`]),
     `${tallyPhrases(report).join("; ")}`,
     `Paid ${oneLine(words.sums(paidOf(report.created)))} in ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
     ...(unintended > 0

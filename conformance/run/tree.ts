@@ -102,9 +102,18 @@ function runVerdict(
   if (notRun.length > 0)
     return { verdict: "error", summary: `${notRun.length} could not be judged: ${firstIds(notRun)}.` };
   const judged = requirements.filter((requirement) => requirement.checks.length > 0);
-  if (judged.length === 0) return { verdict: "error", summary: "Nothing was judged because nothing was selected." };
+  const missing = notProvided(requirements).map(({ what }) => what);
+  if (judged.length === 0) {
+    const why = missing.length > 0 ? `not provided: ${missing.join("; ")}` : "nothing was selected";
+    return { verdict: "error", summary: `Nothing was judged: ${why}.` };
+  }
   const musts = requirements.filter((requirement) => requirement.level === "must");
   const open = musts.filter(({ reason }) => reason && reason.code !== "target");
+  const excluded = musts.filter(({ reason }) => reason?.code === "only");
+  if (excluded.length > 0 && excluded.length === open.length) {
+    const left = `--only left out ${excluded.length} of ${musts.length} musts, so nothing is certified.`;
+    return { verdict: "passed-partially", summary: `All ${judged.length} selected requirements passed. ${left}` };
+  }
   if (open.length > 0) {
     return {
       verdict: "passed-partially",

@@ -1,0 +1,57 @@
+// States how far a verdict reaches. Every place that shows a verdict shows this too.
+import type { Report } from "../results.ts";
+import { repeatCommand } from "./repeat.ts";
+import { tallyOf } from "./tally.ts";
+
+/** Returns the ids of the requirements that are not applicable to the target. */
+export const notApplicableIds = ({ requirements }: Pick<Report, "requirements">) =>
+  requirements
+    .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
+    .map(({ id }) => id);
+
+/**
+ * Returns the scope as one line: "core · effects money · 76 of 79 musts · 3 not applicable: …". What was not judged
+ * stays part of the total.
+ * @param most the largest number of ids to name
+ */
+export function scopeLine(report: Report, most = 3): string {
+  const { total, passed } = tallyOf(report).must;
+  const ids = notApplicableIds(report);
+  const named = ids.slice(0, most).join(", ") + (ids.length > most ? ` and ${ids.length - most} more` : "");
+  const missing = report.notProvided.map(({ what }) => what);
+  return [
+    report.profile,
+    `effects ${report.effects}`,
+    ...(report.only ? ["--only"] : []),
+    `${passed} of ${total} musts`,
+    ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
+    ...(missing.length > 0 ? [`not provided: ${missing.join("; ")}`] : []),
+  ].join(" · ");
+}
+
+/** Returns the scope in few words, for the badge: "76 of 79 musts, 3 not applicable". */
+export function scopeInShort(report: Report): string {
+  const { total, passed } = tallyOf(report).must;
+  const [apart, missing] = [notApplicableIds(report).length, report.notProvided.length];
+  return [
+    `${passed} of ${total} musts`,
+    ...(report.effects === "money" ? [] : [`effects ${report.effects}`]),
+    ...(report.only ? ["--only"] : []),
+    ...(apart > 0 ? [`${apart} not applicable`] : []),
+    ...(missing > 0 ? [`${missing} not provided`] : []),
+  ].join(", ");
+}
+
+/**
+ * Returns the command that judges what a run left out: without `--only`, with the effects that it needs, and with what
+ * the caller did not provide. Values of keys are placeholders. Undefined if nothing was left out.
+ */
+export function completingCommand(report: Report): string | undefined {
+  if (report.verdict !== "passed-partially") return undefined;
+  const needsMoney = report.requirements.some(({ reason }) => reason?.code === "effects");
+  const provide = report.notProvided.flatMap(({ provide: one }) => one ?? []);
+  const variables = provide.filter((one) => !one.startsWith("--"));
+  const flags = provide.filter((one) => one.startsWith("--"));
+  const command = repeatCommand({ ...report, ...(needsMoney ? { effects: "money" } : {}) });
+  return [...variables, command, ...flags].join(" ");
+}
