@@ -87,7 +87,7 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
     ...rest,
     ...found,
     effects: effectsFor(options, found.environment),
-    settleTimeoutMs: options.settleTimeoutMs ?? (controls.includes("clock") ? 10_000 : 90_000),
+    settleTimeoutMs: options.settleTimeoutMs ?? (found.controls.includes("clock") ? 10_000 : 90_000),
     failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
     assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),

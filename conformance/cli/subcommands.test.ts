@@ -47,7 +47,9 @@ test("verify prints what a certificate states, including what was not judged", a
   await certified();
   const { exitCode, text } = await verify("--key", at("key.pub"), "--report", at("report.json"));
   expect(exitCode).toBe(0);
-  expect(text).toMatch(/^VALID {2}certificate.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money · .*not applicable: webhook.failed\nProfile +core\n/);
+  expect(text).toMatch(
+    /^VALID {2}certificate.jws\nTarget +https:\/\/sandbox.example\nScope +core · effects money · .*not applicable: webhook.failed\nProfile +core\n/,
+  );
   expect(text).toMatch(/Not judged +webhook.failed \(§4.1\): The target has no payment page to finish.\n/);
   expect(text).toContain("(matches the given report)");
 });
