@@ -5,7 +5,7 @@ import { allowsMadeUpNumbers } from "../run-options.ts";
 import { sameRecord } from "./refused-existing.ts";
 import { costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
 import { paid, usualAmount, verified } from "./requests.ts";
-import { settled } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
 
 const effect = "must-be-rejected";
 const overrides = {

@@ -5,7 +5,7 @@ import { wrongKey } from "./auth.ts";
 import { same } from "./expect.ts";
 import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified, type Disbursement } from "./requests.ts";
-import { settled } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
 
 const unchanged = "refused.existing-unchanged";
 const racers = 5;

@@ -6,7 +6,7 @@ import type { Receiver } from "../target/receiver.ts";
 import { same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
 import { dataOf, disbursementBody, pay, usualAmount } from "./requests.ts";
-import { settled } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
 
 /** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
 export type Refusable = {
