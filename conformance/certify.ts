@@ -6,6 +6,7 @@ import { doctor } from "./cli/doctor.ts";
 import { usage } from "./cli/flags.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
+import { missingLines } from "./run/missing.ts";
 import { NoPrism, startPrism } from "./contract/prism.ts";
 import { CannotRun, probe } from "./cli/probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
@@ -19,7 +20,7 @@ async function certify(args: readonly string[]): Promise<number> {
   const given = readOptions(args, process.env, () => randomInt(2 ** 31));
   const options = await probe(given);
   const planned = plannedChecks(options);
-  for (const line of planLines(planned, options)) console.log(line);
+  for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) console.log(line);
   if (planned.length === 0) {
     throw new CannotRun(
       `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`,
