@@ -75,12 +75,11 @@ export const jsonValueChecks: Check[] = [
     ids: ["json-values.duplicate-key"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [key, value] of [
-        ["amount", 7],
-        ["country", "KE"],
-      ] as const) {
-        const disbursement = withSecond(disbursementBody(context), key, value);
-        const checkout = withSecond(checkoutBody(), key, value);
+      for (const key of ["amount", "country"] as const) {
+        const [disbursement, checkout] = [disbursementBody(context), checkoutBody()].map((body) => {
+          const other = { amount: Number(body["amount"]) + 1, country: body["country"] === "KE" ? "GH" : "KE" };
+          return withSecond(body, key, other[key]);
+        }) as [string, string];
         await refuseBoth(context, "json-values.duplicate-key", `two values for ${key}`, disbursement, checkout);
       }
     },

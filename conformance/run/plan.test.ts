@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
-import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
+import { checks as allChecks } from "../checks/index.ts";
+import { estimates } from "./estimates.ts";
+import { checksBeyondBudget, expectedCost, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
 import { inOrder, selectedChecks } from "./selection.ts";
 import type { Effect } from "../results.ts";
@@ -104,6 +106,28 @@ describe("the plan", () => {
     expect(text).toContain("at most 3 payouts with a total of 400 to **********473");
     expect(text).toContain("limit 5 payouts with a total of 1000");
     expect(text).not.toContain("2257038102473");
+  });
+
+  test("names what a sound target is expected to cost, and the check with the largest payout", () => {
+    const text = planLines(plannedChecks(options), options).join("\n");
+    expect(text).toMatch(/^Expected about \d+ payouts: [\d,.]+ [A-Z]{3}/m);
+    expect(text).toMatch(/^Largest {2}about [\d,.]+ [A-Z]{3}, paid by the check "Amounts are returned unchanged"$/m);
+    const { payouts } = expectedCost(plannedChecks(options), options);
+    expect(payouts).toBeGreaterThan(0);
+    expect(payouts).toBeLessThanOrEqual(worstCase(plannedChecks(options), options).payouts);
+  });
+
+  test("counts a check that was not measured with its worst case", () => {
+    expect(expectedCost([paying, looking], options)).toMatchObject({ payouts: 2, largest: { largest: 300 } });
+  });
+
+  test.each(Object.entries(estimates))("%s was measured within its worst case", (name, paid) => {
+    const measured = allChecks.find((each) => each.name === name);
+    const sum = (key: "payouts" | "total") => paid.reduce((total, each) => total + each[key], 0);
+    // A check that no longer exists is not planned, so its estimate does no harm until the next measurement.
+    if (!measured) return;
+    expect(sum("payouts")).toBeLessThanOrEqual(measured.payouts ?? 0);
+    expect(sum("total")).toBeLessThanOrEqual(measured.amount ?? 0);
   });
 
   test.each([

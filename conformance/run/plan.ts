@@ -2,7 +2,8 @@
 import type { Check } from "../check.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
-import { counted } from "../report/words.ts";
+import { counted, money, sums } from "../report/words.ts";
+import { estimates } from "./estimates.ts";
 import { maskPhone } from "../target/redact.ts";
 
 const fits = ({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) =>
@@ -19,6 +20,34 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
     payouts: paying.reduce((total, { payouts = 0 }) => total + payouts, 0),
     amount: paying.reduce((total, { amount = 0 }) => total + amount, 0),
   };
+}
+
+/**
+ * Returns what these checks are expected to pay by currency, as measured on the reference server, and the largest single
+ * payout. A check that was not measured counts with its worst case.
+ */
+export function expectedCost(checks: readonly Check[], options: RunOptions) {
+  const all = payingChecks(checks, options).flatMap(({ name, payouts = 0, amount = 0 }) => {
+    const worst = payouts === 0 ? [] : [{ currency: "unknown currency", payouts, total: amount, largest: amount }];
+    return (estimates[name] ?? worst).map((paid) => ({ ...paid, name }));
+  });
+  const byCurrency = Map.groupBy(all, ({ currency }) => currency);
+  const sum = (members: typeof all, key: "payouts" | "total") => members.reduce((total, each) => total + each[key], 0);
+  return {
+    payouts: sum(all, "payouts"),
+    paid: [...byCurrency].map(([currency, members]) => ({ currency, total: sum(members, "total") })),
+    largest: all.toSorted((a, b) => b.largest - a.largest)[0],
+  };
+}
+
+/** Says what a sound target is expected to cost, and which check makes the largest payout. */
+function expectedLines(checks: readonly Check[], options: RunOptions): string[] {
+  const { payouts, paid, largest } = expectedCost(checks, options);
+  if (!largest) return [];
+  return [
+    `Expected about ${counted(payouts, "payout")}: ${sums(paid)}`,
+    `Largest  about ${money(largest.largest, largest.currency)}, paid by the check "${largest.name}"`,
+  ];
 }
 
 /** Returns the checks that cannot run, because each of them alone may exceed the whole budget. */
@@ -76,6 +105,7 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     ...lines,
     `Money    at most ${counted(payouts, "payout")} with a total of ${amount} to ${maskPhone(options.recipient)}; ` +
       `limit ${options.maxPayouts} payouts with a total of ${options.maxTotal} (lowest denomination)`,
+    ...expectedLines(checks, options),
     ...budgetLines(checks, options),
     ...sandboxLines(checks, options),
   ];

@@ -1,8 +1,10 @@
-// Shows the progress of a run. A terminal shows the current check in one line, which is overwritten. Any other output
-// gets one line per check.
+// Shows the progress of a run: counts, time left and money spent. A terminal shows them in one line, which is overwritten.
+// Any other output gets one line per check, and the same counts now and then.
 import type { CheckReport } from "./verdicts.ts";
+import { paidOf } from "../report/tally.ts";
 import { oneLine } from "../report/visible.ts";
-import { worstOf } from "../results.ts";
+import { sums } from "../report/words.ts";
+import { worstOf, type CreatedRecord, type Verdict } from "../results.ts";
 
 export type Output = { write(text: string): unknown; isTTY?: boolean; columns?: number };
 
@@ -15,39 +17,60 @@ const marks = {
   "could-not-run": "not run",
 };
 
+/** The number of checks after which an output that is not a terminal shows the counts. */
+const checksBetweenCounts = 25;
+
+/** Renders the expected time, rounded up, because an early end is no disappointment. */
+function timeLeft(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  return seconds < 60 ? `about ${seconds} s left` : `about ${Math.ceil(seconds / 60)} min left`;
+}
+
+const verdictOf = (report: CheckReport | undefined): Verdict =>
+  report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
+
 /**
  * Creates functions that show when a check starts, when it finishes, and when the run ends.
  * @param total the number of checks in the run
  */
-export function createProgress(output: Output, total: number) {
+export function createProgress(output: Output, total: number, now: () => number = Date.now) {
   const live = output.isTTY === true;
+  const startedAt = now();
+  const created: CreatedRecord[] = [];
   let done = 0;
-  let stopped = false;
+  let failed = 0;
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
+  };
+  const counts = () => {
+    const left = done === 0 ? undefined : timeLeft(((now() - startedAt) / done) * (total - done));
+    const paid = paidOf(created);
+    return [
+      ...(failed > 0 ? [`${failed} failed`] : []),
+      ...(paid.length > 0 ? [`paid ${oneLine(sums(paid))}`] : []),
+      ...(left === undefined || done === total ? [] : [left]),
+    ].join(", ");
   };
   return {
     started(name: string) {
       if (!live) return;
       clear();
       const width = (output.columns || 80) - 1;
-      output.write(`[${done + 1}/${total}] ${oneLine(name)}`.slice(0, width));
+      const text = [`[${done + 1}/${total}]`, counts(), oneLine(name)].filter((part) => part !== "").join("  ");
+      output.write(text.slice(0, width));
     },
     finished(name: string, report: CheckReport | undefined) {
       done += 1;
       clear();
-      const verdict = report ? worstOf(Object.values(report.results).map((result) => result.verdict)) : "could-not-run";
-      // One line says why the run was stopped, instead of one line for each check that did not run.
-      if (verdict === "could-not-run" && report?.stopped !== undefined) {
-        if (!stopped) output.write(`${"STOPPED".padEnd(10)}${oneLine(report.stopped)}\n`);
-        stopped = true;
-        return;
-      }
+      const verdict = verdictOf(report);
+      if (verdict === "fail") failed += 1;
+      created.push(...(report?.created ?? []));
       // On a terminal, only the checks that need attention get a line that stays.
       if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
       const which = ids.map(([id]) => id).join(", ");
       output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which ? `  [${which}]` : ""}\n`);
+      if (!live && done % checksBetweenCounts === 0) output.write(`[${done}/${total}]  ${counts()}\n`);
     },
     ended: clear,
   };

@@ -81,6 +81,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     const createdBefore = target.ledger.created.length;
     const start = deps.now().getTime();
     const unmet = unmetNeed(check, options, receiver !== undefined);
+    const used = { payouts: target.budget.payouts, total: target.budget.total };
     let thrown: unknown;
     target.takeExchanges();
     try {
@@ -90,6 +91,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       } else {
         requireBudget(check);
         await check.run(contextOf(check, notes));
+        requireDeclared(check, used);
       }
     } catch (error) {
       thrown = error;
@@ -116,6 +118,22 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
         `${budget.maxPayouts - budget.payouts} payouts with a total of ${budget.maxTotal - budget.total} ` +
         "are left (--max-payouts, --max-total)",
+    );
+  }
+
+  /**
+   * Throws if a check paid more than it declares, because the plan and the budget rely on what it declares. A check with
+   * effect `must-be-rejected` declares nothing: what a faulty target pays for it is charged to the budget.
+   */
+  function requireDeclared(
+    { name, effect, payouts = 0, amount = 0 }: Check,
+    before: { payouts: number; total: number },
+  ) {
+    const made = target.budget.payouts - before.payouts;
+    const total = target.budget.total - before.total;
+    if (effect !== "moves-money" || (made <= payouts && total <= amount)) return;
+    throw new Error(
+      `${name} made ${made} payouts with a total of ${total}, but declares ${payouts} with a total of ${amount}`,
     );
   }
 
