@@ -6,18 +6,27 @@ export type Estimate = readonly Paid[];
 
 /** The payouts of each check that makes any, by the check's name. */
 export const estimates: Readonly<Record<string, Estimate>> = {
-  "Key with two values is refused with 400": [{ currency: "KES", payouts: 1, total: 713, largest: 713 }],
   "Lists are of one merchant": [{ currency: "XOF", payouts: 2, total: 671, largest: 514 }],
+  "Checkout with the required fields is accepted": [],
   "500 records nothing": [{ currency: "XOF", payouts: 2, total: 1672, largest: 836 }],
+  "Verify creates nothing": [{ currency: "GHS", payouts: 1, total: 893, largest: 893 }],
+  "Records the response to two keys, of which the first is valid": [
+    { currency: "GHS", payouts: 1, total: 404, largest: 404 },
+  ],
   "Record of a new disbursement is correct": [{ currency: "GHS", payouts: 1, total: 12345, largest: 12345 }],
   "References are returned unchanged": [
     { currency: "XOF", payouts: 2, total: 1212, largest: 808 },
     { currency: "KES", payouts: 2, total: 1367, largest: 914 },
     { currency: "NGN", payouts: 1, total: 914, largest: 914 },
   ],
+  "Invalid disbursement leaves nothing behind": [{ currency: "NGN", payouts: 1, total: 853, largest: 853 }],
+  "Of 10 concurrent checkouts with the same reference, one is accepted": [],
   "Both secrets sign for a day after a rotation": [{ currency: "XOF", payouts: 2, total: 1462, largest: 972 }],
+  "Refused checkout leaves its reference free and expires unnoticed": [],
   "Attempts follow the schedule": [{ currency: "XOF", payouts: 1, total: 966, largest: 966 }],
   "001 succeeds immediately": [{ currency: "XOF", payouts: 1, total: 779, largest: 779 }],
+  "Record stays hidden after its owner has read it": [{ currency: "NGN", payouts: 1, total: 260, largest: 260 }],
+  "Records the response to a checkout": [],
   "USD is accepted": [{ currency: "USD", payouts: 1, total: 906, largest: 906 }],
   "Failure is notified": [{ currency: "XOF", payouts: 1, total: 770, largest: 770 }],
   "Delivery can be replayed": [{ currency: "XOF", payouts: 1, total: 714, largest: 714 }],
@@ -33,16 +42,29 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "KES", payouts: 1, total: 645, largest: 645 },
   ],
   "Final status stays final under concurrent verifies": [{ currency: "GHS", payouts: 1, total: 708, largest: 708 }],
+  "Customer returns to redirectURL with the outcome": [],
+  "Lists find a merchant's reference only if it is exact": [{ currency: "KES", payouts: 1, total: 598, largest: 598 }],
+  "Checkout locale must be en or fr": [],
+  "Payment page shows the amount divided by 100": [],
   "410 ends the delivery": [{ currency: "XOF", payouts: 1, total: 471, largest: 471 }],
+  "Checkout record agrees with request and response": [],
+  "Checkout records, lists and sandbox data stay hidden after their owner has read them": [
+    { currency: "XOF", payouts: 1, total: 733, largest: 733 },
+  ],
   "Fees follow the default rates and leave the amount unchanged": [
     { currency: "KES", payouts: 2, total: 198, largest: 149 },
     { currency: "NGN", payouts: 1, total: 50, largest: 50 },
     { currency: "XOF", payouts: 1, total: 150, largest: 150 },
     { currency: "GHS", payouts: 1, total: 12345, largest: 12345 },
   ],
+  "Maximum amount is returned unchanged": [],
   "Body of exactly 16 KiB is accepted": [{ currency: "GHS", payouts: 1, total: 408, largest: 408 }],
+  "GET, HEAD and OPTIONS pay nothing": [{ currency: "KES", payouts: 1, total: 222, largest: 222 }],
+  "Refused requests are not listed": [{ currency: "KES", payouts: 1, total: 956, largest: 956 }],
   "Unknown cursors are refused with 422": [{ currency: "XOF", payouts: 2, total: 638, largest: 413 }],
   "Notification states the true status": [{ currency: "XOF", payouts: 1, total: 268, largest: 268 }],
+  "Records the response to other spellings of a reference": [{ currency: "XOF", payouts: 1, total: 153, largest: 153 }],
+  "Checkout references are unique": [],
   "Of 20 concurrent requests with the same reference, one is accepted": [
     { currency: "GHS", payouts: 1, total: 397, largest: 397 },
     { currency: "XOF", payouts: 1, total: 346, largest: 346 },
@@ -55,12 +77,18 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "IDR", payouts: 1, total: 331, largest: 331 },
     { currency: "EUR", payouts: 1, total: 408, largest: 408 },
   ],
+  "Duplicate checkout reference is refused": [],
   "Records the statuses that a disbursement goes through": [{ currency: "KES", payouts: 1, total: 869, largest: 869 }],
   "002 fails immediately": [{ currency: "XOF", payouts: 1, total: 114, largest: 114 }],
   "Similar references are distinct": [
     { currency: "GHS", payouts: 4, total: 1503, largest: 748 },
     { currency: "KES", payouts: 3, total: 1899, largest: 840 },
     { currency: "XOF", payouts: 1, total: 467, largest: 467 },
+  ],
+  "Request with another path, method, size or Content-Type leaves nothing behind if refused": [
+    { currency: "GHS", payouts: 2, total: 1303, largest: 830 },
+    { currency: "KES", payouts: 1, total: 265, largest: 265 },
+    { currency: "XOF", payouts: 1, total: 382, largest: 382 },
   ],
   "Amounts are returned unchanged": [
     { currency: "KES", payouts: 3, total: 1234575, largest: 1234567 },
@@ -78,6 +106,13 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   ],
   "Records whether a refused notification is repeated": [{ currency: "NGN", payouts: 1, total: 826, largest: 826 }],
   "Records of another merchant are inaccessible": [{ currency: "XOF", payouts: 1, total: 158, largest: 158 }],
+  "Refused request does not change an existing disbursement": [
+    { currency: "NGN", payouts: 1, total: 164, largest: 164 },
+    { currency: "XOF", payouts: 1, total: 1009, largest: 1009 },
+  ],
+  "Reference must be spelled exactly as the service returned it": [
+    { currency: "XOF", payouts: 1, total: 447, largest: 447 },
+  ],
   "Invalid request with a duplicate reference is refused and changes nothing": [
     { currency: "XOF", payouts: 1, total: 243, largest: 243 },
   ],
@@ -87,8 +122,11 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "NGN", payouts: 1, total: 100, largest: 100 },
   ],
   "Delivery is signed with the merchant's secret": [{ currency: "XOF", payouts: 1, total: 517, largest: 517 }],
+  "Opening the link to the payment page leaves the checkout pending": [],
+  "Verify finds a record by its whole reference only": [{ currency: "GHS", payouts: 1, total: 213, largest: 213 }],
   "Service references have the documented form": [{ currency: "GHS", payouts: 1, total: 905, largest: 905 }],
   "Two merchants can use the same reference": [{ currency: "KES", payouts: 2, total: 994, largest: 497 }],
+  "Response to a checkout has all fields and repeats the request's values": [],
   "Failed disbursement stays failed and keeps its reference": [
     { currency: "XOF", payouts: 1, total: 578, largest: 578 },
   ],
@@ -96,7 +134,10 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   "504 is recorded and its response lost": [{ currency: "XOF", payouts: 1, total: 405, largest: 405 }],
   "129 stays pending": [{ currency: "XOF", payouts: 1, total: 924, largest: 924 }],
   "Event data equals the record during the delivery": [{ currency: "XOF", payouts: 1, total: 294, largest: 294 }],
+  "Unpaid checkout is cancelled after 30 minutes": [],
+  "Checkout can be finished once, with each outcome": [],
   "Delivery has the documented headers": [{ currency: "XOF", payouts: 1, total: 811, largest: 811 }],
+  "Dredd: responses to create requests beyond the interface are as documented": [],
   "References of 1 to 64 code points are accepted": [
     { currency: "GHS", payouts: 2, total: 1117, largest: 590 },
     { currency: "KES", payouts: 1, total: 141, largest: 141 },
@@ -106,7 +147,11 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "NGN", payouts: 1, total: 353, largest: 353 },
   ],
   "Final status does not change": [{ currency: "NGN", payouts: 1, total: 368, largest: 368 }],
+  "Of 5 concurrent requests with the same reference, the refused ones leave nothing behind": [
+    { currency: "XOF", payouts: 1, total: 1000, largest: 1000 },
+  ],
   "Record shows the webhookURL": [{ currency: "XOF", payouts: 1, total: 452, largest: 452 }],
+  "Each outcome of a checkout is notified": [],
   "Generated valid disbursements are accepted": [
     { currency: "XOF", payouts: 3, total: 111226, largest: 87902 },
     { currency: "USD", payouts: 2, total: 40664, largest: 40647 },
@@ -121,7 +166,9 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "GHS", payouts: 1, total: 656, largest: 656 },
   ],
   "Existing record is hidden without a valid key": [{ currency: "KES", payouts: 1, total: 408, largest: 408 }],
+  "Opening the link to the payment page pays nothing": [],
   "Pages of records have no gap and no repeat": [{ currency: "XOF", payouts: 4, total: 2100, largest: 737 }],
+  "Finished checkout sends the right event": [],
   "Of two faults, the first in order decides the status": [{ currency: "NGN", payouts: 1, total: 508, largest: 508 }],
   "Duplicate reference is refused": [{ currency: "GHS", payouts: 1, total: 849, largest: 849 }],
   "Create accepts a charset in Content-Type": [
@@ -130,15 +177,20 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   ],
   "Records the response to an unknown field": [{ currency: "GHS", payouts: 1, total: 438, largest: 438 }],
   "Unknown field is ignored": [{ currency: "GHS", payouts: 1, total: 198, largest: 198 }],
+  "Verify changes nothing": [{ currency: "KES", payouts: 1, total: 950, largest: 950 }],
   "408 is recorded and its response delayed": [{ currency: "XOF", payouts: 1, total: 242, largest: 242 }],
   "Delivery has the real time as its timestamp": [{ currency: "XOF", payouts: 1, total: 374, largest: 374 }],
   "089 is pending, then fails": [{ currency: "XOF", payouts: 1, total: 694, largest: 694 }],
+  "Repeated create without the key is refused after its owner has paid": [
+    { currency: "NGN", payouts: 1, total: 815, largest: 815 },
+  ],
   "Common country and currency pairs are accepted": [
     { currency: "XOF", payouts: 1, total: 598, largest: 598 },
     { currency: "NGN", payouts: 1, total: 631, largest: 631 },
     { currency: "GHS", payouts: 1, total: 299, largest: 299 },
     { currency: "KES", payouts: 1, total: 785, largest: 785 },
   ],
+  "Customer is led back to redirectURL": [],
   "Service references differ in at least half of their characters": [
     { currency: "XOF", payouts: 2, total: 1280, largest: 992 },
     { currency: "GHS", payouts: 1, total: 591, largest: 591 },
@@ -156,6 +208,11 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "NGN", payouts: 3, total: 2156, largest: 975 },
     { currency: "KES", payouts: 2, total: 286, largest: 168 },
   ],
+  "Disbursement without a valid key leaves nothing behind": [{ currency: "XOF", payouts: 1, total: 617, largest: 617 }],
+  "Disbursement that is not a JSON object leaves nothing behind": [
+    { currency: "KES", payouts: 1, total: 401, largest: 401 },
+  ],
+  "Records the response to a webhookURL of null": [],
   "Random sequences agree with a model of the interface": [
     { currency: "KES", payouts: 3, total: 275, largest: 234 },
     { currency: "NGN", payouts: 2, total: 2, largest: 1 },
@@ -163,7 +220,9 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "XOF", payouts: 2, total: 752, largest: 435 },
   ],
   "Lists of records can be filtered": [{ currency: "XOF", payouts: 2, total: 1781, largest: 893 }],
+  "Each merchant has its own clock": [],
   "Checkout and disbursement can have the same reference": [{ currency: "KES", payouts: 1, total: 406, largest: 406 }],
+  "webhookURL and redirectURL are optional for a checkout": [],
   "Service references are unique": [{ currency: "NGN", payouts: 3, total: 1123, largest: 613 }],
   "Deliveries are listed by record and by status": [{ currency: "XOF", payouts: 2, total: 1071, largest: 860 }],
   "Refused request does not use up its reference": [
@@ -171,8 +230,12 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "NGN", payouts: 1, total: 372, largest: 372 },
   ],
   "Events are listed by record, newest first and in pages": [{ currency: "XOF", payouts: 2, total: 209, largest: 106 }],
+  "Advancing the clock to a time can be repeated": [],
   "Failed delivery is retried until it succeeds": [{ currency: "XOF", payouts: 1, total: 684, largest: 684 }],
   "Each status change sends one event": [{ currency: "XOF", payouts: 2, total: 1282, largest: 919 }],
+  "Record stays hidden from another merchant after its owner has read it": [
+    { currency: "NGN", payouts: 1, total: 297, largest: 297 },
+  ],
   "Records the response to verify by the merchant's reference": [
     { currency: "KES", payouts: 1, total: 242, largest: 242 },
   ],
@@ -184,7 +247,11 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   ],
   "Success is notified": [{ currency: "XOF", payouts: 1, total: 775, largest: 775 }],
   "HEAD returns what GET returns, without a body": [{ currency: "XOF", payouts: 1, total: 298, largest: 298 }],
+  "Refused checkout sends no webhook": [],
   "Finished disbursement sends the right event": [{ currency: "XOF", payouts: 4, total: 2721, largest: 931 }],
   "Lost response is recovered by repeating the request": [{ currency: "XOF", payouts: 1, total: 911, largest: 911 }],
   "Retry-After postpones the next attempt": [{ currency: "XOF", payouts: 3, total: 834, largest: 399 }],
+  "No checkout whose link was only opened was paid by the end of the run": [],
+  "No webhook was sent for a refused request by the end of the run": [],
+  "Every webhook of the run is well-formed": [],
 };
