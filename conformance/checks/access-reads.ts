@@ -3,7 +3,7 @@ import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { sameRecord } from "./refused-existing.ts";
-import { costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
+import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
 import { paid, usualAmount, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
@@ -76,7 +76,8 @@ export const accessReadChecks: Check[] = [
     ...costOf(reads),
     async run(context) {
       // A list of disbursements is a sound response too, so the status does not matter.
-      await refuseThenPay(context, "reads.pay-nothing", reads, () => true);
+      const { paid: valid } = await refuseThenPay(context, "reads.pay-nothing", reads, () => true);
+      if (valid) await awaitWebhook(context, valid);
       judgeAddresses(context);
     },
   },

@@ -4,7 +4,7 @@ import type { TargetRequest } from "../target/exchange.ts";
 import { almostKeys, wrongKey } from "./auth.ts";
 import { rules } from "./invalid-values.ts";
 import { malformed } from "./json.ts";
-import { costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
+import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
 import { pay, payInvalid } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
@@ -102,8 +102,9 @@ export const refusedDisbursementChecks: Check[] = [
     ids: [id, "refused.no-webhook"],
     ...costOf(cases),
     async run(context) {
-      const judged = await refuseThenPay(context, id, cases);
+      const { judged, paid } = await refuseThenPay(context, id, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
+      if (paid) await awaitWebhook(context, paid);
       judgeAddresses(context);
     },
   })),
@@ -113,9 +114,12 @@ export const refusedDisbursementChecks: Check[] = [
     ...costOf(...open),
     async run(context) {
       const [id = ""] = this.ids;
-      let judged = false;
-      for (const cases of open) judged = (await refuseThenPay(context, id, cases)) || judged;
-      if (!judged) context.notApplicable(id, "the target refuses no path, method, size or Content-Type");
+      const groups = [];
+      for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
+      const last = groups.findLast(({ paid }) => paid)?.paid;
+      if (last) await awaitWebhook(context, last);
+      if (!groups.some(({ judged }) => judged))
+        context.notApplicable(id, "the target refuses no path, method, size or Content-Type");
       judgeAddresses(context);
     },
   },

@@ -5,7 +5,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import type { Receiver } from "../target/receiver.ts";
 import { same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
-import { dataOf, disbursementBody, pay, usualAmount } from "./requests.ts";
+import { dataOf, disbursementBody, pay, usualAmount, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 /** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
@@ -58,7 +58,18 @@ export function judgeAddresses(context: Context) {
   if (silent) context.judge(id, true, "no webhook", `none at the addresses of ${watched.length} refused requests`, []);
 }
 
-/** Sends a valid disbursement whose reference was used in refused requests only, and judges its record. */
+type Paid = { reference: string; box: Box | undefined };
+
+/** Waits for the webhook of a valid disbursement. It is sent after any webhook of an earlier request. */
+export async function awaitWebhook(context: Context, { reference, box }: Paid) {
+  const { data } = await settled(context, reference);
+  if (box && data.status !== "pending") await arrived(context, box);
+}
+
+/**
+ * Sends a valid disbursement whose reference was used in refused requests only, and judges its record. Returns undefined
+ * if the target refuses it.
+ */
 async function payAfter(context: Context, id: string, reference: string, refused: readonly TargetResponse[]) {
   const box = context.receiver?.openMailbox();
   const body = disbursementBody(context, { reference, ...addressOf(box) });
@@ -67,26 +78,26 @@ async function payAfter(context: Context, id: string, reference: string, refused
   const expected = `200 for a valid request after requests with its reference got ${before}`;
   const evidence = [...refused, response];
   if (!context.judge(id, response.status === 200, expected, describeResponse(response), evidence)) return;
-  const { data } = await settled(context, String(dataOf(response)["reference"]));
+  const { data } = await verified(context, String(dataOf(response)["reference"]));
   for (const [field, actual] of Object.entries({ ...data, phoneNumber: data.customer.phoneNumber })) {
     if (field === "reference" || body[field] === undefined) continue;
     same(context, id, { what: `the valid request's ${field}`, actual, expected: body[field] }, evidence);
   }
-  if (box && data.status !== "pending") await arrived(context, box);
+  return { reference: data.reference, box };
 }
 
 /**
  * Sends each case with the same reference, then a valid disbursement with that reference. Judges that the valid one is
  * a first request.
  * @param counts returns true if a response means that its request must have left nothing behind
- * @returns false if there was nothing to judge, because the target accepted every case
+ * @returns the valid disbursement, if there was one. `judged` is false if the target accepted every case.
  */
 export async function refuseThenPay(
   context: Context,
   id: string,
   cases: readonly Refusable[],
   counts = isRefused,
-): Promise<boolean> {
+): Promise<{ judged: boolean; paid?: Paid }> {
   let reference = context.fresh();
   let refused: TargetResponse[] = [];
   let judged = false;
@@ -108,7 +119,7 @@ export async function refuseThenPay(
     reference = context.fresh();
     refused = [];
   }
-  if (refused.length === 0) return judged;
-  await payAfter(context, id, reference, refused);
-  return true;
+  if (refused.length === 0) return { judged };
+  const paid = await payAfter(context, id, reference, refused);
+  return { judged: true, ...(paid ? { paid } : {}) };
 }
