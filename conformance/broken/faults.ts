@@ -5,6 +5,7 @@ import { requestFaults } from "./faults/requests.ts";
 import { responseFaults } from "./faults/responses.ts";
 import { accessFaults } from "./faults/access.ts";
 import { accessReferenceFaults } from "./faults/access-references.ts";
+import { attemptFaults } from "./faults/attempts.ts";
 import { authFaults } from "./faults/auth.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
@@ -42,6 +43,7 @@ export const faults: readonly Fault[] = [
   ...webhookFaults,
   ...signatureFaults,
   ...retryFaults,
+  ...attemptFaults,
   ...refusalFaults,
   ...requestFaults,
   ...responseFaults,

@@ -5,6 +5,7 @@ import { accessLinkChecks } from "./access-links.ts";
 import { accessReadChecks } from "./access-reads.ts";
 import { accessReferenceChecks } from "./access-references.ts";
 import { addressChecks } from "./addresses.ts";
+import { attemptChecks } from "./attempts.ts";
 import { authChecks } from "./auth.ts";
 import { checkoutStateChecks } from "./checkout-states.ts";
 import { checkoutChecks } from "./checkout.ts";
@@ -23,6 +24,7 @@ import { limitChecks } from "./limits.ts";
 import { listChecks } from "./lists.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
+import { oddPathChecks } from "./odd-paths.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { pathChecks } from "./paths.ts";
 import { recordChecks } from "./records.ts";
@@ -55,6 +57,7 @@ export const checks: readonly Check[] = [
   ...generatedChecks,
   ...modelChecks,
   ...oddChecks,
+  ...oddPathChecks,
   ...pathChecks,
   ...refusalChecks,
   ...stateChecks,
@@ -71,6 +74,7 @@ export const checks: readonly Check[] = [
   ...signatureChecks,
   ...retryChecks,
   ...deliveryChecks,
+  ...attemptChecks,
   ...listChecks,
   ...refusedDisbursementChecks,
   ...refusedExistingChecks,

@@ -1,0 +1,50 @@
+// Servers with faults in the log of delivery attempts, in replays, and in the reading of dates and paths.
+import { fault } from "../fault.ts";
+import { data, isAccepted, refusal, responses, withHeader, without, withStatus } from "../ways.ts";
+
+type Items = { items: { attempts: Record<string, unknown>[] }[] };
+
+/** Changes the listed attempts of all deliveries. */
+const attempts = (change: (attempt: Record<string, unknown>) => Record<string, unknown>) =>
+  data("listDeliveries", (page) => ({
+    ...page,
+    items: (page as Items).items.map((item) => ({ ...item, attempts: item.attempts.map(change) })),
+  }));
+
+const isInvalid = (path: string) => {
+  try {
+    return decodeURIComponent(path) === "";
+  } catch {
+    return true;
+  }
+};
+
+export const attemptFaults = [
+  fault(
+    "attempts-without-body",
+    "The log of attempts leaves out what the receiver responded.",
+    "sandbox.attempts",
+    attempts((attempt) => without(attempt, "responseBody")),
+  ),
+  fault(
+    "attempts-status-200",
+    "The log shows status 200 for every attempt.",
+    "sandbox.attempts",
+    attempts((attempt) => ({ ...attempt, httpStatus: 200 })),
+  ),
+  fault(
+    "replay-accepted-in-progress",
+    "A replay is accepted while an attempt is in progress.",
+    "sandbox.replay-in-progress",
+    responses("replayDelivery", (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200))),
+  ),
+  fault("retry-after-date-ignored", "A date in Retry-After is ignored.", "retries.retry-after-date", {
+    webhook: async (message, deliver) => {
+      const reply = await deliver(message);
+      return /^\d+$/.test(reply.headers["retry-after"] ?? "") ? reply : withHeader(reply, "retry-after");
+    },
+  }),
+  fault("encoding-500", "Invalid percent-encoding in a path causes a 500.", "errors.no-5xx", {
+    handle: async (call, ask) => (isInvalid(call.path) ? refusal(500) : ask(call)),
+  }),
+];

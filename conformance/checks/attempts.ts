@@ -1,0 +1,74 @@
+// Checks the log of delivery attempts, and replays that collide with an attempt (D13, D18).
+import type { Check } from "../check.ts";
+import { delivered, deliveryOf } from "./deliveries.ts";
+import { expectStatus, same } from "./expect.ts";
+import { usualAmount } from "./requests.ts";
+import { advance } from "./sandbox-controls.ts";
+
+const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const unavailable = "try later";
+
+export const attemptChecks: Check[] = [
+  {
+    name: "Delivery lists each attempt with the receiver's response",
+    ids: ["sandbox.attempts"],
+    ...one,
+    needs: ["receiver", "forced-outcomes", "deliveries", "clock"],
+    async run(context) {
+      const { reference } = await delivered(context, (response) => void response.writeHead(500).end(unavailable));
+      // The target records an attempt only after it has received the response. This request gives it the time to do so.
+      await advance(context, 1);
+      const { response, delivery } = await deliveryOf(context, reference);
+      const [attempt = {}] = (delivery["attempts"] ?? []) as Record<string, unknown>[];
+      const { number, httpStatus, responseBody } = attempt;
+      const expected = { number: 1, httpStatus: 500, responseBody: unavailable };
+      const actual = { number, httpStatus, responseBody };
+      same(context, "sandbox.attempts", { what: "the first attempt", actual, expected }, [response]);
+    },
+  },
+  {
+    name: "Replay during an attempt is refused",
+    ids: ["sandbox.replay-in-progress"],
+    ...one,
+    needs: ["receiver", "forced-outcomes", "replay"],
+    async run(context) {
+      const held = Promise.withResolvers<void>();
+      const { box, id } = await delivered(
+        context,
+        (response) => void held.promise.then(() => response.writeHead(204).end()),
+      );
+      const path = `/sandbox/deliveries/${id}/replay`;
+      const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
+      held.resolve();
+      expectStatus(
+        context,
+        "sandbox.replay-in-progress",
+        response,
+        409,
+        "for a replay while an attempt is in progress",
+      );
+      const count = box.received.length;
+      same(context, "sandbox.replay-in-progress", { what: "attempts received:", actual: count, expected: 1 });
+    },
+  },
+  {
+    name: "Retry-After with a date postpones the next attempt",
+    ids: ["retries.retry-after-date"],
+    ...one,
+    needs: ["receiver", "forced-outcomes", "clock"],
+    async run(context) {
+      const { box } = await delivered(context, (response) => {
+        const date = new Date(context.now().getTime() + 1_800_000).toUTCString();
+        response.writeHead(503, { "retry-after": date }).end();
+      });
+      for (const [seconds, expected] of [
+        [1200, 1],
+        [1200, 2],
+      ] as const) {
+        await advance(context, seconds);
+        const actual = box.received.length;
+        same(context, "retries.retry-after-date", { what: `attempts after another ${seconds} s:`, actual, expected });
+      }
+    },
+  },
+];

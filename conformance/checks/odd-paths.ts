@@ -1,0 +1,21 @@
+// Sends requests whose path is not valid percent-encoding. None of them may cause a 5xx.
+import { describeResponse, type Check } from "../check.ts";
+
+const segments = ["%", "%zz", "%e0%a4%a", "%ff", "%c0%af", "%00"];
+
+export const oddPathChecks: Check[] = [
+  {
+    name: "Invalid percent-encoding causes no 5xx",
+    ids: ["errors.no-5xx"],
+    effect: "must-be-rejected",
+    async run(context) {
+      for (const segment of segments) {
+        const path = `/v1/disbursements/${segment}`;
+        const response = await context.target.send({ method: "GET", path, effect: "must-be-rejected" });
+        const ok = response.status !== undefined && response.status < 500;
+        const expected = `a response and no 5xx for GET ${path}`;
+        context.judge("errors.no-5xx", ok, expected, describeResponse(response), [response]);
+      }
+    },
+  },
+];
