@@ -14,6 +14,7 @@ import { fieldFaults } from "./faults/fields.ts";
 import { forcedFaults } from "./faults/forced.ts";
 import { jsonFaults } from "./faults/json.ts";
 import { limitFaults } from "./faults/limits.ts";
+import { listStatusFaults } from "./faults/list-statuses.ts";
 import { listFaults } from "./faults/lists.ts";
 import { recordFaults } from "./faults/records.ts";
 import { redirectFaults } from "./faults/redirect.ts";
@@ -53,6 +54,7 @@ export const faults: readonly Fault[] = [
   ...limitFaults,
   ...sandboxFaults,
   ...listFaults,
+  ...listStatusFaults,
   ...refusedFaults,
   ...refusedRecordFaults,
   ...readFaults,

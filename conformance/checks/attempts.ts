@@ -20,9 +20,10 @@ export const attemptChecks: Check[] = [
       await advance(context, 1);
       const { response, delivery } = await deliveryOf(context, reference);
       const [attempt = {}] = (delivery["attempts"] ?? []) as Record<string, unknown>[];
-      const { number, httpStatus, responseBody } = attempt;
-      const expected = { number: 1, httpStatus: 500, responseBody: unavailable };
-      const actual = { number, httpStatus, responseBody };
+      const { number, httpStatus, responseBody, error } = attempt;
+      const expected = { number: 1, httpStatus: 500, responseBody: unavailable, error: "a reason" };
+      const reason = typeof error === "string" && error !== "" ? "a reason" : error;
+      const actual = { number, httpStatus, responseBody, error: reason };
       same(context, "sandbox.attempts", { what: "the first attempt", actual, expected }, [response]);
     },
   },

@@ -21,6 +21,7 @@ import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
 import { jsonValueChecks } from "./json-values.ts";
 import { limitChecks } from "./limits.ts";
+import { listStatusChecks } from "./list-statuses.ts";
 import { listChecks } from "./lists.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
@@ -76,6 +77,7 @@ export const checks: readonly Check[] = [
   ...deliveryChecks,
   ...attemptChecks,
   ...listChecks,
+  ...listStatusChecks,
   ...refusedDisbursementChecks,
   ...refusedExistingChecks,
   ...refusedCheckoutChecks,

@@ -27,6 +27,12 @@ export const attemptFaults = [
     attempts((attempt) => without(attempt, "responseBody")),
   ),
   fault(
+    "attempts-without-reason",
+    "The log of attempts does not say why an attempt failed.",
+    "sandbox.attempts",
+    attempts((attempt) => without(attempt, "error")),
+  ),
+  fault(
     "attempts-status-200",
     "The log shows status 200 for every attempt.",
     "sandbox.attempts",
