@@ -34,6 +34,8 @@ export type RunOptions = {
   timeoutMs: number;
   /** How long the run waits for a payout to settle, from its creation. */
   settleTimeoutMs: number;
+  /** How long to wait before the closing checks, in seconds. */
+  linger: number;
   /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   headers: Record<string, string>;

@@ -13,6 +13,9 @@ import { duplicateFaults } from "./faults/duplicates.ts";
 import { fieldFaults } from "./faults/fields.ts";
 import { forcedFaults } from "./faults/forced.ts";
 import { jsonFaults } from "./faults/json.ts";
+import { lifeFaults } from "./faults/life.ts";
+import { lifeReferenceFaults } from "./faults/life-references.ts";
+import { lifeWebhookFaults } from "./faults/life-webhooks.ts";
 import { limitFaults } from "./faults/limits.ts";
 import { listStatusFaults } from "./faults/list-statuses.ts";
 import { listFaults } from "./faults/lists.ts";
@@ -60,4 +63,7 @@ export const faults: readonly Fault[] = [
   ...readFaults,
   ...accessFaults,
   ...accessReferenceFaults,
+  ...lifeFaults,
+  ...lifeReferenceFaults,
+  ...lifeWebhookFaults,
 ];

@@ -13,9 +13,12 @@ function texts(value: unknown, name = ""): [name: string, text: string][] {
 
 const isLink = (text: string) => /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 
+/** Returns the URLs in the response that are not in `sent`, the values of the request. */
+export const linksOf = (response: TargetResponse, sent: readonly unknown[]) =>
+  texts(response.json).flatMap(([, text]) => (isLink(text) && !sent.includes(text) ? [text] : []));
+
 /** Returns the link to the payment page: the first URL in the response that is not in `sent`, the request's URLs. */
-export const linkOf = (response: TargetResponse, sent: readonly string[] = []) =>
-  texts(response.json).find(([, text]) => isLink(text) && !sent.includes(text))?.[1];
+export const linkOf = (response: TargetResponse, sent: readonly string[] = []) => linksOf(response, sent)[0];
 
 /**
  * Returns the strings in fields with a typical name for a reference; without such a field, all strings except links.

@@ -20,6 +20,10 @@ import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
 import { jsonChecks } from "./json.ts";
 import { jsonValueChecks } from "./json-values.ts";
+import { lifeCheckoutChecks } from "./life-checkouts.ts";
+import { lifeReferenceChecks } from "./life-references.ts";
+import { lifeWebhookChecks } from "./life-webhooks.ts";
+import { lifeChecks } from "./life.ts";
 import { limitChecks } from "./limits.ts";
 import { listStatusChecks } from "./list-statuses.ts";
 import { listChecks } from "./lists.ts";
@@ -87,6 +91,10 @@ export const checks: readonly Check[] = [
   ...accessLinkChecks,
   ...dreddChecks,
   ...refusedAddressChecks,
+  ...lifeReferenceChecks,
+  ...lifeChecks,
+  ...lifeCheckoutChecks,
+  ...lifeWebhookChecks,
   // The closing checks run in this order, after all others. This one must be last, because the others cause webhooks.
   ...metWebhookChecks,
 ];

@@ -83,6 +83,8 @@ describe("options", () => {
       "--max-payouts must be a whole number",
     ],
     ["a negative total", [...url, "--max-total=-1"], "--max-total must be a whole number"],
+    ["a negative linger", [...url, "--linger=-1"], "--linger must be a whole number from 0 to 86400"],
+    ["a linger of more than a day", [...url, "--linger", "86401"], "--linger must be a whole number from 0 to 86400"],
     ["a timeout of zero", [...url, "--timeout", "0"], "--timeout must be a whole number from 1"],
     ["a rate of zero", [...url, "--rate", "0"], "--rate must be a whole number from 1"],
     ["a fractional seed", [...url, "--seed", "1.5"], "--seed must be a whole number"],

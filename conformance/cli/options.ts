@@ -175,6 +175,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     maxTotal: read.whole("max-total", values["max-total"], 0, most),
     timeoutMs: read.whole("timeout", values.timeout, 1, 3_600_000),
     settleTimeoutMs: when(values["settle-timeout"], (value) => read.whole("settle-timeout", value, 1, 86_400) * 1000),
+    linger: read.whole("linger", values.linger, 0, 86_400),
     rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
     headers: readHeaders(values.header, faults),
     tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),

@@ -50,9 +50,9 @@ describe("collected facts", () => {
   });
 
   test("contain creates whose outcome is unknown", async () => {
-    const { target, facts: collected } = facts(502);
+    const { target, facts: collected } = facts(500);
     await target.send(create);
-    expect(collected.uncertain).toMatchObject([{ sent: body, status: 502 }]);
+    expect(collected.uncertain).toMatchObject([{ sent: body, status: 500 }]);
   });
 
   test("name the mailbox to which a webhookURL leads", async () => {

@@ -1,5 +1,6 @@
 // Remembers every request of the run that created a payout or checkout, and every one that was refused, whichever check
 // sent it.
+import { createHistories, type Histories } from "./histories.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -40,6 +41,8 @@ export type Facts = {
   readonly refusals: readonly Refusal[];
   /** Every create whose outcome is unknown, because there was no response or it was a 5xx. */
   readonly uncertain: readonly Attempt[];
+  /** What was said of each payout and checkout so far. */
+  readonly histories: Histories;
 };
 
 const refusalStatuses = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422]);
@@ -52,7 +55,7 @@ const writes = ({ method, path }: TargetRequest) =>
   method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
 
 /** Returns the service's reference in a response to create or verify; undefined if there is none. */
-export function referenceIn({ json }: TargetResponse): string | undefined {
+function referenceIn({ json }: TargetResponse): string | undefined {
   const reference = (json as { data?: { reference?: unknown } | null } | null | undefined)?.data?.reference;
   return typeof reference === "string" ? reference : undefined;
 }
@@ -83,5 +86,7 @@ export function collectFacts(target: Target, receiver: Receiver | undefined, now
     const reference = attempt.kind === "disbursement" ? referenceIn(response) : undefined;
     records.push({ ...attempt, ...(reference === undefined ? {} : { reference }) });
   });
-  return { records, refusals, uncertain };
+  const histories = createHistories(now);
+  target.onResponse(histories.see);
+  return { records, refusals, uncertain, histories };
 }

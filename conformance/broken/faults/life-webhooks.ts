@@ -1,0 +1,151 @@
+// Servers that lose, misdirect or falsify some of their webhooks, and servers that mix up checkouts (§4.3, §6, D11).
+import { fault, type How } from "../fault.ts";
+import { changesBody, drops, isPayout } from "../messages.ts";
+import { createCheckout, createDisbursement, data, fieldsOf, isError, isOf, type Fields } from "../ways.ts";
+import { createAsk } from "../front.ts";
+import { kept, oldAge } from "./life.ts";
+
+/** Loses every nth of the webhooks that `fits` accepts. */
+const loses =
+  (nth: number, fits: Parameters<typeof drops>[0]): How =>
+  () => {
+    let count = 0;
+    return drops((message) => fits(message) && (count += 1) % nth === 0) as object;
+  };
+
+const falsifies = (change: (record: Fields) => Fields): How =>
+  changesBody((body, message) =>
+    message.claimed.event.type === "disbursement.failed" ? { ...body, data: change(body["data"] as Fields) } : body,
+  );
+
+const send = async (url: string, body: string) => {
+  const { ask, close } = createAsk(new URL(url));
+  const { pathname, search } = new URL(url);
+  await ask({
+    method: "POST",
+    path: pathname + search,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(body),
+  });
+  close();
+};
+
+/** Gives every third checkout these fields of an earlier one. */
+const shares =
+  (...fields: string[]): How =>
+  () => {
+    const made: Fields[] = [];
+    return data(createCheckout, (checkout) => {
+      made.push(checkout);
+      const other = made.length % 3 === 0 ? made.at(-2) : undefined;
+      return { ...checkout, ...Object.fromEntries(fields.map((field) => [field, (other ?? checkout)[field]])) };
+    });
+  };
+
+const webhooks = [
+  fault(
+    "life-webhook-lost",
+    "One in four webhooks of payouts is lost.",
+    "life.webhooks-sent",
+    loses(4, isPayout),
+    kept,
+  ),
+  fault(
+    "life-checkout-webhook-lost",
+    "Every second webhook of a checkout is lost.",
+    "life.checkout-events-sent",
+    loses(2, (message) => !isPayout(message)),
+    kept,
+  ),
+  ...(
+    [
+      ["amount", (record) => ({ ...record, amount: Number(record["amount"]) + 1 })],
+      ["fee", (record) => ({ ...record, fee: 0 })],
+      ["reference", (record) => ({ ...record, reference: "DSB0000000000000000000000" })],
+      ["merchants-reference", (record) => ({ ...record, merchantsReference: "another" })],
+      ["currency", (record) => ({ ...record, currency: "USD" })],
+    ] as [string, (record: Fields) => Fields][]
+  ).map(([field, change]) =>
+    fault(
+      `life-webhook-false-${field}`,
+      `The ${field} in the webhook of a failed payout is false.`,
+      "life.webhooks-true life.events-agree",
+      falsifies(change),
+      kept,
+    ),
+  ),
+  fault(
+    "life-webhook-false-success",
+    "The webhook of a failed payout reports a success.",
+    "life.ends-as-notified life.events-agree",
+    falsifies((record) => ({ ...record, status: "success" })),
+    kept,
+  ),
+  fault(
+    "life-webhook-strays-late",
+    "Each webhook is sent to the first address too, two seconds later.",
+    "life.webhooks-addressed",
+    ({ sleep }) => {
+      let first: string | undefined;
+      return {
+        async webhook(message, deliver) {
+          first ??= message.url;
+          if (message.url !== first) void sleep(oldAge).then(() => deliver({ ...message, url: String(first) }));
+          return deliver(message);
+        },
+      };
+    },
+    kept,
+  ),
+  fault(
+    "life-webhook-for-refused-late",
+    "The address of a refused duplicate is notified half a second later.",
+    "life.webhooks-addressed",
+    ({ sleep }) => ({
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const { webhookURL } = fieldsOf(call.body) ?? {};
+        if (reply && isError(reply) && isOf(call, createDisbursement) && typeof webhookURL === "string")
+          void sleep(oldAge / 4).then(() => send(webhookURL, '{"event":"disbursement.failed"}'));
+        return reply;
+      },
+    }),
+    "webhook.only-with-address",
+  ),
+  fault(
+    "life-event-false-name",
+    "The webhook of a failed payout has the event of a success.",
+    "life.events-agree",
+    changesBody((body) => ({
+      ...body,
+      event: String(body["event"]).replace("disbursement.failed", "disbursement.completed"),
+    })),
+    kept,
+  ),
+];
+
+const checkouts = [
+  fault(
+    "life-checkout-shares-link",
+    "Every third checkout has the link of an earlier one.",
+    "life.checkouts-apart",
+    shares("url"),
+    kept,
+  ),
+  fault(
+    "life-checkout-shares-reference",
+    "Every third checkout has the references of an earlier one.",
+    "life.checkouts-apart",
+    shares("reference", "merchantsReference"),
+    kept,
+  ),
+  fault(
+    "life-checkout-shares-record",
+    "Every third checkout is an earlier one.",
+    "life.checkouts-apart",
+    shares("url", "reference", "merchantsReference"),
+    kept,
+  ),
+];
+
+export const lifeWebhookFaults = [...webhooks, ...checkouts];

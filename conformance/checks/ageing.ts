@@ -1,0 +1,32 @@
+// Lets time pass before the closing checks, and reads the kept records while it does.
+import type { Context } from "../check.ts";
+import type { Facts } from "../observer/facts.ts";
+import { keptSince, lookAtKept } from "./kept.ts";
+import { lookAt, retrievable } from "./looks.ts";
+
+/** The least time between the creation of the kept payouts and the closing checks. */
+const leastAgeMs = 3500;
+const pollMs = 500;
+const lingerPollMs = 5000;
+const lingered = new WeakSet<Facts>();
+
+/** Waits until this time, and retrieves the kept records at this interval. */
+async function waitUntil(context: Context, end: number, interval: number) {
+  for (;;) {
+    const left = end - context.now().getTime();
+    if (left <= 0) return;
+    await context.sleep(Math.min(interval, left));
+    await lookAtKept(context);
+  }
+}
+
+/** Waits until the kept payouts have aged, and for `--linger` once in a run. */
+export async function aged(context: Context) {
+  const since = keptSince(context);
+  if (since) await waitUntil(context, since.getTime() + leastAgeMs, pollMs);
+  const { linger } = context.options;
+  if (linger === 0 || lingered.has(context.facts)) return;
+  lingered.add(context.facts);
+  await lookAt(context, retrievable(context));
+  await waitUntil(context, context.now().getTime() + linger * 1000, lingerPollMs);
+}

@@ -1,0 +1,138 @@
+// The payouts that a run creates first and keeps until its end, so that real time passes for them.
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import type { Facts } from "../observer/facts.ts";
+import type { History } from "../observer/history.ts";
+import { hasControl } from "../run-options.ts";
+import { lookAt, retrievable } from "./looks.ts";
+import {
+  checkoutBody,
+  dataOf,
+  disbursementBody,
+  isRefusal,
+  pay,
+  startCheckout,
+  usualAmount,
+  verifyDisbursement,
+} from "./requests.ts";
+import { finishAny } from "./sandbox-controls.ts";
+
+export type Kept = {
+  /** Describes the payout for people. */
+  what: string;
+  body: Record<string, unknown>;
+  reference: string;
+  /** The merchant's reference in another spelling; undefined for a usual reference. */
+  otherSpelling?: string;
+  /** True if the payout goes to the run's recipient without any peculiarity, so that it must settle. */
+  plain: boolean;
+};
+
+type KeptRecords = {
+  payouts: Kept[];
+  /** The records of these payouts and of some checkouts. */
+  records: readonly History[];
+  /** The time at which all of them had been created and retrieved. */
+  since: Date;
+};
+
+const keptByRun = new WeakMap<Facts, KeptRecords>();
+
+/** Returns the payouts that the run keeps; an empty array if the target accepted none. */
+export const keptOf = ({ facts }: Context): readonly Kept[] => keptByRun.get(facts)?.payouts ?? [];
+
+/** Returns the time since when the run has kept payouts; undefined if it keeps none. */
+export const keptSince = ({ facts }: Context): Date | undefined => keptByRun.get(facts)?.since;
+
+type Plan = Pick<Kept, "what" | "otherSpelling"> & { over: Record<string, unknown> };
+
+/** References whose spelling a faulty service may change, each with another spelling. */
+const spellings: [what: string, spell: (text: string) => string, other: (reference: string) => string][] = [
+  ["in upper case", (text) => `${text}-kept`.toUpperCase(), (reference) => reference.toLowerCase()],
+  ["in lower case", (text) => `${text}-kept`.toLowerCase(), (reference) => reference.toUpperCase()],
+  ["with a composed accent", (text) => `${text}-\u00E9t\u00E9`, (reference) => reference.normalize("NFD")],
+  ["with a combining accent", (text) => `${text}-e\u0301te\u0301`, (reference) => reference.normalize("NFC")],
+  ["with a space at the end", (text) => `${text} `, (reference) => reference.trim()],
+  ["with a space at the start", (text) => ` ${text}`, (reference) => reference.trim()],
+];
+
+/** Returns a request's webhookURL; nothing if the run does not receive webhooks. */
+const address = ({ receiver }: Context) => (receiver ? { webhookURL: receiver.openMailbox().url } : {});
+
+function plans(context: Context): Plan[] {
+  const { failingRecipient } = context.options;
+  const all: Plan[] = [
+    { what: "a payout", over: address(context) },
+    { what: "a payout without a webhookURL", over: {} },
+    ...(failingRecipient
+      ? [{ what: "a failing payout", over: { phoneNumber: failingRecipient, ...address(context) } }]
+      : []),
+    ...spellings.map(([what, spell, other]) => {
+      const reference = spell(context.fresh());
+      return { what: `a reference ${what}`, over: { reference, ...address(context) }, otherSpelling: other(reference) };
+    }),
+  ];
+  // Different amounts show it if the records are mixed up.
+  return all.map(({ over, ...plan }, index) => ({ ...plan, over: { ...over, amount: usualAmount + index } }));
+}
+
+/** Creates a payout. Returns undefined if the target refuses its unusual reference. */
+async function create(context: Context, { what, over, otherSpelling }: Plan): Promise<Kept | undefined> {
+  const body = disbursementBody(context, over);
+  const response = await pay(context, body);
+  const { reference } = dataOf(response);
+  if (otherSpelling !== undefined && isRefusal(response)) return undefined;
+  if (response.status !== 200 || typeof reference !== "string")
+    throw new Prerequisite(`200 with a service reference for ${what}`, describeResponse(response));
+  // Retrieve the record before it settles, to know its facts.
+  await verifyDisbursement(context, reference);
+  const plain = otherSpelling === undefined && over["phoneNumber"] === undefined;
+  return { what, body, reference, plain, ...(otherSpelling === undefined ? {} : { otherSpelling }) };
+}
+
+/** Creates a checkout, and finishes it if there is an outcome and the target can do so. */
+async function createCheckout(context: Context, outcome?: string) {
+  const created = await startCheckout(context, checkoutBody(address(context)));
+  if (outcome !== undefined && hasControl(context.options, "finish")) await finishAny(context, created, outcome);
+}
+
+/** Retrieves the kept records. */
+export const lookAtKept = (context: Context): Promise<void> =>
+  lookAt(context, keptByRun.get(context.facts)?.records ?? []);
+
+/** Advances the sandbox time if the target has a clock that moves. Returns false if it has none. */
+export async function moveTime(context: Context, seconds: number): Promise<boolean> {
+  if (!hasControl(context.options, "clock")) return false;
+  const path = "/sandbox/clock/advance";
+  const request = { method: "POST", path, effect: "moves-money", json: { seconds }, timeoutMs: 60_000 } as const;
+  return (await context.target.send(request)).status === 200;
+}
+
+const most = spellings.length + 3;
+
+export const keptChecks: Check[] = [
+  {
+    name: "Payouts are created to be kept until the end",
+    ids: ["life.records-kept"],
+    phase: "opening",
+    effect: "moves-money",
+    payouts: most,
+    amount: most * (usualAmount + most),
+    async run(context) {
+      const payouts: Kept[] = [];
+      for (const plan of plans(context)) {
+        const made = await create(context, plan);
+        if (made) payouts.push(made);
+      }
+      for (const outcome of ["success", "failed", undefined]) await createCheckout(context, outcome);
+      await moveTime(context, 60);
+      const records = retrievable(context);
+      await lookAt(context, records);
+      keptByRun.set(context.facts, { payouts, records, since: context.now() });
+      for (const { what, reference } of payouts) {
+        const response = await verifyDisbursement(context, reference);
+        const expected = `200 with the record of ${what}`;
+        context.judge("life.records-kept", response.status === 200, expected, describeResponse(response), [response]);
+      }
+    },
+  },
+];

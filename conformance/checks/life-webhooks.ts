@@ -1,0 +1,147 @@
+// Judges all webhooks of the run before the verdict (§6, D11).
+import { isDeepStrictEqual } from "node:util";
+import type { Check, Context } from "../check.ts";
+import { isFinal, type Fields } from "../observer/history.ts";
+import {
+  claimedEnd,
+  falseStatements,
+  historyOf,
+  lastEnds,
+  misdirected,
+  notNotified,
+  statements,
+} from "../observer/webhooks.ts";
+import { counted } from "../report/words.ts";
+import { aged } from "./ageing.ts";
+import { eventName } from "./notifications.ts";
+import { lookAt, retrievable } from "./looks.ts";
+
+/** How long to wait for notifications that are due, and to wait for a status that a notification has announced. */
+const graceMs = 8000;
+const pollMs = 100;
+const mostShown = 20;
+
+const all = ({ receiver }: Context) => receiver?.all ?? [];
+
+/** Waits until a condition is met or the grace time is over. */
+async function until(context: Context, isMet: () => boolean, look?: () => Promise<void>) {
+  const end = context.now().getTime() + graceMs;
+  while (!isMet() && context.now().getTime() < end) {
+    await context.sleep(pollMs);
+    await look?.();
+  }
+}
+
+function judgeAll(context: Context, id: string, expected: string, faults: readonly string[], looked: number) {
+  for (const fault of faults.slice(0, mostShown)) context.judge(id, false, expected, context.target.redact(fault), []);
+  if (faults.length === 0) context.judge(id, true, expected, `as expected in ${counted(looked, "webhook")}`, []);
+}
+
+/** Retrieves the records whose final state is not known yet. */
+const lookAtOpen = (context: Context) =>
+  lookAt(
+    context,
+    retrievable(context).filter(({ record }) => !isFinal(record?.["status"])),
+  );
+
+/** Judges that every final record of a kind with a mailbox was notified. */
+async function judgeSent(context: Context, id: string, kind: "disbursement" | "checkout") {
+  const state = () => notNotified(context.facts, all(context), kind);
+  await until(context, () => state().lost.length === 0);
+  const { due, lost } = state();
+  if (due === 0) return context.couldNotRun(id, `no ${kind} with a webhookURL became final`);
+  const names = lost.slice(0, 5).map((record) => historyOf(context.facts, record)?.reference);
+  const actual = lost.length === 0 ? "as expected" : `none for ${lost.length} of ${due}: ${names.join(", ")}`;
+  context.judge(id, lost.length === 0, `a notification for each of ${counted(due, `final ${kind}`)}`, actual, []);
+}
+
+/** Words in an event's name that claim an end. */
+const namedEnds: [status: string, pattern: RegExp][] = [
+  ["failed", /fail|reject|declin/i],
+  ["success", /succe/i],
+];
+
+/** Judges that verify agrees with the last end that was notified of each record. */
+async function judgeEnds(context: Context) {
+  const id = "life.ends-as-notified";
+  const ends = () =>
+    lastEnds(statements(context.facts, all(context))).filter(({ owner }) => owner.kind === "disbursement");
+  const open = () => ends().filter(({ history }) => !isFinal(history.statuses.at(-1)?.status));
+  await until(
+    context,
+    () => open().length === 0,
+    () =>
+      lookAt(
+        context,
+        open().map(({ history }) => history),
+      ),
+  );
+  const faults = ends().flatMap((statement) => {
+    const status = statement.history.statuses.at(-1)?.status;
+    const claims = new Set([claimedEnd(statement)]);
+    const name = eventName(statement.notification.json);
+    for (const [end, pattern] of namedEnds) if (name !== undefined && pattern.test(name)) claims.add(end);
+    const wrong = [...claims].filter((claim) => claim !== status);
+    return wrong.map((claim) => `${claim} was notified of ${statement.history.reference}, verify returns ${status}`);
+  });
+  if (ends().length === 0) return context.notApplicable(id, "no notification states the status of a payout");
+  judgeAll(context, id, "the end that verify returns", faults, ends().length);
+}
+
+/** Returns how a webhook differs from D11; undefined if it does not, or if its record has no final status. */
+function eventFault(context: Context, { json }: { json: unknown }): string | undefined {
+  const { event, data } = (json ?? {}) as { event?: unknown; data?: Fields };
+  const kind = String(event).startsWith("checkout") ? "checkout" : "disbursement";
+  const reference = String(data?.["reference"]);
+  const record = (["own", "second"] as const)
+    .map((merchant) => context.facts.histories.find(merchant, kind, reference)?.record)
+    .find((each) => each !== undefined);
+  if (!record) return `${String(event)} is about ${reference}, which is no known ${kind}`;
+  const { status } = record;
+  if (!isFinal(status)) return undefined;
+  const name = `${kind}.${status === "success" ? "completed" : String(status)}`;
+  if (event !== name) return `${String(event)} instead of ${name} for ${reference}`;
+  return isDeepStrictEqual(data, record) ? undefined : `data differs from the record of ${reference}`;
+}
+
+const shared = { phase: "closing", effect: "moves-money", needs: ["receiver"] } as const;
+
+export const lifeWebhookChecks: Check[] = [
+  {
+    name: "Every payout of the run was notified truthfully",
+    ids: ["life.webhooks-sent", "life.ends-as-notified", "life.webhooks-true", "life.webhooks-addressed"],
+    ...shared,
+    async run(context) {
+      await aged(context);
+      await lookAtOpen(context);
+      await judgeSent(context, "life.webhooks-sent", "disbursement");
+      await judgeEnds(context);
+      const received = all(context);
+      if (received.length === 0) {
+        for (const id of this.ids.slice(2)) context.couldNotRun(id, "no webhook was received");
+        return;
+      }
+      const made = statements(context.facts, received);
+      const faults = falseStatements(made).map(
+        ({ statement, fields }) => `${fields.join(", ")} of ${statement.history.reference}`,
+      );
+      if (made.length === 0) context.notApplicable("life.webhooks-true", "no notification names its record");
+      else judgeAll(context, "life.webhooks-true", "the facts of the record", faults, made.length);
+      const strays = misdirected(context.facts, received);
+      judgeAll(context, "life.webhooks-addressed", "only an address's own notifications", strays, received.length);
+    },
+  },
+  {
+    name: "Every webhook of the run agrees with its record",
+    ids: ["life.events-agree", "life.checkout-events-sent"],
+    ...shared,
+    async run(context) {
+      await lookAtOpen(context);
+      await judgeSent(context, "life.checkout-events-sent", "checkout");
+      const received = all(context);
+      if (received.length === 0) return context.couldNotRun("life.events-agree", "no webhook was received");
+      const faults = received.flatMap((notification) => eventFault(context, notification) ?? []);
+      judgeAll(context, "life.events-agree", "the record's event and data", faults, received.length);
+    },
+  },
+];

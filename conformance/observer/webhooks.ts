@@ -1,0 +1,185 @@
+// Compares the webhooks of a run with the payouts and checkouts they are about. The interface leaves the payload open
+// (§6), so a value counts only where it can be recognised: a reference anywhere, other fields by the interface's names
+// in an object that belongs to one record.
+import type { Notification } from "../target/receiver.ts";
+import type { Attempt, Facts, RecordFact } from "./facts.ts";
+import { merchantOf } from "./histories.ts";
+import { isFinal, type Fields, type History } from "./history.ts";
+
+/** The shortest text that identifies a record. A shorter one may occur in a payload by chance. */
+const leastLength = 8;
+/** The interface's names for the fields of a record. An object with several of them describes a record. */
+const recordFields = ["reference", "merchantsReference", "amount", "fee", "status", "currency", "country", "createdAt"];
+const leastFields = 3;
+
+const isUrl = (text: string) => /^https?:\/\//i.test(text);
+
+/** Returns every string in a JSON value with the name of its field. */
+function strings(value: unknown, name = ""): [name: string, text: string][] {
+  if (typeof value === "string") return [[name, value]];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => strings(inner, key));
+}
+
+/** Returns every object in a JSON value. */
+function objects(value: unknown): Fields[] {
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.values(value).flatMap((each) => objects(each));
+  return Array.isArray(value) ? inner : [value as Fields, ...inner];
+}
+
+/** Returns the texts that identify what a create made: its references. */
+function identities({ kind, sent, response }: Attempt): string[] {
+  const own = [String(sent["reference"] ?? "")];
+  const name = kind === "checkout" ? /ref|^id$|_id$|Id$|checkout|token|session/i : /^reference$/;
+  const made = strings(response.json).flatMap(([field, text]) => (name.test(field) && !isUrl(text) ? [text] : []));
+  return [...own, ...made].filter((text) => text.length >= leastLength);
+}
+
+/** Returns true if a webhook names a record by one of its references. */
+function mentions({ json, body }: Notification, attempt: Attempt): boolean {
+  const stated = new Set(strings(json).map(([, text]) => text));
+  return identities(attempt).some((text) => stated.has(text) || body.includes(text));
+}
+
+/** The creates whose webhookURL leads to a mailbox. Only `owners` may have created something. */
+type Mailbox = { owners: Attempt[]; refused: Attempt[] };
+
+function mailboxesOf({ records, uncertain, refusals }: Facts): Map<string, Mailbox> {
+  const boxes = new Map<string, Mailbox>();
+  const add = (role: keyof Mailbox, attempts: readonly Attempt[]) => {
+    for (const attempt of attempts) {
+      if (attempt.mailbox === undefined) continue;
+      const box = boxes.get(attempt.mailbox) ?? { owners: [], refused: [] };
+      box[role].push(attempt);
+      boxes.set(attempt.mailbox, box);
+    }
+  };
+  add("owners", [...records, ...uncertain]);
+  add("refused", refusals);
+  return boxes;
+}
+
+/** Returns the history of a create; undefined if its outcome is unknown or the response has no reference. */
+export function historyOf({ histories }: Facts, { kind, response }: Attempt): History | undefined {
+  const merchant = merchantOf(response);
+  const { reference } = ((response.json as { data?: Fields } | undefined)?.data ?? {}) as { reference?: unknown };
+  return merchant && typeof reference === "string" ? histories.find(merchant, kind, reference) : undefined;
+}
+
+/** Describes a webhook for people. */
+const describe = ({ box, body }: Notification) => `at ${box}: ${body.slice(0, 120)}`;
+
+/** Returns the webhooks that arrived at an address to which they do not belong. */
+export function misdirected(facts: Facts, notifications: readonly Notification[]): string[] {
+  const boxes = mailboxesOf(facts);
+  const byIdentity = new Map<string, Attempt[]>();
+  for (const attempt of [...facts.records, ...facts.uncertain]) {
+    for (const text of identities(attempt)) byIdentity.set(text, [...(byIdentity.get(text) ?? []), attempt]);
+  }
+  return notifications.flatMap((notification) => {
+    const { owners, refused } = boxes.get(notification.box) ?? { owners: [], refused: [] };
+    if (owners.length === 0) {
+      return refused[0] ? [`for a request refused with ${refused[0].status}, ${describe(notification)}`] : [];
+    }
+    const named = strings(notification.json).map(([, text]) => byIdentity.get(text) ?? []);
+    const foreign = named.some((records) => records.length > 0 && !records.some((record) => owners.includes(record)));
+    return foreign ? [`about a record with another webhookURL, ${describe(notification)}`] : [];
+  });
+}
+
+/** A webhook's statements about one record. */
+export type Statement = { notification: Notification; owner: Attempt; history: History; fields: Fields };
+
+/** Returns the record that an object in a payload describes; undefined if that is not certain. */
+function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefined {
+  const values = Object.values(object);
+  const named = owners.filter((owner) => identities(owner).some((text) => values.includes(text)));
+  if (named.length === 1) return named[0];
+  const isRecord = recordFields.filter((field) => field in object).length >= leastFields;
+  return owners.length === 1 && isRecord ? owners[0] : undefined;
+}
+
+/** Returns what the webhooks say of records, in the order of arrival. */
+export function statements(facts: Facts, notifications: readonly Notification[]): Statement[] {
+  const boxes = mailboxesOf(facts);
+  return notifications.flatMap((notification) => {
+    const owners = boxes.get(notification.box)?.owners ?? [];
+    return objects(notification.json).flatMap((fields) => {
+      const owner = subject(fields, owners);
+      const history = owner && historyOf(facts, owner);
+      return owner && history ? [{ notification, owner, history, fields }] : [];
+    });
+  });
+}
+
+const digits = (value: unknown) => (/^\+?\d+$/.test(String(value)) ? String(value).replace("+", "") : undefined);
+const code = (value: unknown) => (/^[A-Z]{2,3}$/.test(String(value)) ? value : undefined);
+const integer = (value: unknown) => (/^\d+$/.test(String(value)) ? Number(value) : undefined);
+const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+
+/** The fields of a payload that can be recognised, each with its fact and the form in which it may occur. */
+const comparable: [field: string, fact: string, read: (value: unknown) => unknown][] = [
+  ["amount", "amount", integer],
+  ["fee", "fee", integer],
+  ["currency", "currency", code],
+  ["country", "country", code],
+  ["phoneNumber", "customer.phoneNumber", digits],
+  ["merchantsReference", "merchantsReference", text],
+];
+
+const ownReferences = ({ history, owner }: Statement): unknown[] => [history.reference, owner.sent["reference"]];
+
+/**
+ * Returns the fields of each statement that differ from the record's facts; statements without such a field are left
+ * out. A field named `reference` may mean something else, such as the reference of an event. It is compared only if it
+ * is the record's reference in another webhook of the run about a record of the same kind.
+ */
+export function falseStatements(all: readonly Statement[]): { statement: Statement; fields: string[] }[] {
+  const namesRecord = (statement: Statement) => ownReferences(statement).includes(statement.fields["reference"]);
+  const meant = new Set(all.flatMap((statement) => (namesRecord(statement) ? [statement.owner.kind] : [])));
+  return all.flatMap((statement) => {
+    const { fields, history, owner } = statement;
+    const wrong = comparable.filter(([field, fact, read]) => {
+      const claimed = read(fields[field]);
+      const known = history.facts.get(fact)?.value;
+      return claimed !== undefined && known !== undefined && claimed !== known;
+    });
+    const isForeign = meant.has(owner.kind) && typeof fields["reference"] === "string" && !namesRecord(statement);
+    const names = [...wrong.map(([field]) => field), ...(isForeign ? ["reference"] : [])];
+    return names.length === 0 ? [] : [{ statement, fields: names }];
+  });
+}
+
+/** Returns the final status that a statement claims; undefined if it claims none. */
+export function claimedEnd({ fields }: Statement): string | undefined {
+  const { status } = fields;
+  const claimed = typeof status === "string" ? status.toLowerCase() : undefined;
+  return isFinal(claimed) ? claimed : undefined;
+}
+
+/** Returns the last statement of each record that claims a final status. */
+export function lastEnds(all: readonly Statement[]): Statement[] {
+  const ends = all.filter((statement) => claimedEnd(statement) !== undefined);
+  return [...new Map(ends.map((statement) => [statement.history, statement])).values()];
+}
+
+/** Returns the records of a kind that have a mailbox and a final status, but of which no webhook arrived. */
+export function notNotified(
+  facts: Facts,
+  notifications: readonly Notification[],
+  kind: Attempt["kind"],
+): { due: number; lost: RecordFact[] } {
+  const isDue = (record: RecordFact) =>
+    record.kind === kind && isFinal(historyOf(facts, record)?.statuses.at(-1)?.status);
+  const byBox = Map.groupBy(facts.records.filter(isDue), ({ mailbox }) => mailbox);
+  byBox.delete(undefined);
+  const lost = [...byBox].flatMap(([box, records]) => {
+    const received = notifications.filter((notification) => notification.box === box);
+    const unnamed = records.filter((record) => !received.some((notification) => mentions(notification, record)));
+    // A webhook that names no record counts for any of its address.
+    const anonymous = received.filter((notification) => !records.some((record) => mentions(notification, record)));
+    return unnamed.slice(anonymous.length);
+  });
+  return { due: [...byBox.values()].flat().length, lost };
+}
