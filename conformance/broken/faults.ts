@@ -26,6 +26,7 @@ import { readFaults } from "./faults/reads.ts";
 import { refusedFaults } from "./faults/refused.ts";
 import { refusedRecordFaults } from "./faults/refused-records.ts";
 import { refusalFaults } from "./faults/refusals.ts";
+import { repeatFaults } from "./faults/repeats.ts";
 import { retryFaults } from "./faults/retries.ts";
 import { sandboxFaults } from "./faults/sandbox.ts";
 import { signatureFaults } from "./faults/signatures.ts";
@@ -39,6 +40,7 @@ export const faults: readonly Fault[] = [
   ...createFaults,
   ...duplicateFaults,
   ...recordFaults,
+  ...repeatFaults,
   ...acceptedFaults,
   ...fieldFaults,
   ...verifyFaults,

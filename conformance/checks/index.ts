@@ -39,6 +39,7 @@ import { refusedAddressChecks, refusedCheckoutChecks } from "./refused-checkouts
 import { refusedDisbursementChecks } from "./refused-disbursements.ts";
 import { refusedExistingChecks } from "./refused-existing.ts";
 import { refusalChecks } from "./refusals.ts";
+import { repeatChecks } from "./repeats.ts";
 import { retryChecks } from "./retries.ts";
 import { sandboxChecks } from "./sandbox.ts";
 import { signatureChecks } from "./signatures.ts";
@@ -56,6 +57,7 @@ export const checks: readonly Check[] = [
   ...invalidChecks,
   ...duplicateChecks,
   ...recordChecks,
+  ...repeatChecks,
   ...verifyChecks,
   ...checkoutChecks,
   ...webhookChecks,

@@ -42,7 +42,7 @@ export async function judgeRecord(context: Context, id: string, body: Body, resp
 }
 
 /** Returns disbursements with different amounts and payees. Every second one has a webhookURL. */
-const differentBodies = (context: Context, count: number) =>
+export const differentBodies = (context: Context, count: number) =>
   Array.from({ length: count }, (_, index) => {
     const amount = usualAmount - index - count * context.random(0, usualAmount / count - 2);
     const webhookURL = index % 2 === 0 ? undefined : `${someAddress(context)}&n=${index}`;

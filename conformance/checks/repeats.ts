@@ -1,0 +1,114 @@
+// Checks that the reference alone decides whether a disbursement is a duplicate, whichever other fields differ (§2.1,
+// §7).
+import type { Check, Context } from "../check.ts";
+import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
+import { allowsMadeUpNumbers } from "../run-options.ts";
+import { expectStatus, same } from "./expect.ts";
+import { differentBodies, recordIn, recordOf } from "./records.ts";
+import { dataOf, paid, pay, someAddress, usualAmount, verified } from "./requests.ts";
+import { listed } from "./sandbox-controls.ts";
+
+const concurrency = 12;
+const rounds = 2;
+/** The most variants of one disbursement that are sent. */
+const maxVariants = 9;
+
+type Body = Record<string, unknown>;
+type Variant = { what: string; over: Body; foreign?: boolean };
+
+/** A target that does not pay this recipient, country or currency may refuse the request for that reason. */
+const statusesOf = ({ foreign }: Variant) => (foreign ? [409, 400, 422] : [409]);
+
+/** Returns changes of a disbursement: of one field each, and of all fields but the reference. */
+function variantsOf(context: Context, body: Body): Variant[] {
+  const { options, random } = context;
+  const amount = 1 + ((Number(body["amount"]) + random(0, usualAmount - 3)) % usualAmount);
+  const webhookURL = `${someAddress(context)}&repeat=1`;
+  const safe: Variant[] = [
+    { what: "no difference", over: {} },
+    { what: "a different amount", over: { amount } },
+    { what: "a different webhookURL", over: { webhookURL } },
+    { what: "no webhookURL", over: { webhookURL: undefined } },
+  ];
+  if (!allowsMadeUpNumbers(options)) return safe;
+  const { phoneNumber } = payeeIn(pairOf(body["phoneNumber"]), options.recipient, random);
+  const abroad = payeeAbroad(options, body["phoneNumber"], random);
+  const foreign: Variant[] = [
+    { what: "a different phone number", over: { phoneNumber } },
+    { what: "a different currency", over: { currency: "USD" } },
+    { what: "a different country", over: { country: abroad?.country } },
+    { what: "a different recipient, country and currency", over: { ...abroad } },
+    { what: "a different value of every other field", over: { ...abroad, amount, webhookURL } },
+  ];
+  return [...safe, ...foreign.map((variant) => ({ ...variant, foreign: true }))];
+}
+
+/** Sends every variant of a new disbursement, with its reference. Returns the disbursement. */
+async function repeatAll(context: Context, judge: (variant: Variant, reference: string, body: Body) => Promise<void>) {
+  const first = await paid(context, { webhookURL: someAddress(context) });
+  for (const variant of variantsOf(context, first.body)) await judge(variant, first.reference, first.body);
+  return first;
+}
+
+export const repeatChecks: Check[] = [
+  {
+    name: "Duplicate reference is refused whichever other fields differ",
+    ids: ["create.duplicate-any-field"],
+    effect: "moves-money",
+    payouts: 1 + maxVariants,
+    amount: (1 + maxVariants) * usualAmount,
+    async run(context) {
+      const id = "create.duplicate-any-field";
+      const { body, data, reference } = await repeatAll(context, async (variant, _, sent) => {
+        const response = await pay(context, { ...sent, ...variant.over });
+        expectStatus(context, id, response, statusesOf(variant), `for a duplicate reference with ${variant.what}`);
+      });
+      const { response } = await verified(context, reference);
+      const expected = recordOf(body, data);
+      same(context, id, { what: "record of the first", actual: recordIn(response, body), expected }, [response]);
+    },
+  },
+  {
+    name: `Of ${concurrency} concurrent disbursements with the same reference and different other fields, one is accepted`,
+    ids: ["create.duplicate-race-any-field"],
+    effect: "moves-money",
+    payouts: rounds * concurrency,
+    amount: rounds * concurrency * usualAmount,
+    async run(context) {
+      const id = "create.duplicate-race-any-field";
+      for (let round = 1; round <= rounds; round += 1) {
+        const reference = context.fresh();
+        const bodies = differentBodies(context, concurrency).map((body) => ({ ...body, reference }));
+        const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+        const accepted = responses.findIndex(({ status }) => status === 200);
+        for (const [index, response] of responses.entries()) {
+          const statuses =
+            index === accepted ? [200] : [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
+          expectStatus(context, id, response, accepted < 0 ? 200 : statuses, "for one request, and 409 for the others");
+        }
+        const [body, response] = [bodies[accepted], responses[accepted]];
+        if (!body || !response) continue;
+        const found = await verified(context, String(dataOf(response)["reference"]));
+        const expected = recordOf(body, dataOf(response));
+        const actual = recordIn(found.response, body);
+        same(context, id, { what: "record", actual, expected }, [response, found.response]);
+      }
+    },
+  },
+  {
+    name: "Refused duplicates add no record to the list",
+    ids: ["uniqueness.one-record"],
+    effect: "moves-money",
+    payouts: 1 + maxVariants,
+    amount: (1 + maxVariants) * usualAmount,
+    async run(context) {
+      const { body, reference } = await repeatAll(context, async ({ over }, _, sent) => {
+        await pay(context, { ...sent, ...over });
+      });
+      const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(String(body["reference"]))}`;
+      const response = await context.target.send({ method: "GET", path });
+      const actual = listed(response).map((item) => item["reference"]);
+      same(context, "uniqueness.one-record", { what: "listed records", actual, expected: [reference] }, [response]);
+    },
+  },
+];
