@@ -53,8 +53,11 @@ export type Check = {
   effect: Effect;
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   payouts?: number;
-  /** The largest possible sum of those payouts, in the lowest denomination. The default is 0. */
-  amount?: number;
+  /**
+   * The largest possible sum of those payouts, in the lowest denomination. The default is 0. It is a function if the
+   * check adapts to the budget.
+   */
+  amount?: number | ((options: RunOptions) => number);
   needs?: readonly Need[];
   /**
    * One sentence that describes what the check changes permanently on a sandbox, other than payouts, checkouts and the
@@ -71,6 +74,11 @@ export type Check = {
   offline?: true;
   run(context: Context): Promise<void>;
 };
+
+/** Returns the largest number of payouts that a check can cause in a run, and the largest possible sum of them. */
+export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) {
+  return { payouts, amount: typeof amount === "number" ? amount : amount(options) };
+}
 
 /**
  * Thrown by a check if the target did not provide what the check builds on. The requirements that the check has not

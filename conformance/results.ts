@@ -155,8 +155,8 @@ export type Report = {
   pending: string[];
   /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
   notProvided: NotProvided[];
-  /** `payouts` and `total` are what the run used. `maxPayouts` and `maxTotal` are the limits. */
-  budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number };
+  /** `payouts` and `total` are what the run used. `maxPayouts` and `maxTotal` are the limits. Without a limit, `maxTotal` is null. */
+  budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number | null };
   /** The seed of the run's generated inputs. A run with the same `--seed` generates the same inputs. */
   seed: number;
   /** Further options, as shell words, that a command needs to re-run checks of this run. */

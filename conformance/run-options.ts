@@ -16,6 +16,9 @@ export const allControls = [
 
 export type Control = (typeof allControls)[number];
 
+/** The default of `--max-total`, in the lowest denomination. A sandbox on loopback has no limit. */
+export const defaultMaxTotal = 50_000_000;
+
 /**
  * The settings of one run: the caller's options, and what the probe found out about the target.
  */
@@ -29,7 +32,7 @@ export type RunOptions = {
   recipient: string;
   failingRecipient?: string;
   maxPayouts: number;
-  /** The maximum sum of all payouts, in the lowest denomination. */
+  /** The maximum sum of all payouts, in the lowest denomination; `Infinity` for no limit. */
   maxTotal: number;
   timeoutMs: number;
   /** How long the run waits for a payout to settle, from its creation. */

@@ -19,6 +19,7 @@ import { lifeWebhookFaults } from "./faults/life-webhooks.ts";
 import { limitFaults } from "./faults/limits.ts";
 import { listStatusFaults } from "./faults/list-statuses.ts";
 import { listFaults } from "./faults/lists.ts";
+import { numberFaults } from "./faults/numbers.ts";
 import { recordFaults } from "./faults/records.ts";
 import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
@@ -41,6 +42,7 @@ export const faults: readonly Fault[] = [
   ...duplicateFaults,
   ...recordFaults,
   ...repeatFaults,
+  ...numberFaults,
   ...acceptedFaults,
   ...fieldFaults,
   ...verifyFaults,

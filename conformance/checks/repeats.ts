@@ -9,7 +9,6 @@ import { dataOf, paid, pay, someAddress, usualAmount, verified } from "./request
 import { listed } from "./sandbox-controls.ts";
 
 const concurrency = 12;
-const rounds = 2;
 /** The most variants of one disbursement that are sent. */
 const maxVariants = 9;
 
@@ -72,27 +71,25 @@ export const repeatChecks: Check[] = [
     name: `Of ${concurrency} concurrent disbursements with the same reference and different other fields, one is accepted`,
     ids: ["create.duplicate-race-any-field"],
     effect: "moves-money",
-    payouts: rounds * concurrency,
-    amount: rounds * concurrency * usualAmount,
+    payouts: concurrency,
+    amount: concurrency * usualAmount,
     async run(context) {
       const id = "create.duplicate-race-any-field";
-      for (let round = 1; round <= rounds; round += 1) {
-        const reference = context.fresh();
-        const bodies = differentBodies(context, concurrency).map((body) => ({ ...body, reference }));
-        const responses = await Promise.all(bodies.map((body) => pay(context, body)));
-        const accepted = responses.findIndex(({ status }) => status === 200);
-        for (const [index, response] of responses.entries()) {
-          const statuses =
-            index === accepted ? [200] : [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
-          expectStatus(context, id, response, accepted < 0 ? 200 : statuses, "for one request, and 409 for the others");
-        }
-        const [body, response] = [bodies[accepted], responses[accepted]];
-        if (!body || !response) continue;
-        const found = await verified(context, String(dataOf(response)["reference"]));
-        const expected = recordOf(body, dataOf(response));
-        const actual = recordIn(found.response, body);
-        same(context, id, { what: "record", actual, expected }, [response, found.response]);
+      const reference = context.fresh();
+      const bodies = differentBodies(context, concurrency).map((body) => ({ ...body, reference }));
+      const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+      const accepted = responses.findIndex(({ status }) => status === 200);
+      for (const [index, response] of responses.entries()) {
+        const statuses =
+          index === accepted ? [200] : [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
+        expectStatus(context, id, response, accepted < 0 ? 200 : statuses, "for one request, and 409 for the others");
       }
+      const [body, response] = [bodies[accepted], responses[accepted]];
+      if (!body || !response) return;
+      const found = await verified(context, String(dataOf(response)["reference"]));
+      const expected = recordOf(body, dataOf(response));
+      const actual = recordIn(found.response, body);
+      same(context, id, { what: "record", actual, expected }, [response, found.response]);
     },
   },
   {

@@ -165,7 +165,7 @@ function examineRun(options: RunOptions, given: CertifyOptions, latencyMs: numbe
 
 async function examine(given: CertifyOptions): Promise<Point[]> {
   const options = { ...given, timeoutMs: Math.min(given.timeoutMs, longestMs) };
-  const opened = openTarget({ ...options, effects: "none", patienceMs: 0 });
+  const opened = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 });
   try {
     const { point, response } = await examineAddress(options, opened);
     if (!response) return [point];

@@ -26,7 +26,8 @@ Money:
   --recipient PHONE           phone number that receives the payouts (default: 2257038102473)
   --failing-recipient PHONE   phone number whose payouts fail (default for a sandbox: 2250000000089)
   --max-payouts N             maximum number of payouts (default: 500)
-  --max-total AMOUNT          maximum sum of payouts, in the lowest denomination (default: 50000000)
+  --max-total AMOUNT          maximum sum of payouts, in the lowest denomination (default: 50000000;
+                              no limit for a sandbox on loopback)
   --yes                       confirm payouts on a target that is not on loopback
 
 Webhooks:
@@ -70,7 +71,7 @@ export const flags = {
   recipient: { type: "string" },
   "failing-recipient": { type: "string" },
   "max-payouts": { type: "string", default: "500" },
-  "max-total": { type: "string", default: "50000000" },
+  "max-total": { type: "string" },
   timeout: { type: "string", default: "10000" },
   "settle-timeout": { type: "string" },
   linger: { type: "string", default: "0" },

@@ -24,7 +24,7 @@ describe("options", () => {
       recipient: "2257038102473",
       failingRecipient: undefined,
       maxPayouts: 500,
-      maxTotal: 50_000_000,
+      maxTotal: undefined,
       webhookListen: undefined,
       seed: 7,
       yes: false,

@@ -11,14 +11,15 @@ import type { EffectsAllowed, Profile } from "../results.ts";
 import { readTls } from "../target/tls.ts";
 import { defaultRecipients, type RunOptions } from "../run-options.ts";
 
-/** The caller's options. If `effects` is undefined, the probe decides it. */
+/** The caller's options. If `effects` or `maxTotal` is undefined, the probe decides it. */
 export type CertifyOptions = Omit<
   RunOptions,
-  "effects" | "runId" | "loopback" | "prismUrl" | "environment" | "controls" | "settleTimeoutMs"
+  "effects" | "runId" | "loopback" | "maxTotal" | "prismUrl" | "environment" | "controls" | "settleTimeoutMs"
 > & {
   /** If undefined, the probe decides it. */
   settleTimeoutMs?: number;
   effects?: EffectsAllowed;
+  maxTotal?: number;
   reporting: Reporting;
   yes: boolean;
   throughPrism: boolean;
@@ -172,7 +173,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     assumed: values.recipient === undefined ? ["recipient"] : [],
     failingRecipient: when(values["failing-recipient"], (value) => read.phone("failing-recipient", value)),
     maxPayouts: read.whole("max-payouts", values["max-payouts"], 0, most),
-    maxTotal: read.whole("max-total", values["max-total"], 0, most),
+    maxTotal: when(values["max-total"], (value) => read.whole("max-total", value, 0, most)),
     timeoutMs: read.whole("timeout", values.timeout, 1, 3_600_000),
     settleTimeoutMs: when(values["settle-timeout"], (value) => read.whole("settle-timeout", value, 1, 86_400) * 1000),
     linger: read.whole("linger", values.linger, 0, 86_400),

@@ -5,7 +5,7 @@ import { findControls } from "./controls.ts";
 import { findObstacle, isRefused } from "./service.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
-import { defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
+import { defaultMaxTotal, defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
 /** Thrown if the suite cannot do its work. The message says why and what to do. */
@@ -16,7 +16,7 @@ const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[
 const doctorHint = "To examine the connection step by step, run certify doctor with the same options.";
 
 async function askTarget(options: CertifyOptions, runId: string) {
-  const { target, http, close } = openTarget({ ...options, effects: "none", patienceMs: 0 });
+  const { target, http, close } = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 });
   try {
     const lookup = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
     const unknown = await target.send(lookup);
@@ -40,7 +40,7 @@ async function askTarget(options: CertifyOptions, runId: string) {
 
 /** Finds the sandbox controls, with requests that cannot create anything. */
 async function tryControls(options: CertifyOptions, effects: RunOptions["effects"]): Promise<Control[]> {
-  const { target, close } = openTarget({ ...options, effects: effects === "none" ? "none" : "reject" });
+  const { target, close } = openTarget({ ...options, effects: effects === "none" ? "none" : "reject", maxTotal: 0 });
   try {
     return await findControls(target, effects);
   } catch (error) {
@@ -88,6 +88,8 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
     ...found,
     effects: effectsFor(options, found.environment),
     settleTimeoutMs: options.settleTimeoutMs ?? (found.controls.includes("clock") ? 10_000 : 90_000),
+    // Nothing moves on a sandbox on loopback, so the largest amounts can be tried there.
+    maxTotal: options.maxTotal ?? (loopback && forced ? Infinity : defaultMaxTotal),
     failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
     assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),

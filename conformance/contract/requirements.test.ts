@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { costOf } from "../check.ts";
 import { checks, pending, watches } from "../checks/index.ts";
+import { defaultMaxTotal, type RunOptions } from "../run-options.ts";
 import { catalogueText } from "./contract.ts";
 import { catalogue, parseCatalogue } from "./requirements.ts";
 
@@ -31,8 +33,9 @@ describe("requirements and checks", () => {
         expect(rank[requirement?.effect ?? "none"]).toBeGreaterThanOrEqual(rank[check.effect]);
       }
       const pays = check.effect === "moves-money";
-      expect((check.payouts ?? 0) > 0 ? pays : true).toBe(true);
-      expect((check.amount ?? 0) >= (check.payouts ?? 0)).toBe(true);
+      const { payouts, amount } = costOf(check, { maxTotal: defaultMaxTotal } as RunOptions);
+      expect(payouts > 0 ? pays : true).toBe(true);
+      expect(amount >= payouts).toBe(true);
     },
   );
 

@@ -22,6 +22,7 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   "Invalid disbursement leaves nothing behind": [{ currency: "NGN", payouts: 1, total: 853, largest: 853 }],
   "Of 10 concurrent checkouts with the same reference, one is accepted": [],
   "Both secrets sign for a day after a rotation": [{ currency: "XOF", payouts: 2, total: 1462, largest: 972 }],
+  "Lists without a status filter contain pending records": [{ currency: "XOF", payouts: 1, total: 130, largest: 130 }],
   "Refused checkout leaves its reference free and expires unnoticed": [],
   "Attempts follow the schedule": [{ currency: "XOF", payouts: 1, total: 966, largest: 966 }],
   "001 succeeds immediately": [{ currency: "XOF", payouts: 1, total: 779, largest: 779 }],
@@ -69,6 +70,7 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "GHS", payouts: 1, total: 397, largest: 397 },
     { currency: "XOF", payouts: 1, total: 346, largest: 346 },
   ],
+  "Checkout is dated when it ends": [],
   "Phone numbers of 10 to 15 digits are accepted and recorded digit for digit": [
     { currency: "XOF", payouts: 2, total: 1048, largest: 563 },
     { currency: "ISK", payouts: 1, total: 781, largest: 781 },
@@ -91,9 +93,10 @@ export const estimates: Readonly<Record<string, Estimate>> = {
     { currency: "XOF", payouts: 1, total: 382, largest: 382 },
   ],
   "Amounts are returned unchanged": [
-    { currency: "KES", payouts: 3, total: 1234575, largest: 1234567 },
-    { currency: "NGN", payouts: 2, total: 16777316, largest: 16777217 },
+    { currency: "KES", payouts: 4, total: 101243, largest: 100001 },
+    { currency: "NGN", payouts: 2, total: 65636, largest: 65537 },
   ],
+  "Refused duplicates add no record to the list": [{ currency: "XOF", payouts: 1, total: 104, largest: 104 }],
   "Records of 20 concurrent disbursements have the values of their requests": [
     { currency: "XOF", payouts: 7, total: 4018, largest: 804 },
     { currency: "NGN", payouts: 6, total: 3015, largest: 716 },
@@ -106,6 +109,9 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   ],
   "Records whether a refused notification is repeated": [{ currency: "NGN", payouts: 1, total: 826, largest: 826 }],
   "Records of another merchant are inaccessible": [{ currency: "XOF", payouts: 1, total: 158, largest: 158 }],
+  "Duplicate reference is refused whichever other fields differ": [
+    { currency: "GHS", payouts: 1, total: 977, largest: 977 },
+  ],
   "Refused request does not change an existing disbursement": [
     { currency: "NGN", payouts: 1, total: 164, largest: 164 },
     { currency: "XOF", payouts: 1, total: 1009, largest: 1009 },
@@ -123,6 +129,7 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   ],
   "Delivery is signed with the merchant's secret": [{ currency: "XOF", payouts: 1, total: 517, largest: 517 }],
   "Opening the link to the payment page leaves the checkout pending": [],
+  "Replay during an attempt is refused": [{ currency: "XOF", payouts: 1, total: 653, largest: 653 }],
   "Verify finds a record by its whole reference only": [{ currency: "GHS", payouts: 1, total: 213, largest: 213 }],
   "Service references have the documented form": [{ currency: "GHS", payouts: 1, total: 905, largest: 905 }],
   "Two merchants can use the same reference": [{ currency: "KES", payouts: 2, total: 994, largest: 497 }],
@@ -137,6 +144,10 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   "Unpaid checkout is cancelled after 30 minutes": [],
   "Checkout can be finished once, with each outcome": [],
   "Delivery has the documented headers": [{ currency: "XOF", payouts: 1, total: 811, largest: 811 }],
+  "Of 12 concurrent disbursements with the same reference and different other fields, one is accepted": [
+    { currency: "GHS", payouts: 1, total: 952, largest: 952 },
+    { currency: "KES", payouts: 1, total: 196, largest: 196 },
+  ],
   "Dredd: responses to create requests beyond the interface are as documented": [],
   "References of 1 to 64 code points are accepted": [
     { currency: "GHS", payouts: 2, total: 1117, largest: 590 },
@@ -168,6 +179,7 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   "Existing record is hidden without a valid key": [{ currency: "KES", payouts: 1, total: 408, largest: 408 }],
   "Opening the link to the payment page pays nothing": [],
   "Pages of records have no gap and no repeat": [{ currency: "XOF", payouts: 4, total: 2100, largest: 737 }],
+  "Retry-After with a date postpones the next attempt": [{ currency: "XOF", payouts: 1, total: 868, largest: 868 }],
   "Finished checkout sends the right event": [],
   "Of two faults, the first in order decides the status": [{ currency: "NGN", payouts: 1, total: 508, largest: 508 }],
   "Duplicate reference is refused": [{ currency: "GHS", payouts: 1, total: 849, largest: 849 }],
@@ -203,6 +215,9 @@ export const estimates: Readonly<Record<string, Estimate>> = {
   "Each phone number is one customer": [{ currency: "XOF", payouts: 3, total: 1440, largest: 553 }],
   "Records are listed newest first, as verify returns them": [
     { currency: "XOF", payouts: 3, total: 1699, largest: 671 },
+  ],
+  "Delivery lists each attempt with the receiver's response": [
+    { currency: "XOF", payouts: 1, total: 993, largest: 993 },
   ],
   "Record has the webhookURL exactly as sent, or none": [
     { currency: "NGN", payouts: 3, total: 2156, largest: 975 },

@@ -1,12 +1,14 @@
 // Describes what a run is about to do, before it starts.
-import type { Check } from "../check.ts";
+import { costOf, type Check } from "../check.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money, sums } from "../report/words.ts";
 import { estimates } from "./estimates.ts";
 import { maskPhone } from "../target/redact.ts";
 
-const fits = ({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) =>
+type Cost = ReturnType<typeof costOf>;
+
+const fits = ({ payouts, amount }: Cost, options: RunOptions) =>
   payouts <= options.maxPayouts && amount <= options.maxTotal;
 
 /** Returns the checks that may create payouts or checkouts in a run with these options. */
@@ -17,8 +19,8 @@ const payingChecks = (checks: readonly Check[], options: RunOptions) =>
 export function worstCase(checks: readonly Check[], options: RunOptions) {
   const paying = payingChecks(checks, options);
   return {
-    payouts: paying.reduce((total, { payouts = 0 }) => total + payouts, 0),
-    amount: paying.reduce((total, { amount = 0 }) => total + amount, 0),
+    payouts: paying.reduce((total, check) => total + costOf(check, options).payouts, 0),
+    amount: paying.reduce((total, check) => total + costOf(check, options).amount, 0),
   };
 }
 
@@ -27,7 +29,9 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
  * payout. A check that was not measured counts with its worst case.
  */
 export function expectedCost(checks: readonly Check[], options: RunOptions) {
-  const all = payingChecks(checks, options).flatMap(({ name, payouts = 0, amount = 0 }) => {
+  const all = payingChecks(checks, options).flatMap((check) => {
+    const { name } = check;
+    const { payouts, amount } = costOf(check, options);
     const worst = payouts === 0 ? [] : [{ currency: "unknown currency", payouts, total: amount, largest: amount }];
     return (estimates[name] ?? worst).map((paid) => ({ ...paid, name }));
   });
@@ -52,21 +56,27 @@ function expectedLines(checks: readonly Check[], options: RunOptions): string[] 
 
 /** Returns the checks that cannot run, because each of them alone may exceed the whole budget. */
 export const checksBeyondBudget = (checks: readonly Check[], options: RunOptions) =>
-  payingChecks(checks, options).filter((check) => !fits(check, options));
+  payingChecks(checks, options).filter((check) => !fits(costOf(check, options), options));
+
+const flagsFor = ({ payouts, amount }: Cost) =>
+  `--max-payouts ${payouts}${Number.isFinite(amount) ? ` --max-total ${amount}` : ""}`;
 
 /** Says which checks exceed the budget and which flags would suffice. Returns no lines if the budget is sufficient. */
 function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
   const worst = worstCase(checks, options);
   if (fits(worst, options)) return [];
-  const given = `--max-payouts ${options.maxPayouts} --max-total ${options.maxTotal}`;
-  const enough =
-    `--max-payouts ${Math.max(worst.payouts, options.maxPayouts)} ` +
-    `--max-total ${Math.max(worst.amount, options.maxTotal)}`;
+  const given = flagsFor({ payouts: options.maxPayouts, amount: options.maxTotal });
+  const enough = flagsFor({
+    payouts: Math.max(worst.payouts, options.maxPayouts),
+    amount: Math.max(worst.amount, options.maxTotal),
+  });
   const beyond = checksBeyondBudget(checks, options);
   if (beyond.length === 0) {
     return [`Budget   ${given} may not suffice for every check; ${enough} covers the worst case`];
   }
-  const shown = beyond.slice(0, 3).map(({ ids, payouts = 0, amount = 0 }) => {
+  const shown = beyond.slice(0, 3).map((check) => {
+    const { ids } = check;
+    const { payouts, amount } = costOf(check, options);
     return `         ${ids.join(", ")}: ${counted(payouts, "payout")}, total ${amount}`;
   });
   return [
@@ -92,6 +102,11 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
 export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
   !options.loopback && checks.some((check) => check.effect === "moves-money");
 
+const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
+  Number.isFinite(maxTotal)
+    ? `limit ${maxPayouts} payouts with a total of ${maxTotal} (lowest denomination)`
+    : `limit ${maxPayouts} payouts of any total, because the target is a sandbox on loopback`;
+
 /** Returns the lines of the plan. */
 export function planLines(checks: readonly Check[], options: RunOptions): string[] {
   const { payouts, amount } = worstCase(checks, options);
@@ -104,7 +119,7 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
   return [
     ...lines,
     `Money    at most ${counted(payouts, "payout")} with a total of ${amount} to ${maskPhone(options.recipient)}; ` +
-      `limit ${options.maxPayouts} payouts with a total of ${options.maxTotal} (lowest denomination)`,
+      limitText(options),
     ...expectedLines(checks, options),
     ...budgetLines(checks, options),
     ...sandboxLines(checks, options),

@@ -1,6 +1,6 @@
 // Holds the state that the checks of a run share, and runs a single check.
 import { BudgetExceeded } from "../target/budget.ts";
-import type { Check, Context, Watch } from "../check.ts";
+import { costOf, type Check, type Context, type Watch } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
 import { unmetNeed } from "./needs.ts";
@@ -111,8 +111,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
   }
 
-  function requireBudget({ payouts = 0, amount = 0 }: Check) {
+  function requireBudget(check: Check) {
     const { budget } = target;
+    const { payouts, amount } = costOf(check, options);
     if (budget.allows(payouts, amount)) return;
     throw new BudgetExceeded(
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
@@ -125,13 +126,14 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
    * Throws if a check paid more than it declares, because the plan and the budget rely on what it declares. A check with
    * effect `must-be-rejected` declares nothing: what a faulty target pays for it is charged to the budget.
    */
-  function requireDeclared(
-    { name, effect, payouts = 0, amount = 0 }: Check,
-    before: { payouts: number; total: number },
-  ) {
+  function requireDeclared(check: Check, before: { payouts: number; total: number }) {
+    const { name, effect } = check;
+    const { payouts, amount } = costOf(check, options);
     const made = target.budget.payouts - before.payouts;
     const total = target.budget.total - before.total;
-    if (effect !== "moves-money" || (made <= payouts && total <= amount)) return;
+    // Without a limit, the sum of all payouts may exceed 2^53 and is then rounded.
+    const rounding = target.budget.total * Number.EPSILON * (made + 1);
+    if (effect !== "moves-money" || (made <= payouts && total <= amount + rounding)) return;
     throw new Error(
       `${name} made ${made} payouts with a total of ${total}, but declares ${payouts} with a total of ${amount}`,
     );

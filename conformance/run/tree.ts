@@ -162,7 +162,7 @@ export function buildReport(run: FinishedRun): Report {
       payouts: last?.payouts ?? 0,
       maxPayouts: options.maxPayouts,
       total: last?.total ?? 0,
-      maxTotal: options.maxTotal,
+      maxTotal: Number.isFinite(options.maxTotal) ? options.maxTotal : null,
     },
     ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
     seed: options.seed,

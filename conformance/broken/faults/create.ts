@@ -83,7 +83,7 @@ export const createFaults = [
   fault(
     "amount-single-precision",
     "The amount has single precision: it is inexact above 2^24.",
-    "create.amount-echoed",
+    "numbers.exact create.result-as-requested",
     amounts(Math.fround),
   ),
   fault(

@@ -1,0 +1,100 @@
+// Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §6, §8).
+import { Prerequisite, type Check, type Context } from "../check.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { arrived, mailbox } from "./notifications.ts";
+import { judgeRecord } from "./records.ts";
+import { disbursementBody, is4xx, pay, someAddress } from "./requests.ts";
+import { settled } from "./settlement.ts";
+
+/** A target may limit amounts (§8), but not below this one. */
+const alwaysAccepted = 1_000_000;
+
+/** Divided by 100 and multiplied by 100 again, these are not whole numbers in floating point. */
+const fractional = [29, 57, 115, 435, 1001, 65_537];
+/** Limits of integer types and of single precision. */
+const binary = [2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32];
+/** Double precision is exact up to 2^53 - 1, but 15 digits do not suffice for these. */
+const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
+const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
+const inWebhooks = [435, 1_234_567, 2 ** 31, 2 ** 53 - 1];
+
+/** Returns the amounts, from the smallest, whose sum is at most this share of the budget. */
+export function affordable(all: readonly number[], { maxTotal }: RunOptions, share: number): number[] {
+  let sum = 0;
+  return all.filter((amount) => (sum += amount) <= maxTotal * share);
+}
+
+const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
+const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
+const sumOf = (all: readonly number[]) => all.reduce((sum, amount) => sum + amount, 0);
+
+/** Returns true if the target refuses a large amount as §7 describes, and thereby shows a limit of its own. */
+const isLimit = (context: Context, amount: number, response: TargetResponse) =>
+  amount > alwaysAccepted &&
+  is4xx(response) &&
+  ![401, 404, 409].includes(response.status ?? 0) &&
+  context.validator("ErrorResponse")(response.json).length === 0;
+
+/** Returns the values of the fields named `amount` in a JSON value. */
+function amountsIn(value: unknown, name = ""): string[] {
+  if (typeof value === "number" || typeof value === "string") return /^amount$/i.test(name) ? [String(value)] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
+}
+
+/** Judges the notification of a payout, and returns true if it states an amount. */
+async function judgeNotification(context: Context, amount: number): Promise<boolean> {
+  const box = mailbox(context);
+  const response = await pay(context, disbursementBody(context, { amount, webhookURL: box.url }));
+  if (isLimit(context, amount, response)) return false;
+  const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
+  if (typeof reference !== "string") throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`);
+  await settled(context, reference);
+  const [notification] = await arrived(context, box);
+  const stated = amountsIn(notification?.json);
+  if (stated.length === 0) return false;
+  const ok = stated.includes(String(amount));
+  context.judge("webhook.amount", ok, `amount ${amount} in the notification`, stated.join(", "));
+  return true;
+}
+
+export const numberChecks: Check[] = [
+  {
+    name: "Amounts of every size are returned exactly",
+    ids: ["numbers.exact", "numbers.largest-amount"],
+    effect: "moves-money",
+    payouts: amounts.length,
+    amount: (options) => sumOf(tried(options)),
+    async run(context) {
+      const sent = tried(context.options);
+      if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
+      const refused: number[] = [];
+      for (const amount of sent) {
+        const body = disbursementBody(context, { amount, webhookURL: someAddress(context) });
+        const response = await pay(context, body);
+        if (isLimit(context, amount, response)) refused.push(amount);
+        else await judgeRecord(context, "numbers.exact", body, response);
+      }
+      const accepted = sent.filter((amount) => !refused.includes(amount));
+      context.observe("numbers.largest-amount", "largest accepted", accepted.at(-1) ?? "none");
+      context.observe("numbers.largest-amount", "refused", refused);
+      context.observe("numbers.largest-amount", "not tried (--max-total)", amounts.slice(sent.length));
+    },
+  },
+  {
+    name: "Notifications state exact amounts",
+    ids: ["webhook.amount"],
+    effect: "moves-money",
+    payouts: inWebhooks.length,
+    amount: (options) => sumOf(triedInWebhooks(options)),
+    needs: ["receiver"],
+    async run(context) {
+      let stated = false;
+      for (const amount of triedInWebhooks(context.options)) {
+        if (await judgeNotification(context, amount)) stated = true;
+      }
+      if (!stated) context.notApplicable("webhook.amount", "no notification with an amount was received");
+    },
+  },
+];
