@@ -7,6 +7,7 @@ import { accessFaults } from "./faults/access.ts";
 import { accessReferenceFaults } from "./faults/access-references.ts";
 import { attemptFaults } from "./faults/attempts.ts";
 import { authFaults } from "./faults/auth.ts";
+import { checkoutPageFaults } from "./faults/checkout-pages.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
 import { duplicateFaults } from "./faults/duplicates.ts";
@@ -47,6 +48,7 @@ export const faults: readonly Fault[] = [
   ...fieldFaults,
   ...verifyFaults,
   ...checkoutFaults,
+  ...checkoutPageFaults,
   ...redirectFaults,
   ...webhookFaults,
   ...signatureFaults,

@@ -210,7 +210,7 @@ export const checkoutChecks: Check[] = [
 ];
 
 /** Opens a link and follows up to five redirects. Returns the last response. */
-async function follow(context: Context, link: string): Promise<TargetResponse> {
+export async function follow(context: Context, link: string): Promise<TargetResponse> {
   let url = link;
   for (let hops = 0; ; hops += 1) {
     const response = await context.target.openLink(url);

@@ -7,6 +7,7 @@ import { accessReferenceChecks } from "./access-references.ts";
 import { addressChecks } from "./addresses.ts";
 import { attemptChecks } from "./attempts.ts";
 import { authChecks } from "./auth.ts";
+import { checkoutPageChecks } from "./checkout-pages.ts";
 import { checkoutStateChecks } from "./checkout-states.ts";
 import { checkoutChecks } from "./checkout.ts";
 import { checkoutRecordChecks } from "./checkout-record.ts";
@@ -62,6 +63,7 @@ export const checks: readonly Check[] = [
   ...numberChecks,
   ...verifyChecks,
   ...checkoutChecks,
+  ...checkoutPageChecks,
   ...webhookChecks,
   ...generatedChecks,
   ...modelChecks,

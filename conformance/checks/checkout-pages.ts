@@ -1,0 +1,92 @@
+// Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3).
+import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { commonPairs, pairOf } from "../generate/countries.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { follow, linkOf } from "./checkout.ts";
+import { checkoutBody, startCheckout } from "./requests.ts";
+
+/** Separators between groups of three digits, such as 1,234 and 1 234. */
+const separator = "[\\s.,'’]?";
+const number = "\\d(?:[\\d\\s.,'’]*\\d)?";
+/** Names and signs of the currencies of the common pairs. */
+const currencies = "XOF|F?\\s?CFA|NGN|₦|GHS|GH[₵¢]|KES|K[Ss]h";
+
+/** Returns the text of a page that a person sees. */
+const visibleText = (html: string) =>
+  html
+    .replaceAll(/<(script|style)\b[^]*?<\/\1>/gi, " ")
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/&nbsp;|&#160;|&#8239;|&#xa0;|&#x202f;/gi, " ");
+
+const grouped = (whole: number) => String(whole).replaceAll(/\B(?=(\d{3})+$)/g, separator);
+
+/** Returns a pattern for an amount as a person may see it: divided by 100 or, in core, in the lowest denomination. */
+function patternOf(amount: number): RegExp {
+  const cents = amount % 100;
+  const fraction = cents === 0 ? "(?:[.,]00?)?" : `[.,]${String(cents).padStart(2, "0")}`;
+  return new RegExp(
+    `(?<![\\d.,])(?:${grouped(Math.floor(amount / 100))}${fraction}|${grouped(amount)})(?![\\d]|[.,]\\d)`,
+  );
+}
+
+/** Returns the numbers that stand beside the name or sign of a currency. */
+const amountsOn = (text: string) =>
+  [...text.matchAll(new RegExp(`(?:${currencies})\\s*(${number})|(${number})\\s*(?:${currencies})`, "g"))].map(
+    ([, after, before]) => String(after ?? before),
+  );
+
+/** Returns the fees in a response, which a page may add to the amount. */
+function feesIn(value: unknown, name = ""): number[] {
+  if (typeof value === "number") return /fee/i.test(name) ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => feesIn(inner, key));
+}
+
+/** Judges a page if it shows an amount that can be recognised. Returns false if it shows none. */
+function judgePage(context: Context, body: Record<string, unknown>, created: TargetResponse, page: TargetResponse) {
+  const amount = Number(body["amount"]);
+  const patterns = [amount, ...feesIn(created.json).map((fee) => amount + fee)].map(patternOf);
+  const text = visibleText(page.text);
+  const shown = amountsOn(text);
+  const right = (shown.length > 0 ? shown : [text]).some((one) => patterns.some((pattern) => pattern.test(one)));
+  if (!right && shown.length === 0) return false;
+  const expected = `${(amount / 100).toFixed(2)} ${String(body["currency"])} on the page`;
+  const actual = right ? "as expected" : shown.join(", ");
+  context.judge("checkout.page-amount", right, expected, actual, [created, page]);
+  return true;
+}
+
+/** Creates a checkout for each common country, with different amounts. */
+async function startAll(context: Context) {
+  const made = [];
+  for (const { country, currency } of new Set([pairOf(context.options.recipient), ...commonPairs])) {
+    // Whole hundreds, because a page may show some currencies without decimals.
+    const body = checkoutBody({ amount: 100 * context.random(1001, 99_999), country, currency });
+    const created = await startCheckout(context, body);
+    const { status = 0 } = created;
+    const link = linkOf(created);
+    if (status < 300 && link !== undefined) made.push({ body, created, link });
+    else if (made.length === 0) throw new Prerequisite("a 2xx with a link for a checkout", describeResponse(created));
+  }
+  return made;
+}
+
+export const checkoutPageChecks: Check[] = [
+  {
+    name: "Each checkout has its own page with its own amount",
+    ids: ["checkout.links-differ", "checkout.page-amount"],
+    effect: "moves-money",
+    async run(context) {
+      const made = await startAll(context);
+      const links = made.map(({ link }) => link);
+      const differ = new Set(links).size === links.length;
+      context.judge("checkout.links-differ", differ, "a different link for each checkout", links.join(", "));
+      let recognised = false;
+      // In reverse, so that a page that shows the latest or the first checkout is found.
+      for (const { body, created, link } of made.toReversed()) {
+        if (judgePage(context, body, created, await follow(context, link))) recognised = true;
+      }
+      if (!recognised) context.notApplicable("checkout.page-amount", "the page shows no amount that can be recognised");
+    },
+  },
+];
