@@ -54,10 +54,10 @@ export type Check = {
   /** The largest number of payouts that the check can cause on a faulty target. The default is 0. */
   payouts?: number;
   /**
-   * The largest possible sum of those payouts, in the lowest denomination. The default is 0. It is a function if the
-   * check adapts to the budget.
+   * The largest possible sum of those payouts, in the lowest denomination. The default is 0. If the check adapts to the
+   * budget, a function that returns the amount of each payout; they all go to the recipient.
    */
-  amount?: number | ((options: RunOptions) => number);
+  amount?: number | ((options: RunOptions) => readonly number[]);
   needs?: readonly Need[];
   /**
    * One sentence that describes what the check changes permanently on a sandbox, other than payouts, checkouts and the
@@ -77,7 +77,8 @@ export type Check = {
 
 /** Returns the largest number of payouts that a check can cause in a run, and the largest possible sum of them. */
 export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) {
-  return { payouts, amount: typeof amount === "number" ? amount : amount(options) };
+  const sum = typeof amount === "number" ? amount : amount(options).reduce((total, each) => total + each, 0);
+  return { payouts, amount: sum };
 }
 
 /**

@@ -27,7 +27,6 @@ export function affordable(all: readonly number[], { maxTotal }: RunOptions, sha
 
 const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
 const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
-const sumOf = (all: readonly number[]) => all.reduce((sum, amount) => sum + amount, 0);
 
 /** Returns true if the target refuses a large amount as §7 describes, and thereby shows a limit of its own. */
 const isLimit = (context: Context, amount: number, response: TargetResponse) =>
@@ -46,7 +45,10 @@ function amountsIn(value: unknown, name = ""): string[] {
 /** Judges the notification of a payout, and returns true if it states an amount. */
 async function judgeNotification(context: Context, amount: number): Promise<boolean> {
   const box = mailbox(context);
-  const response = await pay(context, disbursementBody(context, { amount, webhookURL: box.url }));
+  const response = await pay(
+    context,
+    disbursementBody(context, { amount, phoneNumber: context.options.recipient, webhookURL: box.url }),
+  );
   if (isLimit(context, amount, response)) return false;
   const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
   if (typeof reference !== "string") throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`);
@@ -65,13 +67,17 @@ export const numberChecks: Check[] = [
     ids: ["numbers.exact", "numbers.largest-amount"],
     effect: "moves-money",
     payouts: amounts.length,
-    amount: (options) => sumOf(tried(options)),
+    amount: tried,
     async run(context) {
       const sent = tried(context.options);
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const refused: number[] = [];
       for (const amount of sent) {
-        const body = disbursementBody(context, { amount, webhookURL: someAddress(context) });
+        const body = disbursementBody(context, {
+          amount,
+          phoneNumber: context.options.recipient,
+          webhookURL: someAddress(context),
+        });
         const response = await pay(context, body);
         if (isLimit(context, amount, response)) refused.push(amount);
         else await judgeRecord(context, "numbers.exact", body, response);
@@ -87,7 +93,7 @@ export const numberChecks: Check[] = [
     ids: ["webhook.amount"],
     effect: "moves-money",
     payouts: inWebhooks.length,
-    amount: (options) => sumOf(triedInWebhooks(options)),
+    amount: triedInWebhooks,
     needs: ["receiver"],
     async run(context) {
       let stated = false;

@@ -4,6 +4,7 @@ import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money, sums } from "../report/words.ts";
 import { estimates } from "./estimates.ts";
+import { pairOf } from "../generate/countries.ts";
 import { maskPhone } from "../target/redact.ts";
 
 type Cost = ReturnType<typeof costOf>;
@@ -24,6 +25,14 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
   };
 }
 
+/** Returns what a check that adapts to the budget pays to the recipient. */
+function adaptedCost(name: string, amounts: readonly number[], { recipient }: RunOptions) {
+  if (amounts.length === 0) return [];
+  const total = amounts.reduce((sum, amount) => sum + amount, 0);
+  const { currency } = pairOf(recipient);
+  return [{ name, currency, payouts: amounts.length, total, largest: Math.max(...amounts) }];
+}
+
 /**
  * Returns what these checks are expected to pay by currency, as measured on the reference server, and the largest single
  * payout. A check that was not measured counts with its worst case.
@@ -32,6 +41,7 @@ export function expectedCost(checks: readonly Check[], options: RunOptions) {
   const all = payingChecks(checks, options).flatMap((check) => {
     const { name } = check;
     const { payouts, amount } = costOf(check, options);
+    if (typeof check.amount === "function") return adaptedCost(check.name, check.amount(options), options);
     const worst = payouts === 0 ? [] : [{ currency: "unknown currency", payouts, total: amount, largest: amount }];
     return (estimates[name] ?? worst).map((paid) => ({ ...paid, name }));
   });
