@@ -80,8 +80,8 @@ export const modelChecks: Check[] = [
     name: "Random sequences agree with a model of the interface",
     ids: ["create.model"],
     effect: "moves-money",
-    payouts: sequences * maxPayouts,
-    amount: sequences * maxPayouts * largest,
+    payouts: maxPayouts(sequences),
+    amount: maxPayouts(sequences) * largest,
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
       const expected = "responses as the model of the interface predicts";

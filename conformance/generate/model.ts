@@ -42,10 +42,10 @@ const verifyUnknown = () => command("verify unknown", (_, actions) => actions.ve
 
 const maxCommands = 12;
 /**
- * The largest number of payouts that one sequence can cause on a faulty target. The create at the start and every
- * command may each cause a payout, and so may the duplicate of each payout at the end.
+ * Returns the largest number of payouts that this many sequences can cause. The create at the start and every command
+ * of a sequence may each cause one. The first payout for a request that must be refused ends all sequences.
  */
-export const maxPayouts = 2 * (maxCommands + 1);
+export const maxPayouts = (count: number) => count * (maxCommands + 1) + 1;
 
 const amounts = fc.integer({ min: 1, max: 500 });
 const indices = fc.nat({ max: 100 });

@@ -1,8 +1,8 @@
 // Describes what a run is about to do, before it starts.
 import { costOf, type Check } from "../check.ts";
 import { unmetNeed, listens } from "./needs.ts";
-import { hasControl, type RunOptions } from "../run-options.ts";
-import { counted, money, sums } from "../report/words.ts";
+import { allowsMadeUpNumbers, hasControl, type RunOptions } from "../run-options.ts";
+import { counted, money } from "../report/words.ts";
 import { estimates } from "./estimates.ts";
 import { pairOf } from "../generate/countries.ts";
 import { maskPhone } from "../target/redact.ts";
@@ -25,42 +25,45 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
   };
 }
 
-/** Returns what a check that adapts to the budget pays to the recipient. */
-function adaptedCost(name: string, amounts: readonly number[], { recipient }: RunOptions) {
+/** Returns what a check that adapts to the budget pays. */
+function adaptedCost(name: string, amounts: readonly number[]) {
   if (amounts.length === 0) return [];
   const total = amounts.reduce((sum, amount) => sum + amount, 0);
-  const { currency } = pairOf(recipient);
-  return [{ name, currency, payouts: amounts.length, total, largest: Math.max(...amounts) }];
+  return [{ name, payouts: amounts.length, total, largest: Math.max(...amounts) }];
 }
 
 /**
- * Returns what these checks are expected to pay by currency, as measured on the reference server, and the largest single
- * payout. A check that was not measured counts with its worst case.
+ * Returns what these checks are expected to pay, as measured on the reference server, and the largest single payout. A
+ * check that was not measured counts with its worst case.
  */
 export function expectedCost(checks: readonly Check[], options: RunOptions) {
   const all = payingChecks(checks, options).flatMap((check) => {
-    const { name } = check;
     const { payouts, amount } = costOf(check, options);
-    if (typeof check.amount === "function") return adaptedCost(check.name, check.amount(options), options);
-    const worst = payouts === 0 ? [] : [{ currency: "unknown currency", payouts, total: amount, largest: amount }];
+    const { name } = check;
+    if (typeof check.amount === "function") return adaptedCost(name, check.amount(options));
+    const worst = payouts === 0 ? [] : [{ payouts, total: amount, largest: amount }];
     return (estimates[name] ?? worst).map((paid) => ({ ...paid, name }));
   });
-  const byCurrency = Map.groupBy(all, ({ currency }) => currency);
-  const sum = (members: typeof all, key: "payouts" | "total") => members.reduce((total, each) => total + each[key], 0);
+  const sum = (key: "payouts" | "total") => all.reduce((total, each) => total + each[key], 0);
   return {
-    payouts: sum(all, "payouts"),
-    paid: [...byCurrency].map(([currency, members]) => ({ currency, total: sum(members, "total") })),
+    payouts: sum("payouts"),
+    total: sum("total"),
     largest: all.toSorted((a, b) => b.largest - a.largest)[0],
   };
 }
 
-/** Says what a sound target is expected to cost, and which check makes the largest payout. */
-function expectedLines(checks: readonly Check[], options: RunOptions): string[] {
-  const { payouts, paid, largest } = expectedCost(checks, options);
+/**
+ * Says what a sound target is expected to cost, and which check makes the largest payout. Where nothing moves, the
+ * seed chooses the currencies; elsewhere every payout is in the recipient's.
+ */
+function expectedLine(checks: readonly Check[], options: RunOptions): string[] {
+  const { payouts, total, largest } = expectedCost(checks, options);
   if (!largest) return [];
+  const { currency } = pairOf(options.recipient);
+  const sum = allowsMadeUpNumbers(options) ? "in several currencies" : `${money(total, currency)} in total`;
   return [
-    `Expected about ${counted(payouts, "payout")}: ${sums(paid)}`,
-    `Largest  about ${money(largest.largest, largest.currency)}, paid by the check "${largest.name}"`,
+    `Expected about ${counted(payouts, "payout")}, ${sum}; the largest, about ${money(largest.largest)}, is made by the check ` +
+      `"${largest.name}"`,
   ];
 }
 
@@ -130,7 +133,7 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     ...lines,
     `Money    at most ${counted(payouts, "payout")} with a total of ${amount} to ${maskPhone(options.recipient)}; ` +
       limitText(options),
-    ...expectedLines(checks, options),
+    ...expectedLine(checks, options),
     ...budgetLines(checks, options),
     ...sandboxLines(checks, options),
   ];
