@@ -28,6 +28,10 @@ export type Trial = {
    * checks run if `only` names a requirement that is judged on every response or only at the end.
    */
   through?: string | undefined;
+  /** Selects and orders the checks to run. By default all of them run, in the order of a run. */
+  choose?: (checks: Check[]) => Check[];
+  /** Judge the requirements that concern every response after each check too, and not only at the end. */
+  watching?: boolean;
   /** Called with each check's report. If it returns true, the run ends. */
   enough?: (report: CheckReport) => boolean;
 };
@@ -44,15 +48,15 @@ function checksOf({ only, through }: Trial, watched: readonly string[], options:
 /** Runs checks against a server and builds a report. It also builds one if `enough` ends the run early. */
 export async function runTrial(
   options: RunOptions,
-  { only, through, enough = () => false }: Trial = {},
+  { only, through, choose = (all) => all, enough = () => false, ...trial }: Trial = {},
 ): Promise<Report> {
   const { session, close } = await openSession(options);
   const startedAt = new Date();
   const reports: CheckReport[] = [];
   try {
     const watched = session.watchAll(watches);
-    const watching = only?.some((id) => watched.ids.includes(id)) ?? false;
-    for (const check of checksOf({ only, through }, watched.ids, options)) {
+    const watching = trial.watching ?? only?.some((id) => watched.ids.includes(id)) ?? false;
+    for (const check of choose(checksOf({ only, through }, watched.ids, options))) {
       const report = await session.runCheck(check);
       reports.push(report);
       if (enough(report) || (watching && enough(await session.runCheck(watched)))) break;

@@ -72,8 +72,17 @@ function linesOf(validate: ValidateFunction): string[] {
   });
 }
 
+const compiled = new Map<Profile, (schema: string) => Validator>();
+
 /** Returns a function that returns this profile's validator of the schema with the given name. */
 export function createValidators(profile: Profile): (schema: string) => Validator {
+  // Compiling takes longer than most checks, and the self-test has a session for each of its servers.
+  const known = compiled.get(profile) ?? compile(profile);
+  compiled.set(profile, known);
+  return known;
+}
+
+function compile(profile: Profile): (schema: string) => Validator {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   // The package's types do not match its default export under ESM, so cast it.
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);

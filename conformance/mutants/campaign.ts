@@ -1,0 +1,81 @@
+// Tries mutants. A first attempt on each runs the few checks that are most likely to catch it. The rest run the whole
+// suite in groups: a server with the edits of many mutants that passes shows that each of them survives. Only an attempt
+// on a single mutant ever counts as a catch.
+import type { Mutant } from "./mutants.ts";
+import type { createOrder } from "./order.ts";
+import type { createPool } from "./pool.ts";
+import type { Outcome } from "./trial.ts";
+
+export type Row = Omit<Outcome, "verdict"> & { id: string; verdict: Outcome["verdict"] | "not reached" };
+
+const groupSize = 16;
+
+type Deps = {
+  pool: ReturnType<typeof createPool>;
+  order: ReturnType<typeof createOrder>;
+  record(row: Row): void;
+  /** True if the time for the campaign is over. */
+  isOver(): boolean;
+};
+
+export async function tryAll(mutants: readonly Mutant[], deps: Deps): Promise<void> {
+  const suspects: Mutant[] = [];
+  for (const mutant of mutants) {
+    if (deps.isOver()) return;
+    if (!deps.order.isReached(mutant)) deps.record({ id: mutant.id, verdict: "not reached", by: [] });
+    else if (!(await isCaught(mutant, deps.order.first(mutant), deps))) suspects.push(mutant);
+    if (suspects.length >= 2 * groupSize) await tryGroup(takeGroup(suspects), suspects, deps);
+  }
+  while (suspects.length > 0 && !deps.isOver()) await tryGroup(takeGroup(suspects), suspects, deps);
+}
+
+/** Runs these checks against one mutant, and records it if it is caught. */
+async function isCaught(mutant: Mutant, names: string[], { pool, order, record }: Deps): Promise<boolean> {
+  const outcome = await pool.attempt({ ids: [mutant.id], profile: "extended", names });
+  if (outcome.verdict === "survived" || outcome.verdict === "warned") return false;
+  record({ id: mutant.id, ...outcome });
+  if (outcome.check) order.learn(mutant, outcome.check);
+  return true;
+}
+
+/** Removes a group from the suspects: mutants whose edits do not overlap, at most one of each function. */
+function takeGroup(suspects: Mutant[]): Mutant[] {
+  const places = new Set<string>();
+  const group: Mutant[] = [];
+  for (const mutant of [...suspects]) {
+    const place = `${mutant.file} ${mutant.where}`;
+    const overlaps = group.some(
+      ({ file, start, end }) => file === mutant.file && start < mutant.end && mutant.start < end,
+    );
+    if (group.length >= groupSize || places.has(place) || overlaps) continue;
+    places.add(place);
+    group.push(mutant);
+    suspects.splice(suspects.indexOf(mutant), 1);
+  }
+  return group;
+}
+
+/** Runs the whole suite against a group. Puts those that need another attempt back among the suspects. */
+async function tryGroup(group: Mutant[], suspects: Mutant[], deps: Deps): Promise<void> {
+  const { pool, order, record } = deps;
+  const ids = group.map(({ id }) => id);
+  const outcome = await pool.attempt({ ids, profile: "extended", names: order.all(group) });
+  if (outcome.verdict === "survived" || group.length === 1) {
+    if (outcome.check) order.learn(group[0]!, outcome.check);
+    for (const id of ids) record({ id, ...outcome });
+    return;
+  }
+  const { check, verdict } = outcome;
+  const left: Mutant[] = [];
+  for (const mutant of check === undefined ? [] : group) {
+    const single = await pool.attempt({ ids: [mutant.id], profile: "extended", names: [check!] });
+    if (single.verdict === "survived" || (single.verdict === "warned" && verdict !== "warned")) left.push(mutant);
+    else record({ id: mutant.id, ...single });
+    if (single.verdict === "caught") order.learn(mutant, check!);
+  }
+  if (check !== undefined && left.length < group.length) return void suspects.unshift(...left);
+  // Together the edits have an effect that none of them has alone, or they stop the server.
+  const half = Math.ceil(group.length / 2);
+  await tryGroup(group.slice(0, half), suspects, deps);
+  await tryGroup(group.slice(half), suspects, deps);
+}

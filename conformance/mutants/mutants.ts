@@ -1,0 +1,102 @@
+// Enumerates the mutants of the reference server: copies with one small edit each that weakens it.
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { schemaEdits } from "./sql.ts";
+import { typescriptEdits, type Edit } from "./typescript.ts";
+
+export type Mutant = {
+  /** Hash of file, function and edit. It does not depend on line numbers. */
+  id: string;
+  /** Path below `server/`. */
+  file: string;
+  /** The functions around the edit, outermost first. */
+  where: string;
+  operator: string;
+  /** The text that the edit removes, and the text that it inserts. */
+  before: string;
+  after: string;
+  start: number;
+  end: number;
+  line: number;
+};
+
+export const serverFolder = new URL("../../server/", import.meta.url);
+
+/** The code with rules, contract, storage and webhooks. */
+const included = [
+  "domain/*.ts",
+  "http/**/*.ts",
+  "storage/**/*.ts",
+  "storage/sqlite/migrations/003-*.sql",
+  "webhooks/*.ts",
+  "workers/*.ts",
+];
+
+/** Files whose effects no client of a running server can observe, each with the reason. */
+export const leftOut: Record<string, string> = {
+  "domain/clock.ts": "Handles a wall clock that is set back, which no client can do.",
+  "domain/types.ts": "Contains only types.",
+  "http/pages/texts.ts": "Contains texts for people.",
+  "http/request-log.ts": "Writes the log.",
+  "storage/migrations.ts": "Reads the migrations at start-up.",
+  "storage/open.ts": "Chooses the storage at start-up.",
+  "storage/storage-error.ts": "Reports a start that failed.",
+  "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
+  "storage/sqlite/housekeeping.ts": "Deletes rows that are already invisible.",
+  "storage/sqlite/latest-time.ts": "Matters only after a restart with a clock that was set back.",
+  "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
+  "webhooks/fairness.ts": "Shares capacity among receivers; matters only with dozens of attempts in progress.",
+  "webhooks/lookup.ts": "Resolves names through DNS; the suite uses addresses.",
+  "webhooks/reasons.ts": "Contains texts for people.",
+};
+
+/** Returns the files to mutate, as paths below `server/`. */
+export function sources(): string[] {
+  const cwd = fileURLToPath(serverFolder);
+  return globSync(included, { cwd })
+    .map((path) => path.replaceAll("\\", "/"))
+    .filter((path) => !path.endsWith(".test.ts") && !Object.hasOwn(leftOut, path))
+    .toSorted();
+}
+
+export const readSource = (file: string) => readFileSync(new URL(file, serverFolder), "utf8");
+
+const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+
+/** Returns the SHA-256 of the files to mutate. */
+export const sourcesHash = () => hash(JSON.stringify(sources().map((file) => [file, readSource(file)])));
+
+/** Returns all mutants, in the order of the code. */
+export function allMutants(): Mutant[] {
+  const seen = new Map<string, number>();
+  return sources().flatMap((file) => {
+    const text = readSource(file);
+    const edits = file.endsWith(".sql")
+      ? schemaEdits(text).map((edit) => ({ edit, where: tableAt(text, edit.start) }))
+      : typescriptEdits(file, text);
+    return edits.map(({ edit, where }) => toMutant(file, text, edit, where, seen));
+  });
+}
+
+const tableAt = (sql: string, at: number) => /CREATE TABLE (\w+)(?![^]*CREATE TABLE)/.exec(sql.slice(0, at))?.[1] ?? "";
+
+function toMutant(file: string, text: string, edit: Edit, where: string, seen: Map<string, number>): Mutant {
+  const { operator, start, end } = edit;
+  const before = text.slice(start, end);
+  const key = JSON.stringify([file, where, operator, before, edit.text]);
+  // Equal edits of one function differ only in their order.
+  const ordinal = seen.get(key) ?? 0;
+  seen.set(key, ordinal + 1);
+  const id = hash(`${key} ${ordinal}`).slice(0, 8);
+  const line = text.slice(0, start).split("\n").length;
+  return { id, file, where, operator, before, after: edit.text, start, end, line };
+}
+
+/** Returns the source text of a file with the edits of these mutants, which must not overlap. */
+export function mutated(file: string, mutants: readonly Mutant[]): string {
+  return mutants
+    .filter((mutant) => mutant.file === file)
+    .toSorted((a, b) => b.start - a.start)
+    .reduce((text, { start, end, after }) => text.slice(0, start) + after + text.slice(end), readSource(file));
+}
