@@ -42,7 +42,7 @@ async function isCaught(mutant: Mutant, names: string[], { pool, order, record }
 function takeGroup(suspects: Mutant[]): Mutant[] {
   const places = new Set<string>();
   const group: Mutant[] = [];
-  for (const mutant of [...suspects]) {
+  for (const mutant of suspects) {
     const place = `${mutant.file} ${mutant.where}`;
     const overlaps = group.some(
       ({ file, start, end }) => file === mutant.file && start < mutant.end && mutant.start < end,
@@ -50,8 +50,8 @@ function takeGroup(suspects: Mutant[]): Mutant[] {
     if (group.length >= groupSize || places.has(place) || overlaps) continue;
     places.add(place);
     group.push(mutant);
-    suspects.splice(suspects.indexOf(mutant), 1);
   }
+  suspects.splice(0, suspects.length, ...suspects.filter((mutant) => !group.includes(mutant)));
   return group;
 }
 

@@ -8,7 +8,7 @@ const columns = ["id", "file", "function", "operator", "change", "verdict", "by"
 
 export type Entry = Row & { file: string; where: string; operator: string; change: string };
 export type Matrix = {
-  /** The sources for which the matrix was written, and the time that this took. */
+  /** The hash of the server's sources, the number of their mutants, and the time that the attempts took. */
   about: { sources: string; mutants: number; seconds: number };
   rows: Entry[];
 };
@@ -18,11 +18,7 @@ const short = (text: string) => {
   return line.length > 60 ? `${line.slice(0, 59)}…` : line;
 };
 
-export function writeMatrix(
-  mutants: readonly Mutant[],
-  rows: ReadonlyMap<string, Row>,
-  { seconds }: { seconds: number },
-) {
+export function writeMatrix(mutants: readonly Mutant[], rows: ReadonlyMap<string, Row>, seconds: number) {
   const about: Matrix["about"] = { sources: sourcesHash(), mutants: mutants.length, seconds };
   const lines = mutants.flatMap(({ id, file, where, operator, before, after }) => {
     const row = rows.get(id);

@@ -3,20 +3,21 @@ import { atStart, type Coverage } from "./trial.ts";
 import type { Mutant } from "./mutants.ts";
 
 /** The share of the suite's time that the first attempt on a mutant may take. */
-const share = 0.12;
+const share = 0.06;
 
 type Place = Pick<Mutant, "file" | "where">;
+
+const scopes = ({ file, where }: Place) =>
+  [
+    ["", 1],
+    [file, 10],
+    [`${file} ${where}`, 100],
+  ] as const;
 
 export function createOrder({ checks, reached }: Coverage) {
   const duration = new Map(checks.map(({ name, ms }) => [name, ms]));
   const budget = share * checks.reduce((sum, { ms }) => sum + ms, 0);
   const kills = new Map<string, number>();
-  const scopes = ({ file, where }: Place) =>
-    [
-      ["", 1],
-      [file, 10],
-      [`${file} ${where}`, 100],
-    ] as const;
 
   /** Returns how promising a check is for a place, by what it caught so far. */
   const score = (place: Place, name: string) =>

@@ -1,81 +1,64 @@
-// npm run mutants [-- --minutes N] [-- --survivors] [-- --only PATTERN] tries the mutants of the reference server and
-// writes matrix.tsv. A run that was interrupted continues where it stopped.
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+// npm run mutants tries the mutants of the reference server that matrix.tsv does not list yet, and adds them to it. A run
+// that was interrupted therefore continues where it stopped. Options:
+//   --all           start over: try every mutant
+//   --survivors     try those again that survived, for example after the suite has got new checks
+//   --only PATTERN  try only mutants in files that match this regular expression
+//   --minutes N     stop after N minutes
 import { parseArgs } from "node:util";
 import { tryAll, type Row } from "./campaign.ts";
 import { readMatrix, writeMatrix } from "./matrix.ts";
-import { allMutants, sourcesHash } from "./mutants.ts";
+import { allMutants } from "./mutants.ts";
 import { createOrder } from "./order.ts";
 import { createPool } from "./pool.ts";
-import type { Coverage } from "./trial.ts";
 
 const { values } = parseArgs({
   options: {
-    minutes: { type: "string", default: "600" },
-    only: { type: "string", default: "" },
+    all: { type: "boolean", default: false },
     survivors: { type: "boolean", default: false },
+    only: { type: "string", default: "" },
+    minutes: { type: "string", default: "600" },
   },
 });
-const folder = fileURLToPath(new URL("../../node_modules/.cache/mutants/", import.meta.url));
-const progress = `${folder}${sourcesHash().slice(0, 16)}.jsonl`;
+const pattern = new RegExp(values.only);
 const start = performance.now();
 const seconds = () => Math.round((performance.now() - start) / 1000);
+const isAlive = ({ verdict }: Row) => verdict === "survived" || verdict === "not reached";
 
-mkdirSync(folder, { recursive: true });
 const mutants = allMutants();
-const before = values.survivors ? readMatrix().rows : [];
-const rows = new Map<string, Row>(
-  before.filter(({ verdict }) => verdict === "caught" || verdict === "stopped").map((row) => [row.id, row]),
-);
-if (existsSync(progress) && !values.survivors) {
-  for (const line of readFileSync(progress, "utf8").split("\n").filter(Boolean)) {
-    const row = JSON.parse(line) as Row;
-    rows.set(row.id, row);
-  }
-}
+const names = new Map(mutants.map((mutant) => [mutant.id, mutant]));
+const before = values.all ? undefined : readMatrix();
+const rows = new Map<string, Row>(before?.rows.filter(({ id }) => names.has(id)).map((row) => [row.id, row]));
+const isWanted = (id: string) => {
+  const row = rows.get(id);
+  return values.survivors ? row !== undefined && isAlive(row) : row === undefined;
+};
+// The ids are hashes, so a run that ends early has tried a random sample.
+const wanted = mutants
+  .filter(({ id, file }) => pattern.test(file) && isWanted(id))
+  .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
 const pool = createPool();
-const coverageFile = `${folder}coverage.json`;
-const coverage = await (async (): Promise<Coverage> => {
-  if (existsSync(coverageFile) && existsSync(progress))
-    return JSON.parse(readFileSync(coverageFile, "utf8")) as Coverage;
-  const measured = await pool.measure();
-  writeFileSync(coverageFile, JSON.stringify(measured));
-  return measured;
-})();
-const order = createOrder(coverage);
-const pattern = new RegExp(values.only);
-// The ids are hashes, so that a run that is ended early has tried a random sample.
-const wanted = mutants.filter((mutant) => pattern.test(mutant.file)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-for (const mutant of wanted) {
-  const { check } = rows.get(mutant.id) ?? {};
-  if (check) order.learn(mutant, check);
-}
-const todo = wanted.filter(({ id }) => !rows.has(id));
-let done = 0;
-console.log(`${mutants.length} mutants, ${todo.length} to try; ${coverage.checks.length} checks.`);
+const order = createOrder(await pool.measure());
+for (const { id, check } of rows.values()) if (check) order.learn(names.get(id)!, check);
+console.log(`${mutants.length} mutants, ${wanted.length} to try.`);
 
-await tryAll(todo, {
+let done = 0;
+const save = () => writeMatrix(mutants, rows, (before?.about.seconds ?? 0) + seconds());
+await tryAll(wanted, {
   pool,
   order,
   isOver: () => seconds() > Number(values.minutes) * 60,
   record(row) {
     rows.set(row.id, row);
-    appendFileSync(progress, `${JSON.stringify(row)}\n`);
     done += 1;
-    if (row.verdict === "survived" || row.verdict === "warned" || done % 25 === 0) {
-      const mutant = mutants.find(({ id }) => id === row.id)!;
-      console.log(
-        `${done}/${todo.length} ${seconds()} s: ${row.verdict} ${row.id} ${mutant.file}:${mutant.line} ${mutant.operator} ${row.by.join(" ")}`,
-      );
-    }
+    const { file, line, operator } = names.get(row.id)!;
+    if (row.verdict === "survived") console.log(`survived: ${row.id} ${file}:${line} ${operator}`);
+    if (done % 20 !== 0) return;
+    save();
+    console.log(`${done} of ${wanted.length} in ${seconds()} s`);
   },
 });
 pool.end();
-writeMatrix(mutants, rows, { seconds: seconds() });
-const left = wanted.filter(({ id }) => !rows.has(id)).length;
-if (left === 0) rmSync(progress, { force: true });
-console.log(
-  `${wanted.length - left} of ${wanted.length} mutants tried in ${seconds()} s. See conformance/mutants/matrix.tsv.`,
-);
+save();
+const alive = [...rows.values()].filter(isAlive).length;
+console.log(`${rows.size} of ${mutants.length} mutants tried; ${alive} are not caught. ${seconds()} s.`);

@@ -81,19 +81,17 @@ function nameOf(node: ts.Node): string | undefined {
 const isFunction = (node?: ts.Node) =>
   node !== undefined && (ts.isArrowFunction(node) || ts.isFunctionExpression(node));
 
+function replace(operator: string, target: ts.Node, by: string): Edit {
+  return { operator, start: target.getStart(), end: target.getEnd(), text: by };
+}
+
 function editsAt(node: ts.Node, text: string): Edit[] {
-  const replace = (operator: string, target: ts.Node, by: string): Edit => ({
-    operator,
-    start: target.getStart(),
-    end: target.getEnd(),
-    text: by,
-  });
   if (ts.isIfStatement(node) || ts.isConditionalExpression(node)) {
     const condition = ts.isIfStatement(node) ? node.expression : node.condition;
     return [replace("condition", condition, "true"), replace("condition", condition, "false")];
   }
   if (ts.isWhileStatement(node)) return [replace("condition", node.expression, "false")];
-  if (ts.isBinaryExpression(node)) return binaryEdits(node, replace);
+  if (ts.isBinaryExpression(node)) return binaryEdits(node);
   if (ts.isPrefixUnaryExpression(node) && node.operator === SyntaxKind.ExclamationToken) {
     return isCondition(node) ? [] : [replace("negation", node, node.operand.getText())];
   }
@@ -103,18 +101,16 @@ function editsAt(node: ts.Node, text: string): Edit[] {
   if (ts.isAwaitExpression(node) && ts.isExpressionStatement(node.parent)) {
     return [replace("removed await", node, node.expression.getText())];
   }
-  if (ts.isCallExpression(node)) return callEdits(node, replace);
+  if (ts.isCallExpression(node)) return callEdits(node);
   if (ts.isObjectLiteralExpression(node))
     return isWiring(node) ? [] : removals("removed property", node.properties, text);
   if (ts.isArrayLiteralExpression(node) && node.elements.length > 1 && !isPattern(node)) {
     return removals("removed element", node.elements, text);
   }
-  return literalEdits(node, replace);
+  return literalEdits(node);
 }
 
-type Replace = (operator: string, target: ts.Node, by: string) => Edit;
-
-function binaryEdits(node: ts.BinaryExpression, replace: Replace): Edit[] {
+function binaryEdits(node: ts.BinaryExpression): Edit[] {
   const { left, right, operatorToken: token } = node;
   if (logical.has(token.kind)) {
     const operand = (side: ts.Node) => replace("operand", node, `(${side.getText()})`);
@@ -129,7 +125,7 @@ function binaryEdits(node: ts.BinaryExpression, replace: Replace): Edit[] {
   return sign ? [replace("arithmetic", token, sign)] : [];
 }
 
-function callEdits(node: ts.CallExpression, replace: Replace): Edit[] {
+function callEdits(node: ts.CallExpression): Edit[] {
   if (!ts.isPropertyAccessExpression(node.expression)) return [];
   const { name, expression } = node.expression;
   const other = Object.hasOwn(methods, name.text) ? methods[name.text] : undefined;
@@ -171,7 +167,7 @@ function removals(operator: string, elements: readonly ts.Node[], text: string):
   });
 }
 
-function literalEdits(node: ts.Node, replace: Replace): Edit[] {
+function literalEdits(node: ts.Node): Edit[] {
   if (node.kind === SyntaxKind.TrueKeyword) return [replace("constant", node, "false")];
   if (node.kind === SyntaxKind.FalseKeyword) return [replace("constant", node, "true")];
   if (ts.isNumericLiteral(node)) {

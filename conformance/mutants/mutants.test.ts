@@ -1,0 +1,60 @@
+// Tests the committed matrix, and tries a sample of it. The command `npm run mutants` tries all mutants.
+import { afterAll, describe, expect, test } from "vitest";
+import { checks } from "../checks/index.ts";
+import { explains, explanations, stale } from "./explained.ts";
+import { readMatrix } from "./matrix.ts";
+import { allMutants } from "./mutants.ts";
+import { createPool } from "./pool.ts";
+
+const { about, rows } = readMatrix();
+const current = new Map(allMutants().map((mutant) => [mutant.id, mutant]));
+const pool = createPool();
+
+afterAll(pool.end);
+
+describe("the matrix", () => {
+  test("explains every mutant that survives", () => {
+    const alive = rows.filter(({ verdict }) => verdict === "survived" || verdict === "not reached");
+    const unexplained = alive.filter((row) => !explanations.some((explanation) => explains(explanation, row)));
+    expect(unexplained.map(({ id, file, where, change }) => `${id} ${file} ${where}: ${change}`)).toEqual([]);
+  });
+
+  test("has no explanation without a mutant", () => {
+    expect(stale(rows)).toEqual([]);
+  });
+
+  test("is about the present server: at most a fifth of its mutants no longer exist", () => {
+    const gone = rows.filter(({ id }) => !current.has(id));
+    expect(gone.length).toBeLessThan(rows.length / 5);
+  });
+
+  test("does not claim more mutants than it lists", () => {
+    expect(rows.length).toBeLessThanOrEqual(about.mutants);
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+  });
+});
+
+const closing = new Set(checks.filter(({ phase }) => phase === "closing").map(({ name }) => name));
+/** For each kind of edit, the first mutant that a check caught and that still exists. */
+const sample = new Map(
+  rows
+    .filter(({ id, verdict, check = "" }) => verdict === "caught" && current.has(id) && !closing.has(check))
+    .toReversed()
+    .map((row) => [row.operator, row]),
+);
+
+test("the sample has a mutant of every kind", () => {
+  expect([...sample.keys()].toSorted()).toEqual(
+    [...new Set([...current.values()].map(({ operator }) => operator))].toSorted(),
+  );
+});
+
+describe("catches a mutant of each kind", { timeout: 120_000 }, () => {
+  test.each([...sample.values()].map((row) => [`${row.operator}: ${row.file} ${row.change}`, row] as const))(
+    "%s",
+    async (_, { id, check }) => {
+      const { verdict } = await pool.attempt({ ids: [id], profile: "extended", names: [check!] });
+      expect(verdict).toBe("caught");
+    },
+  );
+});
