@@ -32,8 +32,8 @@ export type Trial = {
   choose?: (checks: Check[]) => Check[];
   /** Judge the requirements that concern every response after each check too, and not only at the end. */
   watching?: boolean;
-  /** Called with each check's report. If it returns true, the run ends. */
-  enough?: (report: CheckReport) => boolean;
+  /** Called with each check and its report. If it returns true, the run ends. */
+  enough?: (report: CheckReport, check: Check) => boolean;
 };
 
 /** Returns the checks to run. With `through`, these include the closing checks of the requirements in `only`. */
@@ -59,7 +59,7 @@ export async function runTrial(
     for (const check of choose(checksOf({ only, through }, watched.ids, options))) {
       const report = await session.runCheck(check);
       reports.push(report);
-      if (enough(report) || (watching && enough(await session.runCheck(watched)))) break;
+      if (enough(report, check) || (watching && enough(await session.runCheck(watched), watched))) break;
     }
     reports.push(await session.runCheck(watched));
   } finally {

@@ -1,6 +1,7 @@
 // Runs the suite against one mutant, and finds out which checks run which code.
 import { Session } from "node:inspector/promises";
 import type { Check } from "../check.ts";
+import { checks } from "../checks/index.ts";
 import { optionsFor, runTrial } from "../broken/trial.ts";
 import type { Running } from "../broken/server.ts";
 import type { Profile } from "../results.ts";
@@ -36,11 +37,8 @@ const idsWith = (report: CheckReport, verdict: string) =>
     .filter(([, result]) => result.verdict === verdict)
     .map(([id]) => id);
 
-/** Returns the name of the check, unless the report is about every response of the run. */
-function runningCheck({ results }: CheckReport): string | undefined {
-  const name = Object.values(results)[0]?.name;
-  return name === "Every response of the run" ? undefined : name;
-}
+/** False for the pseudo-check that reports on every response of the run. */
+const isOfSuite = (check: Check) => checks.includes(check);
 
 /**
  * Runs checks against a server with the edits of one or more mutants, until one check fails.
@@ -60,8 +58,8 @@ export async function tryMutants(
     const unjudged = new Set<string>();
     let caught: Outcome | undefined;
     let [running, warning] = ["", ""];
-    const enough = (report: CheckReport) => {
-      running = runningCheck(report) ?? running;
+    const enough = (report: CheckReport, check: Check) => {
+      if (isOfSuite(check)) running = check.name;
       const failed = idsWith(report, "fail");
       for (const id of idsWith(report, "warn")) warned.add(id);
       if (warned.size > 0) warning ||= running;
@@ -98,7 +96,7 @@ export async function measure(mutants: readonly Mutant[]): Promise<Coverage> {
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   const reached: Record<string, string[]> = {};
-  const checks: Coverage["checks"] = [];
+  const durations: Coverage["checks"] = [];
   const pending: Promise<void>[] = [];
   const take = (name: string) =>
     void pending.push(session.post("Profiler.takePreciseCoverage").then(({ result }) => note(result, name)));
@@ -117,13 +115,12 @@ export async function measure(mutants: readonly Mutant[]): Promise<Coverage> {
   };
   const server = await (await loadServer()).startMutant();
   let started = performance.now();
-  const enough = (report: CheckReport) => {
-    const name = runningCheck(report);
+  const enough = (report: CheckReport, check: Check) => {
     const failed = [...idsWith(report, "fail"), ...idsWith(report, "could-not-run")];
     if (failed.length > 0) throw new Error(`the unchanged server fails ${failed.join(", ")}`);
-    if (name === undefined) return false;
-    checks.push({ name, ms: Math.round(performance.now() - started) });
-    take(name);
+    if (!isOfSuite(check)) return false;
+    durations.push({ name: check.name, ms: Math.round(performance.now() - started) });
+    take(check.name);
     started = performance.now();
     return false;
   };
@@ -134,7 +131,7 @@ export async function measure(mutants: readonly Mutant[]): Promise<Coverage> {
   await Promise.all(pending);
   await server.stop();
   session.disconnect();
-  return { checks, reached };
+  return { checks: durations, reached };
 }
 
 /** True if the innermost range around a place was executed. */
