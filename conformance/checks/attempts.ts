@@ -20,10 +20,12 @@ export const attemptChecks: Check[] = [
       await advance(context, 1);
       const { response, delivery } = await deliveryOf(context, reference);
       const [attempt = {}] = (delivery["attempts"] ?? []) as Record<string, unknown>[];
-      const { number, httpStatus, responseBody, error } = attempt;
-      const expected = { number: 1, httpStatus: 500, responseBody: unavailable, error: "a reason" };
+      const { number, httpStatus, responseBody, error, at } = attempt;
       const reason = typeof error === "string" && error !== "" ? "a reason" : error;
-      const actual = { number, httpStatus, responseBody, error: reason };
+      const isLater = Date.parse(String(delivery["nextAttemptAt"])) > Date.parse(String(at));
+      const expected = { number: 1, httpStatus: 500, responseBody: unavailable, error: "a reason", next: "later" };
+      const next = isLater ? "later" : delivery["nextAttemptAt"];
+      const actual = { number, httpStatus, responseBody, error: reason, next };
       same(context, "sandbox.attempts", { what: "the first attempt", actual, expected }, [response]);
     },
   },

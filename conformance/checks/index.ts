@@ -43,6 +43,7 @@ import { refusedExistingChecks } from "./refused-existing.ts";
 import { refusalChecks } from "./refusals.ts";
 import { repeatChecks } from "./repeats.ts";
 import { retryChecks } from "./retries.ts";
+import { sandboxReadChecks } from "./sandbox-reads.ts";
 import { sandboxChecks } from "./sandbox.ts";
 import { signatureChecks } from "./signatures.ts";
 import { stateChecks } from "./states.ts";
@@ -81,6 +82,7 @@ export const checks: readonly Check[] = [
   ...forcedChecks,
   ...referenceChecks,
   ...sandboxChecks,
+  ...sandboxReadChecks,
   ...eventChecks,
   ...signatureChecks,
   ...retryChecks,

@@ -5,25 +5,37 @@ import { same } from "./expect.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
 import { advance, finishCheckout, forcing, listed } from "./sandbox-controls.ts";
 
+/** The status of payouts to each forced number (D17). */
+const payouts = { "129": "pending", "001": "success", "002": "failed" };
+const checkouts = ["pending", "success", "failed", "cancelled"];
+
 export const listStatusChecks: Check[] = [
   {
-    name: "Lists without a status filter contain pending records",
+    name: "Lists without a status filter contain records of every status",
     ids: ["lists.every-status"],
     effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
-    needs: ["forced-outcomes"],
+    payouts: 3,
+    amount: 3 * usualAmount,
+    needs: ["forced-outcomes", "finish"],
     async run(context) {
-      const reference = context.fresh();
-      await paid(context, { reference, phoneNumber: forcing("129") });
-      await started(context, { reference });
-      for (const kind of ["disbursements", "checkouts"]) {
+      const expectListed = async (kind: string, reference: string, status: string) => {
         const path = `/v1/${kind}?limit=100&merchantsReference=${reference}`;
         const response = await context.target.send({ method: "GET", path });
-        const actual = listed(response).map(({ status }) => status);
-        same(context, "lists.every-status", { what: `statuses of the ${kind}:`, actual, expected: ["pending"] }, [
+        const actual = listed(response).map((record) => record["status"]);
+        same(context, "lists.every-status", { what: `statuses of the ${kind}:`, actual, expected: [status] }, [
           response,
         ]);
+      };
+      for (const [suffix, status] of Object.entries(payouts)) {
+        const reference = context.fresh();
+        await paid(context, { reference, phoneNumber: forcing(suffix) });
+        await expectListed("disbursements", reference, status);
+      }
+      for (const status of checkouts) {
+        const reference = context.fresh();
+        const made = await started(context, { reference });
+        if (status !== "pending") await finishCheckout(context, made.reference, status);
+        await expectListed("checkouts", reference, status);
       }
     },
   },

@@ -33,6 +33,15 @@ export const attemptFaults = [
     attempts((attempt) => without(attempt, "error")),
   ),
   fault(
+    "deliveries-without-next-attempt",
+    "A pending delivery does not show when it is attempted again.",
+    "sandbox.attempts",
+    data("listDeliveries", (page) => ({
+      ...page,
+      items: (page as Items).items.map((item) => without(item, "nextAttemptAt")),
+    })),
+  ),
+  fault(
     "attempts-status-200",
     "The log shows status 200 for every attempt.",
     "sandbox.attempts",

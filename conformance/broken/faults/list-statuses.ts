@@ -1,11 +1,11 @@
-// Servers whose lists leave out a status, or whose checkouts do not show when they ended.
+// Servers whose lists leave out a status, whose checkouts do not show when they ended, or whose sandbox cannot be read.
 import { fault } from "../fault.ts";
-import { data, verifyCheckout } from "../ways.ts";
+import { data, refusal, responses, verifyCheckout } from "../ways.ts";
 
-/** Leaves pending records out of a list. */
-const withoutPending = (page: Record<string, unknown>) => ({
+/** Leaves records with this status out of a list. */
+const leavesOut = (left: string) => (page: Record<string, unknown>) => ({
   ...page,
-  items: (page["items"] as { status: string }[]).filter(({ status }) => status !== "pending"),
+  items: (page["items"] as { status: string }[]).filter(({ status }) => status !== left),
 });
 
 export const listStatusFaults = [
@@ -13,13 +13,35 @@ export const listStatusFaults = [
     "list-without-pending-payouts",
     "The list of disbursements leaves out those that are pending.",
     "lists.every-status",
-    data("listDisbursements", withoutPending),
+    data("listDisbursements", leavesOut("pending")),
   ),
   fault(
     "list-without-pending-checkouts",
     "The list of checkouts leaves out those that are pending.",
     "lists.every-status",
-    data("listCheckouts", withoutPending),
+    data("listCheckouts", leavesOut("pending")),
+  ),
+  fault(
+    "list-without-cancelled-checkouts",
+    "The list of checkouts leaves out those that were cancelled.",
+    "lists.every-status",
+    data("listCheckouts", leavesOut("cancelled")),
+  ),
+  fault(
+    "sandbox-secret-500",
+    "Reading the webhook secret fails with 500.",
+    "sandbox.reads",
+    responses("readWebhookSecret", () => refusal(500)),
+  ),
+  fault(
+    "secrets-without-limit",
+    "The old secrets include a sixth one.",
+    "signature.five-secrets",
+    data("readWebhookSecret", (secrets) => {
+      const { previousSecrets } = secrets as { previousSecrets: unknown[] };
+      const isFull = previousSecrets.length === 5;
+      return { ...secrets, previousSecrets: isFull ? [...previousSecrets, previousSecrets[0]] : previousSecrets };
+    }),
   ),
   fault(
     "checkout-updated-never",
