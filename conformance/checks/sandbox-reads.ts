@@ -1,8 +1,8 @@
 // Checks the operations of the sandbox on which other checks rely (D12, D18): a sandbox without them counts as one that
-// cannot do something, so they must not fail in another way.
-import { describeResponse, type Check } from "../check.ts";
-import { expectStatus } from "./expect.ts";
-import { dataOf } from "./requests.ts";
+// cannot do something, so they must not fail in another way. Also checks what belongs to one of two merchants (D19).
+import type { Check } from "../check.ts";
+import { expectStatus, same } from "./expect.ts";
+import { dataOf, disbursementBody, paid, usualAmount, verifyDisbursement } from "./requests.ts";
 
 const paths = ["/sandbox/clock", "/sandbox/webhook-secret", "/sandbox/events", "/sandbox/deliveries"];
 const secret = "/sandbox/webhook-secret";
@@ -20,23 +20,48 @@ export const sandboxReadChecks: Check[] = [
     },
   },
   {
-    name: "At most five previous secrets are valid",
+    name: "At most five previous secrets are valid, for a day",
     ids: ["signature.five-secrets"],
     effect: "moves-money",
     // The caller's receivers may rely on the first merchant's secret.
-    needs: ["secret", "rotate", "second-key"],
-    leaves: "The webhook secret of API_KEY_2's merchant is rotated seven times.",
+    needs: ["secret", "rotate", "second-key", "clock"],
+    leaves: "The webhook secret of API_KEY_2's merchant is rotated seven times, and its time moves forward by a day.",
     async run(context) {
       const rotate = { method: "POST", path: `${secret}/rotate`, effect: "moves-money", key: "second" } as const;
       for (let time = 0; time < 7; time += 1) {
         const response = await context.target.send(rotate);
         expectStatus(context, "signature.five-secrets", response, 200, "for a rotation");
       }
-      const response = await context.target.send({ method: "GET", path: secret, key: "second" });
-      const { previousSecrets } = dataOf(response);
-      const count = Array.isArray(previousSecrets) ? previousSecrets.length : undefined;
-      const actual = count === undefined ? describeResponse(response) : `${count} previous secrets`;
-      context.judge("signature.five-secrets", count === 5, "5 previous secrets after 7 rotations", actual, []);
+      const expectPrevious = async (expected: number, when: string) => {
+        const response = await context.target.send({ method: "GET", path: secret, key: "second" });
+        const { previousSecrets } = dataOf(response);
+        const actual = Array.isArray(previousSecrets) ? previousSecrets.length : "no list";
+        same(context, "signature.five-secrets", { what: `previous secrets ${when}:`, actual, expected }, []);
+      };
+      await expectPrevious(5, "after seven rotations");
+      await context.target.send({ ...rotate, path: "/sandbox/clock/advance", json: { seconds: 90_000 } });
+      await expectPrevious(0, "a day later");
+    },
+  },
+  {
+    name: "Merchants who pay the same number have different customers",
+    ids: ["references.customer-own"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["second-key"],
+    async run(context) {
+      const { phoneNumber } = disbursementBody(context);
+      const own = await paid(context, { phoneNumber });
+      const other = await paid(context, { phoneNumber }, { key: "second" });
+      const record = await verifyDisbursement(context, own.reference);
+      const another = await verifyDisbursement(context, other.reference, { key: "second" });
+      const [id, otherId] = [record, another].map((response) => (dataOf(response)["customer"] as { id?: unknown })?.id);
+      const ok = typeof id === "string" && typeof otherId === "string" && id !== otherId;
+      context.judge("references.customer-own", ok, "a different customer.id", ok ? "as expected" : "the same or none", [
+        record,
+        another,
+      ]);
     },
   },
 ];

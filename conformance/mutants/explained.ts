@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Entry } from "./matrix.ts";
+import type { Mutant } from "./mutants.ts";
 
 export type Explanation = {
   /** The ids of mutants that survive. */
@@ -11,9 +12,14 @@ export type Explanation = {
   because: string;
 };
 
-export const explanations = parse(readFileSync(new URL("explained.yaml", import.meta.url), "utf8")) as Explanation[];
+export const explanations = parse(readFileSync(new URL("explained.yaml", import.meta.url), "utf8"), {
+  schema: "failsafe",
+}) as Explanation[];
 
-const isWithin = ({ file, where }: Entry, place: string) =>
+/** True for a mutant that needs an explanation. */
+export const isAlive = ({ verdict }: Entry) => verdict === "survived" || verdict === "not reached";
+
+const isWithin = ({ file, where }: Pick<Mutant, "file" | "where">, place: string) =>
   `${file} ${where}` === place || `${file} ${where}`.startsWith(`${place}.`);
 
 /** True if the explanation covers a mutant. */
@@ -22,11 +28,11 @@ export function explains({ mutants = [], unreached = [] }: Explanation, entry: E
   return entry.verdict === "not reached" && unreached.some((place) => isWithin(entry, place));
 }
 
-/** Returns the parts of the explanations that cover no mutant of the matrix. */
-export function stale(rows: readonly Entry[]): string[] {
-  const alive = rows.filter(({ verdict }) => verdict === "survived" || verdict === "not reached");
-  return explanations.flatMap(({ mutants = [], unreached = [], because }) => [
-    ...mutants.filter((id) => !alive.some((row) => explains({ mutants: [id], because }, row))),
-    ...unreached.filter((place) => !alive.some((row) => explains({ unreached: [place], because }, row))),
+/** Returns the parts of the explanations that are about mutants that no longer exist or that are caught. */
+export function stale(rows: readonly Entry[], mutants: ReadonlyMap<string, Mutant>): string[] {
+  const caught = new Set(rows.filter((row) => !isAlive(row)).map(({ id }) => id));
+  return explanations.flatMap(({ mutants: ids = [], unreached = [] }) => [
+    ...ids.filter((id) => !mutants.has(id) || caught.has(id)),
+    ...unreached.filter((place) => ![...mutants.values()].some((mutant) => isWithin(mutant, place))),
   ]);
 }

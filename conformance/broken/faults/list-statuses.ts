@@ -1,6 +1,6 @@
 // Servers whose lists leave out a status, whose checkouts do not show when they ended, or whose sandbox cannot be read.
 import { fault } from "../fault.ts";
-import { data, refusal, responses, verifyCheckout } from "../ways.ts";
+import { data, refusal, responses, verifyCheckout, verifyDisbursement } from "../ways.ts";
 
 /** Leaves records with this status out of a list. */
 const leavesOut = (left: string) => (page: Record<string, unknown>) => ({
@@ -32,6 +32,27 @@ export const listStatusFaults = [
     "Reading the webhook secret fails with 500.",
     "sandbox.reads",
     responses("readWebhookSecret", () => refusal(500)),
+  ),
+  fault("customer-of-any-merchant", "Merchants share customers.", "references.customer-own", () => {
+    const ids = new Map<unknown, unknown>();
+    return data(verifyDisbursement, (record) => {
+      const customer = record["customer"] as Record<string, unknown>;
+      const { phoneNumber, id } = customer;
+      if (!ids.has(phoneNumber)) ids.set(phoneNumber, id);
+      return { ...record, customer: { ...customer, id: ids.get(phoneNumber) } };
+    });
+  }),
+  fault(
+    "secrets-without-end",
+    "An old secret never expires.",
+    "signature.five-secrets",
+    data("readWebhookSecret", ({ secret, previousSecrets }) => ({
+      secret,
+      previousSecrets:
+        (previousSecrets as unknown[]).length === 0
+          ? [{ secret, expiresAt: "2020-01-01T00:00:00.000Z" }]
+          : previousSecrets,
+    })),
   ),
   fault(
     "secrets-without-limit",
