@@ -37,13 +37,13 @@ describe("the matrix", () => {
 
 const closing = new Set(checks.filter(({ phase }) => phase === "closing").map(({ name }) => name));
 /**
- * For each kind of edit, the first mutant that a check caught and that still exists. Mutants of the random generator are
- * left out, because a single check may not read enough from it.
+ * For each kind of edit, the first mutant that a check caught and that still exists. Mutants of clock and
+ * random generator are left out, because catching them may take the state that earlier checks leave behind.
  */
 const sample = new Map(
   rows
     .filter(({ id, verdict, check = "" }) => verdict === "caught" && current.has(id) && !closing.has(check))
-    .filter(({ where }) => where !== "pooled")
+    .filter(({ file, where }) => file !== "domain/time.ts" && where !== "pooled")
     .toReversed()
     .map((row) => [row.operator, row]),
 );
