@@ -1,4 +1,5 @@
 // Defines a check: data that states what it judges and what it may cost, and one function that runs it.
+import type { Limits } from "./declaration/limits.ts";
 import type { Control, RunOptions } from "./run-options.ts";
 import type { Random } from "./generate/random.ts";
 import type { Facts } from "./observer/facts.ts";
@@ -18,6 +19,8 @@ export type Need =
 export type Context = {
   target: Target;
   options: RunOptions;
+  /** The limits of the target that were declared or found so far. */
+  limits: Limits;
   /** Returns the validator of a contract schema in the version of the run's profile. */
   validator: (schema: string) => Validator;
   /** What the target accepted and refused so far, whichever check sent the request. */

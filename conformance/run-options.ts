@@ -1,3 +1,4 @@
+import type { Declaration } from "./declaration/declaration.ts";
 import type { EffectsAllowed, Profile } from "./results.ts";
 import type { TlsFiles } from "./target/tls.ts";
 
@@ -29,6 +30,8 @@ export type RunOptions = {
   only?: string[];
   webhookUrl?: string;
   webhookListen?: { host: string; port: number };
+  /** The limits that the caller declared (`--declare`); undefined without the flag. */
+  declared?: Declaration;
   recipient: string;
   failingRecipient?: string;
   maxPayouts: number;

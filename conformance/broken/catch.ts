@@ -116,7 +116,13 @@ export type Alarm = {
  * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
  */
 export async function trySound(
-  { how, prefix = "", args = [], verdict: right }: Pick<SoundServer, "how" | "prefix" | "args" | "verdict">,
+  {
+    how,
+    prefix = "",
+    args = [],
+    declared,
+    verdict: right,
+  }: Pick<SoundServer, "how" | "prefix" | "args" | "declared" | "verdict">,
   profile: Profile,
   tolerated: readonly Verdict[] = [],
 ): Promise<Alarm> {
@@ -134,7 +140,7 @@ export async function trySound(
       ...provided,
       ...args,
     ]);
-    const report = await runTrial(options);
+    const report = await runTrial({ ...options, ...(declared ? { declared } : {}) });
     const fine = new Set<Verdict>([
       "pass",
       "observed",

@@ -1,5 +1,6 @@
 // Sound servers that differ from the reference server where the interface is silent. Each must be certified, unless it
 // states another verdict.
+import type { Declaration } from "../declaration/declaration.ts";
 import type { How, Reply } from "./fault.ts";
 import { scopeServers } from "./sound-scope.ts";
 import {
@@ -32,6 +33,8 @@ export type SoundServer = {
   how: How;
   /** The path before /v1. */
   prefix?: string;
+  /** What the deployment declares in certify.yaml. */
+  declared?: Declaration;
   /** The verdict that is right for this server, if it is not `certified`. */
   verdict?: "error";
   /** Further arguments of the command line. */

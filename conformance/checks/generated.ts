@@ -103,7 +103,7 @@ export const generatedChecks: Check[] = [
     async run(context) {
       const { recipient, seed } = context.options;
       for (const { text, ...fields } of sample(validDisbursements(recipient, largestAmount), randomValid, seed)) {
-        const body = { ...fields, reference: freshText(context, text) };
+        const body = disbursementBody(context, { ...fields, reference: freshText(context, text) });
         const response = await pay(context, body);
         await judgeRecord(context, "create.generated-valid-accepted", body, response);
       }

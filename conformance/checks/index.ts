@@ -27,6 +27,7 @@ import { lifeWebhookChecks } from "./life-webhooks.ts";
 import { lifeChecks } from "./life.ts";
 import { limitChecks } from "./limits.ts";
 import { listStatusChecks } from "./list-statuses.ts";
+import { addedLimitChecks } from "./limits-added.ts";
 import { listChecks } from "./lists.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
@@ -78,6 +79,7 @@ export const checks: readonly Check[] = [
   ...redirectChecks,
   ...addressChecks,
   ...limitChecks,
+  ...addedLimitChecks,
   ...jsonValueChecks,
   ...forcedChecks,
   ...referenceChecks,

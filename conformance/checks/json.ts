@@ -92,8 +92,9 @@ export const jsonChecks: Check[] = [
     amount: 2 * usualAmount,
     async run(context) {
       for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
-        const reference = `${context.fresh()}-é`;
-        const response = await pay(context, disbursementBody(context, { reference }), {
+        const body = disbursementBody(context, { reference: `${context.fresh()}-é` });
+        const { reference } = body;
+        const response = await pay(context, body, {
           headers: { "content-type": type },
         });
         const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;

@@ -64,7 +64,7 @@ const referenceChecks: Check[] = [
       const start = context.fresh();
       const accepted = [start.padEnd(64, "x"), start + "💸".repeat(64 - start.length)];
       for (const reference of accepted) {
-        const response = await pay(context, disbursementBody(context, { reference }));
+        const response = await pay(context, { ...disbursementBody(context), reference });
         context.judge(
           "limits.reference-length",
           response.status === 200,
@@ -75,7 +75,7 @@ const referenceChecks: Check[] = [
       }
       // An earlier run may have used this character as a reference. A 409 then proves that the target accepted it.
       const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
-      const shortest = await pay(context, disbursementBody(context, { reference: single }));
+      const shortest = await pay(context, { ...disbursementBody(context), reference: single });
       const fits = shortest.status === 200 || shortest.status === 409;
       context.judge(
         "limits.reference-length",
@@ -85,7 +85,7 @@ const referenceChecks: Check[] = [
         [shortest],
       );
       for (const reference of ["", start.padEnd(65, "x"), start + "💸".repeat(65 - start.length)]) {
-        const response = await payInvalid(context, disbursementBody(context, { reference }));
+        const response = await payInvalid(context, { ...disbursementBody(context), reference });
         const expected = `422 for ${[...reference].length} code points`;
         context.judge("limits.reference-length", response.status === 422, expected, describeResponse(response), [
           response,
@@ -101,7 +101,7 @@ const referenceChecks: Check[] = [
       for (const character of controls) {
         const reference = `${context.fresh()}${character}x`;
         const code = `U+${character.codePointAt(0)?.toString(16).padStart(4, "0")}`;
-        const response = await payInvalid(context, disbursementBody(context, { reference }));
+        const response = await payInvalid(context, { ...disbursementBody(context), reference });
         context.judge(
           "limits.reference-characters",
           response.status === 422,
@@ -121,7 +121,7 @@ const referenceChecks: Check[] = [
     async run(context) {
       for (const [what, pair] of lookalikes) {
         for (const reference of pair(context.fresh())) {
-          const response = await pay(context, disbursementBody(context, { reference }));
+          const response = await pay(context, { ...disbursementBody(context), reference });
           const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
           context.judge(
             "limits.reference-as-sent",

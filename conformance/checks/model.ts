@@ -39,7 +39,11 @@ function actionsOn(context: Context): Actions {
         response,
       );
       records.set(String(reference), recordOf(body, dataOf(response)));
-      return { reference: String(reference), merchantsReference: String(merchantsReference), amount };
+      return {
+        reference: String(reference),
+        merchantsReference: String(merchantsReference),
+        amount: Number(body["amount"]),
+      };
     },
     async createRefused(amount) {
       const response = await payInvalid(context, disbursementBody(context, { amount }));

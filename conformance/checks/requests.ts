@@ -2,7 +2,8 @@
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { anyPayee, pairOf } from "../generate/countries.ts";
+import { fitted } from "../declaration/fit.ts";
+import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -14,16 +15,18 @@ export const usualAmount = 1000;
 /**
  * Returns a valid disbursement with a fresh reference. Amount and payee vary, and so do country and currency with the
  * payee. If `over` has a phone number, the disbursement is in that number's country. `over` replaces fields. A value of
- * undefined in `over` removes the field.
+ * undefined in `over` removes the field. Values outside the target's limits are replaced, so a check must compare
+ * responses with the returned body. To send a value in any case, spread it over the body.
  */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
-  const { options, random } = context;
+  const { options, random, limits } = context;
   const { phoneNumber } = over;
   const payee = phoneNumber === undefined ? anyPayee(options, random) : pairOf(phoneNumber);
   const { country, currency } = payee;
   const amount = random(usualAmount / 10, usualAmount);
   const number = "phoneNumber" in payee ? payee.phoneNumber : phoneNumber;
-  return { reference: context.fresh(), amount, phoneNumber: number, country, currency, ...over };
+  const fields = { reference: context.fresh(), amount, phoneNumber: number, country, currency, ...over };
+  return fitted(limits.all, fields, homeOf(options.recipient), [options.recipient, options.failingRecipient]);
 }
 
 /** Returns a valid checkout. `over` replaces fields, and a value of undefined in it removes the field. */
@@ -34,8 +37,8 @@ export function checkoutBody(over: Record<string, unknown> = {}): Record<string,
 /**
  * Returns a webhook URL at the suite's own receiver or, if the run has no receiver, at a host reserved for examples.
  */
-export const someAddress = ({ receiver }: Context): string =>
-  receiver
+export const someAddress = ({ receiver, limits, options }: Context): string =>
+  receiver && !(limits.all.httpsWebhooks && !options.webhookUrl?.startsWith("https:"))
     ? `${receiver.openMailbox().url}?order=1&from=certify`
     : "https://merchant.example/hooks?order=1&from=certify";
 

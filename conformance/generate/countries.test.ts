@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Declaration } from "../declaration/declaration.ts";
+import { createLimits } from "../declaration/limits.ts";
 import type { RunOptions } from "../run-options.ts";
 import { anyPayee, commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeAbroad, payeeIn } from "./countries.ts";
 import { createRandom } from "./random.ts";
@@ -54,15 +56,28 @@ describe("payees", () => {
   });
 });
 
+const context = (given: RunOptions, declared: Declaration = {}) => ({
+  options: given,
+  limits: createLimits(declared),
+  random: random(),
+});
+
 describe("a payout abroad", () => {
   test.each(["2257038102473", "254712345678"])("is in another country than that of %s", (recipient) => {
-    expect(payeeAbroad(options(recipient), recipient, random())?.country).not.toBe(pairOf(recipient).country);
+    expect(payeeAbroad(context(options(recipient)), recipient)?.country).not.toBe(pairOf(recipient).country);
   });
 
   test("is not made where it could reach a stranger", () => {
     const recipient = "2257038102473";
-    expect(payeeAbroad(options(recipient, live), recipient, random())).toBeUndefined();
+    expect(payeeAbroad(context(options(recipient, live)), recipient)).toBeUndefined();
     const sandbox = options(recipient, { loopback: false, environment: "sandbox" });
-    expect(payeeAbroad(sandbox, recipient, random())).toBeDefined();
+    expect(payeeAbroad(context(sandbox), recipient)).toBeDefined();
+  });
+
+  test("is in a country that the target serves", () => {
+    const recipient = "2257038102473";
+    const served = (countries: string[]) => payeeAbroad(context(options(recipient), { countries }), recipient);
+    expect(served(["CI", "GH"])?.country).toBe("GH");
+    expect(served(["CI"])).toBeUndefined();
   });
 });

@@ -1,4 +1,6 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
+import type { Context } from "../check.ts";
+import { recipientLimit } from "../declaration/fit.ts";
 import { pick, type Random } from "./random.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 
@@ -79,20 +81,25 @@ export const fieldsFor = (pair: Pair, recipient: string, random: Random): Payee 
     ? { phoneNumber: recipient, country: pair.country, currency: pair.currency }
     : payeeIn(pair, recipient, random);
 
+/** Returns the recipient as payee, in its own country. */
+export const homeOf = (recipient: string): Payee => fieldsFor(pairOf(recipient), recipient, () => 0);
+
 /** Returns a payee in one of the common countries or, if made-up phone numbers are not allowed, the recipient. */
 export function anyPayee(options: RunOptions, random: Random): Payee {
   const { recipient } = options;
-  if (allowsMadeUpNumbers(options)) return payeeIn(pick(random, commonPairs), recipient, random);
-  const { country, currency } = pairOf(recipient);
-  return { phoneNumber: recipient, country, currency };
+  return allowsMadeUpNumbers(options) ? payeeIn(pick(random, commonPairs), recipient, random) : homeOf(recipient);
 }
 
 /**
- * Returns a payee in a country other than that of a phone number; undefined if made-up phone numbers are not allowed.
+ * Returns a payee in a country other than that of a phone number; undefined if made-up phone numbers are not allowed, or
+ * if the target serves no other country.
  */
-export function payeeAbroad(options: RunOptions, phoneNumber: unknown, random: Random): Payee | undefined {
+export function payeeAbroad(
+  { options, limits, random }: Pick<Context, "options" | "limits" | "random">,
+  phoneNumber: unknown,
+): Payee | undefined {
   const home = pairOf(phoneNumber);
-  const [first, ...rest] = commonPairs.filter((pair) => pair !== home);
-  if (!first || !allowsMadeUpNumbers(options)) return undefined;
-  return payeeIn(pick(random, [first, ...rest]), options.recipient, random);
+  const payees = commonPairs.filter((pair) => pair !== home).map((pair) => payeeIn(pair, options.recipient, random));
+  const [first, ...rest] = payees.filter((payee) => recipientLimit(limits.all, payee) === undefined);
+  return first && allowsMadeUpNumbers(options) ? pick(random, [first, ...rest]) : undefined;
 }

@@ -1,6 +1,7 @@
 // Decides whether a run provides what a check needs from the target or the caller.
 import type { Check, Need } from "../check.ts";
 import type { NotJudged } from "../results.ts";
+import type { Declaration } from "../declaration/declaration.ts";
 import { allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
 
 type Unmet = (options: RunOptions, listening: boolean) => NotJudged | undefined;
@@ -76,7 +77,20 @@ const unmet: Record<Need, Unmet> = {
 /** Returns true if a run with these options listens for webhooks. */
 export const listens = ({ webhookListen, effects }: RunOptions) => webhookListen !== undefined && effects === "money";
 
+const isSecure = ({ webhookUrl }: RunOptions) => webhookUrl?.startsWith("https:") ?? false;
+const insecure: NotJudged = {
+  code: "caller",
+  text: "a webhook receiver with an https address, because the target refuses http (--webhook-url)",
+  provide: "--webhook-listen HOST:PORT --webhook-url https://URL",
+};
+
 /** Returns the reason why a check is not applicable to a run; undefined if it is applicable. */
-export function unmetNeed({ needs = [] }: Check, options: RunOptions, listening: boolean): NotJudged | undefined {
+export function unmetNeed(
+  { needs = [] }: Check,
+  options: RunOptions,
+  listening: boolean,
+  limits: Declaration = options.declared ?? {},
+): NotJudged | undefined {
+  if (needs.includes("receiver") && listening && limits.httpsWebhooks && !isSecure(options)) return insecure;
   return needs.map((need) => unmet[need](options, listening)).find((reason) => reason);
 }

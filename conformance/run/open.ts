@@ -1,6 +1,8 @@
 // Creates targets and sessions with the real clock, network and webhook receiver.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBudget } from "../target/budget.ts";
+import { createLimits } from "../declaration/limits.ts";
+import { createVisibility } from "../declaration/visibility.ts";
 import { createHttpClient } from "../target/http.ts";
 import { listens } from "./needs.ts";
 import { realRecipients, type RunOptions } from "../run-options.ts";
@@ -20,6 +22,7 @@ export function openTarget(
   const secrets = [options.key, options.secondKey, options.webhookSecret, ...Object.values(options.headers)];
   const people = realRecipients(options);
   const http = createHttpClient(options.tls, new URL(options.baseUrl).origin);
+  const limits = createLimits(options.declared);
   const target = createTarget(
     { ...options, people },
     {
@@ -28,17 +31,18 @@ export function openTarget(
       redact: createRedactor(known(secrets), Object.values(people)),
       now,
       sleep: (ms) => sleep(ms),
+      visibility: createVisibility(limits, now),
     },
   );
-  return { target, http, close: () => http.close() };
+  return { target, limits, http, close: () => http.close() };
 }
 
 /** Creates the session of a run with these options, with a webhook receiver if the options ask for one. */
 export async function openSession(options: RunOptions) {
-  const { target, close } = openTarget(options);
+  const { target, limits, close } = openTarget(options);
   const { webhookListen: listen, webhookUrl: publicUrl } = options;
   const receiver = listen && listens(options) ? await createReceiver({ ...listen, publicUrl }, now) : undefined;
-  const session = createSession(options, { target, receiver, now, sleep: (ms) => sleep(ms) });
+  const session = createSession(options, { target, limits, receiver, now, sleep: (ms) => sleep(ms) });
   return {
     session,
     async close() {

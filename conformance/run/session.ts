@@ -1,6 +1,9 @@
 // Holds the state that the checks of a run share, and runs a single check.
+import { freshReference } from "../declaration/fit.ts";
+import { withLimits } from "../declaration/gate.ts";
+import { createLimits, type Limits } from "../declaration/limits.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import { costOf, type Check, type Context, type Watch } from "../check.ts";
+import { costOf, Prerequisite, type Check, type Context, type Watch } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
 import { unmetNeed } from "./needs.ts";
@@ -18,6 +21,8 @@ import { createValidators, type Validator } from "../contract/validate.ts";
 
 export type SessionDeps = {
   target: Target;
+  /** The limits of the target; by default those that the options declare. */
+  limits?: Limits;
   receiver?: Receiver;
   now: () => Date;
   sleep: (ms: number) => Promise<void>;
@@ -28,16 +33,25 @@ type Notes = {
   observed: Observation[];
   notApplicable: Record<string, NotJudged>;
   notRun: Record<string, string>;
+  /** The limits of the target that prevented a finding, by requirement id. */
+  limited: Record<string, string>;
 };
 
+/** A check is repeated at most this often, because it met a limit that was not known before. */
+const mostRepeats = 8;
+
 export function createSession(options: RunOptions, deps: SessionDeps) {
-  const { target, receiver } = deps;
+  const { receiver, limits = createLimits(options.declared) } = deps;
+  let references = 0;
+  const fresh = () => freshReference(options.runId, (references += 1));
+  let lastLimit: string | undefined;
+  const onLimit = (limit: string) => void (lastLimit = limit);
+  const target = withLimits(deps.target, limits, options, { ...deps, fresh, onLimit });
   const selected = selectedRequirements(options);
   const validators = new Map<string, Validator>();
   const compile = createValidators(options.profile);
   const opinions = options.prismUrl === undefined ? undefined : compareWithPrism(target);
   const facts = collectFacts(target, receiver, deps.now);
-  let references = 0;
 
   function validator(schema: string): Validator {
     const known = validators.get(schema) ?? compile(schema);
@@ -45,14 +59,22 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return known;
   }
 
-  function contextOf(check: Check, { findings, observed, notApplicable, notRun }: Notes): Context {
+  function contextOf(check: Check, notes: Notes): Context {
+    const { findings, observed, notApplicable, notRun, limited } = notes;
     return {
       target,
       options,
+      limits,
       validator,
       facts,
       ...(receiver ? { receiver } : {}),
       judge(id, ok, expected, actual, evidence?: readonly TargetResponse[]) {
+        const limit = evidence ? evidence.find((response) => response.limit !== undefined)?.limit : lastLimit;
+        // The extended profile has its own limits (D15), so a limit of the target excuses nothing there.
+        if (!ok && limit !== undefined && selected.get(id)?.profile === "core") {
+          limited[id] = limit;
+          return false;
+        }
         const exchanges = evidence?.map((response) => response.exchange);
         const texts = { expected: target.redact(expected), actual: target.redact(actual) };
         findings.push({ id, ok, ...texts, ...(exchanges ? { exchanges } : {}) });
@@ -68,22 +90,19 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       notApplicable: (id, text, code = "target", provide?: string) =>
         void (notApplicable[id] = { code, text, ...(provide === undefined ? {} : { provide }) }),
       couldNotRun: (id, why) => void (notRun[id] = why),
-      fresh: () => `certify-${options.runId}-${(references += 1)}`,
+      fresh,
       random: createRandom(options.seed, check.name),
       now: deps.now,
       sleep: deps.sleep,
     };
   }
 
-  /** Runs a check and returns its report. If the check throws, the report says so. */
-  async function runCheck(check: Check): Promise<CheckReport> {
-    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
-    const createdBefore = target.ledger.created.length;
-    const start = deps.now().getTime();
-    const unmet = unmetNeed(check, options, receiver !== undefined);
-    const used = { payouts: target.budget.payouts, total: target.budget.total };
+  /** Runs a check once. What it throws is returned. */
+  async function attempt(check: Check): Promise<{ notes: Notes; thrown?: unknown }> {
+    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, limited: {} };
+    const unmet = unmetNeed(check, options, receiver !== undefined, limits.all);
     let thrown: unknown;
-    target.takeExchanges();
+    lastLimit = undefined;
     try {
       if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
       if (unmet !== undefined) {
@@ -96,6 +115,33 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     } catch (error) {
       thrown = error;
     }
+    nameLimits(check, notes, thrown);
+    return { notes, thrown };
+  }
+
+  /** Marks the requirements as not applicable that a limit of the target prevented from being judged in full. */
+  function nameLimits({ ids }: Check, { findings, limited, notApplicable }: Notes, thrown: unknown) {
+    for (const id of ids) {
+      const own = findings.filter((finding) => finding.id === id);
+      const unjudged = thrown instanceof Prerequisite && own.length === 0 && selected.get(id)?.profile === "core";
+      const limit = limited[id] ?? (unjudged ? lastLimit : undefined);
+      if (limit === undefined || own.some(({ ok }) => !ok)) continue;
+      notApplicable[id] = { code: "target", text: `the target refuses ${limit}` };
+    }
+  }
+
+  /** Runs a check and returns its report. If the check throws, the report says so. */
+  async function runCheck(check: Check): Promise<CheckReport> {
+    const createdBefore = target.ledger.created.length;
+    const used = { payouts: target.budget.payouts, total: target.budget.total };
+    const start = deps.now().getTime();
+    target.takeExchanges();
+    let known = limits.version;
+    let { notes, thrown } = await attempt(check);
+    for (let repeats = 0; limits.version > known && repeats < mostRepeats; repeats += 1) {
+      known = limits.version;
+      ({ notes, thrown } = await attempt(check));
+    }
     const durationMs = deps.now().getTime() - start;
     const exchanges = target.takeExchanges();
     const { payouts, total } = target.budget;
@@ -106,6 +152,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       created: target.ledger.created.slice(createdBefore),
       payouts,
       total,
+      found: limits.found,
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
     };

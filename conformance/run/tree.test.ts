@@ -33,7 +33,7 @@ const result = (verdict: Verdict): CheckResult => ({
 function everything(over: Record<string, Verdict | undefined> = {}, more: Partial<CheckReport> = {}): CheckReport {
   const verdicts = core.map((id) => [id, id in over ? over[id] : observed.has(id) ? "observed" : "pass"] as const);
   const results = verdicts.flatMap(([id, verdict]) => (verdict === undefined ? [] : [[id, result(verdict)] as const]));
-  const rest = { notApplicable: {}, created: [], observed: [], payouts: 2, total: 200 };
+  const rest = { notApplicable: {}, created: [], observed: [], payouts: 2, total: 200, found: {} };
   return { results: Object.fromEntries(results), ...rest, ...more };
 }
 

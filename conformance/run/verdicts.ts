@@ -1,4 +1,5 @@
 // Turns the findings of one check into a result for each of its requirements.
+import type { Declaration } from "../declaration/declaration.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import { describeResponse, OutOfTime, Prerequisite, type Check } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";
@@ -23,6 +24,8 @@ export type CheckReport = {
   observed: Observation[];
   payouts: number;
   total: number;
+  /** The limits of the target that the run found so far. */
+  found: Declaration;
   /** Prism's judgement of the run's responses so far, not only of this check's. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /** The error in the suite itself, if there was one. */

@@ -2,7 +2,8 @@
 // returns.
 import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./breaker.ts";
 import type { Budget } from "./budget.ts";
-import { routeOf } from "../contract/contract.ts";
+import { routeOf, suiteVersion } from "../contract/contract.ts";
+import type { Visibility } from "../declaration/visibility.ts";
 import type { HttpClient } from "./http.ts";
 import { createLedger } from "./ledger.ts";
 import { violationsIn } from "../contract/prism.ts";
@@ -39,9 +40,12 @@ export type TargetDeps = {
   redact: Redact;
   now: () => Date;
   sleep: (ms: number) => Promise<void>;
+  /** Says when a new record can be read. By default it can be read immediately. */
+  visibility?: Visibility;
 };
 
 const longestWaitMs = 120_000;
+const userAgent = { "user-agent": `disbursement-checkout-conformance/${suiteVersion()}` };
 
 function parsed(text: string): unknown {
   try {
@@ -72,6 +76,7 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   const known = { own: options.key, second: options.secondKey, none: undefined };
   const value = typeof key === "object" ? key.value : known[key];
   return {
+    ...userAgent,
     ...options.headers,
     ...(value === undefined ? {} : { "x-api-key": value }),
     ...(request.json === undefined ? {} : { "content-type": "application/json" }),
@@ -143,7 +148,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
     await pace();
     const body = bodyOf(request);
-    const headers = origin.origin === base.origin ? headersOf(request, options, body) : {};
+    const headers = origin.origin === base.origin ? headersOf(request, options, body) : userAgent;
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
     // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the
     // path prefix, because it was started with the base URL. The path is therefore sent without the prefix.
@@ -178,15 +183,26 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
 
   /**
    * Sends a request and retries it after each 429, until the next wait would make the total wait exceed two minutes.
+   * Repeats a read while the record may not be visible yet; listeners get only the last response.
    */
   async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
-    for (let waited = 0; ;) {
+    const { visibility } = deps;
+    for (let [waited, repeats] = [0, 0]; ;) {
+      const early = visibility?.before(request) ?? 0;
+      if (early > 0) await deps.sleep(early);
       const response = await unlessDead(request, sendOnce(request, { origin: base, path: prefix + request.path }));
       const death = await deathBy(response);
       if (death) {
         ledger.account(request, response);
         throw death;
       }
+      const pause = visibility?.again(response, repeats);
+      if (pause !== undefined) {
+        repeats += 1;
+        await deps.sleep(pause);
+        continue;
+      }
+      visibility?.created(response);
       for (const listener of listeners) listener(response);
       const wait = retryAfterMs(response.headers["retry-after"], deps.now());
       if (response.status !== 429 || waited + wait > longestWaitMs) return response;

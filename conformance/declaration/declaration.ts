@@ -1,0 +1,105 @@
+// Reads certify.yaml, in which a deployment declares what it limits beyond the interface (§8, D45).
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { LineCounter, parseDocument } from "yaml";
+
+/** A limit on the number of payouts in a period. */
+export type Velocity = { payouts: number; seconds: number; per: "recipient" | "merchant" };
+
+/** The limits of a deployment. A limit that is undefined does not exist, or is not known. */
+export type Declaration = {
+  largestAmount?: number;
+  smallestAmount?: number;
+  longestReference?: number;
+  /** The characters of references, in the notation of a regular expression between brackets. */
+  referenceCharacters?: string;
+  countries?: string[];
+  currencies?: string[];
+  /** Leading digits of phone numbers. Trailing `x` fix the length. */
+  numberRanges?: string[];
+  httpsWebhooks?: boolean;
+  velocity?: Velocity[];
+  readAfterWriteMs?: number;
+  settlementSeconds?: number;
+  checkoutsNeedPerson?: boolean;
+};
+
+/** Thrown for an invalid declaration. `problems` lists everything that must be fixed. */
+export class DeclarationError extends Error {
+  readonly problems: string[];
+  constructor(problems: string[]) {
+    super(problems.join("\n"));
+    this.name = "DeclarationError";
+    this.problems = problems;
+  }
+}
+
+/** The path of the published JSON Schema. */
+export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.meta.url));
+
+type Property = { description: string };
+const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Record<keyof Declaration, Property> };
+const validate = new Ajv2020({ allErrors: true }).compile(schema);
+
+/** Returns the description of a field, for people. */
+export const meaningOf = (field: keyof Declaration): string => schema.properties[field].description;
+
+const isField = (name: string): name is keyof Declaration => Object.hasOwn(schema.properties, name);
+
+/** Turns "/velocity/0/per" into "velocity, entry 1, per". */
+const pathOf = (pointer: string) =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((part) => (/^\d+$/.test(part) ? `entry ${Number(part) + 1}` : part))
+    .join(", ");
+
+function problemOf({ keyword, instancePath, message = "", params }: ErrorObject): string {
+  const path = pathOf(instancePath);
+  if (keyword === "additionalProperties") {
+    const known = path === "" ? Object.keys(schema.properties) : ["payouts", "seconds", "per"];
+    const where = path === "" ? "" : `${path}: `;
+    return `${where}unknown field ${JSON.stringify(params["additionalProperty"])}; the fields are ${known.join(", ")}`;
+  }
+  if (path === "") return "the file must contain fields such as largestAmount: 1000000";
+  if (keyword === "enum") return `${path} must be ${(params["allowedValues"] as string[]).join(" or ")}`;
+  const field = instancePath.split("/")[1] ?? "";
+  return `${path} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
+}
+
+/** Returns true if the text is usable between the brackets of a regular expression. */
+const isClass = (text: string) => {
+  try {
+    return new RegExp(`^[${text}]*$`, "u") instanceof RegExp;
+  } catch {
+    return false;
+  }
+};
+
+function problemsBetween(given: Declaration): string[] {
+  const { smallestAmount = 1, largestAmount = Infinity, referenceCharacters: characters } = given;
+  const problems: string[] = [];
+  if (smallestAmount > largestAmount) problems.push("smallestAmount must not be larger than largestAmount");
+  if (characters === undefined) return problems;
+  if (!isClass(characters)) {
+    problems.push("referenceCharacters must be characters and ranges such as A-Za-z0-9_- (put - at the end)");
+  } else if (!new RegExp(`^[${characters}]*$`, "u").test("0123456789") || !/[a-z]|[A-Z]/.test(characters)) {
+    problems.push("referenceCharacters must include the digits 0-9 and the letters a-z or A-Z");
+  }
+  return problems;
+}
+
+/**
+ * Reads a declaration.
+ * @throws DeclarationError that lists everything that is wrong with the file
+ */
+export function readDeclaration(text: string): Declaration {
+  const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
+  if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));
+  const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
+  if (!validate(given)) throw new DeclarationError((validate.errors ?? []).map(problemOf));
+  const problems = problemsBetween(given as Declaration);
+  if (problems.length > 0) throw new DeclarationError(problems);
+  return given as Declaration;
+}

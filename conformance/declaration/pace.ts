@@ -1,0 +1,47 @@
+// Delays payouts so that they stay within the declared velocity rules.
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import type { Velocity } from "./declaration.ts";
+
+type Clock = { now: () => Date; sleep: (ms: number) => Promise<void> };
+type Slot = { end: number };
+
+/** Returns a function that sends a request as soon as the rules allow it. */
+export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Clock) {
+  const slots = new Map<string, Slot[]>();
+
+  /** Waits for a free slot of a rule and takes it. */
+  async function take({ payouts, seconds }: Velocity, name: string): Promise<() => void> {
+    for (;;) {
+      const time = now().getTime();
+      const taken = (slots.get(name) ?? []).filter(({ end }) => end > time);
+      slots.set(name, taken);
+      if (taken.length < payouts) {
+        const slot: Slot = { end: Infinity };
+        taken.push(slot);
+        // The target counted the payout before it responded, so the period ends no later than this.
+        return () => void (slot.end = now().getTime() + seconds * 1000);
+      }
+      const next = Math.min(...taken.map(({ end }) => end));
+      await sleep(Number.isFinite(next) ? Math.max(1, next - time) : 10);
+    }
+  }
+
+  return async (
+    request: TargetRequest,
+    send: (request: TargetRequest) => Promise<TargetResponse>,
+  ): Promise<TargetResponse> => {
+    if (request.method !== "POST" || request.path !== "/v1/disbursements" || request.effect !== "moves-money")
+      return send(request);
+    const { phoneNumber } = (request.json ?? {}) as { phoneNumber?: unknown };
+    const free: (() => void)[] = [];
+    for (const [index, rule] of rules().entries()) {
+      const whom = rule.per === "recipient" ? String(phoneNumber) : "merchant";
+      free.push(await take(rule, `${index} ${whom}`));
+    }
+    try {
+      return await send(request);
+    } finally {
+      for (const release of free) release();
+    }
+  };
+}
