@@ -63,9 +63,9 @@ export function exceeded(limits: Declaration, fields: Fields): string | undefine
 /**
  * Returns a reference that every target accepts, because it has at most 20 characters, which are lower-case letters,
  * digits and a hyphen.
- * @param runId 12 hexadecimal digits
+ * @param runId 10 hexadecimal digits
  */
-export const freshReference = (runId: string, count: number) => `c${runId}-${count.toString(36)}`;
+export const freshReference = (runId: string, count: number) => `c${runId}-${count}`;
 
 /**
  * Replaces the characters that a reference may not contain and keeps its end, which makes it unique. A letter in the

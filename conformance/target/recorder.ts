@@ -12,9 +12,9 @@ const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
 /** The part of a merchant's reference that is the same in the whole run, see `fresh` in check.ts. */
-const runReference = /certify-[0-9a-f]{10}(?=-\d)/;
+const runReference = /\bc[0-9a-f]{10}(?=-\d)/;
 /** A replacement of the same length, which differs from second to second. */
-const newReference: Substitute = { text: runReference, shell: "certify-$(date +%s)" };
+const newReference: Substitute = { text: runReference, shell: "c$(date +%s)" };
 
 /** Returns the merchant's reference in a request; "" if it has none, or none that is fresh. */
 function referenceIn({ method, path }: TargetRequest, body: Buffer | undefined): string {

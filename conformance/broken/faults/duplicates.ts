@@ -218,7 +218,7 @@ export const duplicateFaults = [
         if (isOf(call, createDisbursement) && reply && isAccepted(reply))
           last = call.path + "/" + String(dataOf(reply)["reference"]);
         const unknown =
-          isOf(call, verifyDisbursement) && reply?.status === 404 && /^c[0-9a-f]{12}-/.test(lastPart(call));
+          isOf(call, verifyDisbursement) && reply?.status === 404 && /^c[0-9a-f]{10}-/.test(lastPart(call));
         return unknown && last !== undefined ? ask({ ...call, path: last }) : reply;
       },
     };
