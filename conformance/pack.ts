@@ -14,5 +14,6 @@ execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: here, 
 for (const file of ["LICENSE", "spec/requirements.yaml", "generated/openapi.json", "generated/openapi.dredd.json"]) {
   cpSync(join(here, "..", file), join(dist, file));
 }
+cpSync(join(here, "declaration/certify.schema.json"), join(dist, "conformance/declaration/certify.schema.json"));
 cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });
 chmodSync(join(dist, "conformance/certify.js"), 0o755);

@@ -2,6 +2,7 @@
  * The results of a run. report.json, report.html, junit.xml, badge, certificate and exit code are derived from a
  * `Report` alone. Amounts are whole numbers in the lowest denomination. Times are ISO 8601 in UTC.
  */
+import type { Declaration } from "./declaration/declaration.ts";
 
 /** The verdict on a requirement, or on a requirement by a single check. */
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";
@@ -153,6 +154,10 @@ export type Report = {
   observed: Observation[];
   /** The ids of the selected requirements that have no check yet. */
   pending: string[];
+  /** The limits of the target that the caller declared (`--declare`); undefined without the flag. */
+  declared?: Declaration;
+  /** Limits of the target that the run found. It refused other values cleanly; undefined if there are none. */
+  foundLimits?: Declaration;
   /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
   notProvided: NotProvided[];
   /** `payouts` and `total` are what the run used. `maxPayouts` and `maxTotal` are the limits. Without a limit, `maxTotal` is null. */

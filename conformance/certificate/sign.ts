@@ -26,6 +26,9 @@ export type Certificate = {
   finishedAt: string;
   suiteVersion: string;
   counts: Report["counts"];
+  /** The limits that the deployment declared, and those that the run found (§8). */
+  declared?: Report["declared"];
+  foundLimits?: Report["foundLimits"];
   /** The requirements that were not judged, because they are not applicable to the target. */
   notApplicable: { id: string; source: string; why: string }[];
   hashes: { spec: string; suite: string; results: string; report: string };
@@ -87,6 +90,8 @@ export async function signCertificate(report: Report, reportJson: string, option
     finishedAt: report.finishedAt,
     suiteVersion: report.suiteVersion,
     counts: report.counts,
+    ...(report.declared ? { declared: report.declared } : {}),
+    ...(report.foundLimits ? { foundLimits: report.foundLimits } : {}),
     notApplicable: report.requirements
       .filter(({ verdict }) => verdict === "not-applicable")
       .map((result) => ({ id: result.id, source: sourceOf(result), why: result.reason?.text ?? "" })),

@@ -18,6 +18,7 @@ Target:
 What to judge:
   --profile core|extended     which requirements to judge (default: core)
   --only ID,…                 judge only these requirements
+  --declare FILE              limits of the target that the interface leaves open (see certify init)
   --seed N                    reproduce the generated inputs of an earlier run
   --through-prism             let Prism validate every response too, and show where it disagrees
 
@@ -63,6 +64,7 @@ export const flags = {
   effects: { type: "string" },
   report: { type: "string", default: "./certify-report" },
   only: { type: "string", multiple: true },
+  declare: { type: "string" },
   baseline: { type: "string" },
   sign: { type: "string" },
   "valid-days": { type: "string", default: "90" },

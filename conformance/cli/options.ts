@@ -1,10 +1,13 @@
 // Reads the command line and the environment, and reports all faults together.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { DeclarationError, readDeclaration } from "../declaration/declaration.ts";
+import { inRanges } from "../declaration/fit.ts";
+import { maskPhone } from "../target/redact.ts";
 import { argumentFault } from "./command.ts";
 import { flags } from "./flags.ts";
 import { didYouMean } from "./nearest.ts";
-import { readReporting } from "./reporting.ts";
+import { isSystemError, readReporting } from "./reporting.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue } from "../contract/requirements.ts";
 import type { EffectsAllowed, Profile } from "../results.ts";
@@ -123,6 +126,23 @@ function readOnly(values: readonly string[] | undefined, profile: Profile, fault
   return only;
 }
 
+/** Reads certify.yaml. The recipients must be inside the declared number ranges, because checks pay to them. */
+function readDeclare(file: string, recipients: Record<string, string | undefined>, faults: string[]) {
+  try {
+    const declared = readDeclaration(readFileSync(file, "utf8"));
+    for (const [flag, phone] of Object.entries(recipients)) {
+      if (phone === undefined || !declared.numberRanges || inRanges(declared.numberRanges, phone)) continue;
+      faults.push(`--${flag} ${maskPhone(phone)} is outside numberRanges in ${file}: give a number inside them`);
+    }
+    return declared;
+  } catch (error) {
+    if (!(error instanceof DeclarationError || isSystemError(error))) throw error;
+    const problems = error instanceof DeclarationError ? error.problems : [error.message];
+    faults.push(...problems.map((problem) => `--declare: ${file}: ${problem}`));
+    return undefined;
+  }
+}
+
 function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): string {
   const file = values["api-key-file"];
   try {
@@ -169,6 +189,10 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     only: readOnly(values.only, profile, faults),
     webhookUrl: when(values["webhook-url"], (value) => read.url("webhook-url", value)),
     webhookListen: readListen(values["webhook-listen"], faults),
+    declared: when(values.declare, (file) => {
+      const { recipient = defaultRecipients.recipient, "failing-recipient": failing } = values;
+      return readDeclare(file, { recipient, "failing-recipient": failing }, faults);
+    }),
     recipient: read.phone("recipient", values.recipient ?? defaultRecipients.recipient),
     assumed: values.recipient === undefined ? ["recipient"] : [],
     failingRecipient: when(values["failing-recipient"], (value) => read.phone("failing-recipient", value)),

@@ -63,7 +63,8 @@ export function makeFolder({ folder }: Reporting): void {
   accessSync(folder, constants.W_OK);
 }
 
-const isSystemError = (error: unknown) => error instanceof Error && "syscall" in error;
+/** Returns true for an error of the operating system, such as a file that does not exist. */
+export const isSystemError = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
 
 export type WrittenReports = {
   /** The results after the baseline was applied. */

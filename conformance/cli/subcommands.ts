@@ -7,7 +7,7 @@ import { verifyCertificate } from "../certificate/verify.ts";
 import { compareReports, renderComparison } from "../report/diff.ts";
 import { readReport, ReportError } from "../report/read.ts";
 import { oneLine, visible } from "../report/visible.ts";
-import { effects } from "../report/words.ts";
+import { effects, limitEntries } from "../report/words.ts";
 import { explain, list } from "./catalogue.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { didYouMean } from "./nearest.ts";
@@ -54,6 +54,7 @@ function statement(certificate: Certificate, compared: boolean): string {
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
     ["Valid", `${moment(certificate.nbf)} to ${moment(certificate.exp)}`],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
+    ...limitEntries(certificate),
     ...notApplicable.map(({ id, source, why }): [string, string] => ["Not judged", `${id} (${source}): ${why}`]),
     ["Spec", hashes.spec],
     ["Suite", `${certificate.suiteVersion} ${hashes.suite}`],

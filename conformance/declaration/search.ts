@@ -116,11 +116,12 @@ async function pairs(search: Search): Promise<Declaration> {
   return { countries: served.map(({ country }) => country), currencies: served.map(({ currency }) => currency) };
 }
 
+const otherDigit = (digit: string) => String((Number(digit) + 5) % 10);
+
 /** Returns the leading digits that a phone number must share with the recipient's. */
-async function range({ recipient, ...search }: Search): Promise<Declaration> {
-  const other = (digit: string) => String((Number(digit) + 5) % 10);
+async function numberRange({ recipient, ...search }: Search): Promise<Declaration> {
   const refusesSharing = async (digits: number) => {
-    const phoneNumber = recipient.slice(0, digits) + recipient.slice(digits).replaceAll(/\d/g, other);
+    const phoneNumber = recipient.slice(0, digits) + recipient.slice(digits).replaceAll(/\d/g, otherDigit);
     return !(await search.attempt({ ...search.ordinary(), phoneNumber }));
   };
   const least = search.safe ? await bisect(0, recipient.length, refusesSharing) : recipient.length - 1;
@@ -148,7 +149,7 @@ export async function limitsBehind(search: Search, refused: Fields): Promise<Dec
   // The interface states the lengths of phone numbers, so a number of another length is no matter of ranges.
   const sameLength = isText(phoneNumber) && phoneNumber.length === search.recipient.length;
   if (!abroad && sameLength && phoneNumber !== search.recipient && (await only({ phoneNumber })))
-    Object.assign(found, await range(search));
+    Object.assign(found, await numberRange(search));
   if (isText(webhookURL) && /^http:/i.test(webhookURL) && (await only({ webhookURL }))) {
     const secure = webhookURL.replace(/^http:\/\/[^/?#]+/i, "https://merchant.example");
     if (!(await only({ webhookURL: secure }))) found.httpsWebhooks = true;

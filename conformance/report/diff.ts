@@ -1,4 +1,5 @@
 import type { Report, RequirementResult } from "../results.ts";
+import { limitPhrases } from "../declaration/words.ts";
 import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";
@@ -36,6 +37,7 @@ const settings: [text: string, of: (report: Report) => string][] = [
   ["The allowed effects differ", ({ effects }) => effects],
   ["The selections (--only) differ", ({ only }) => only?.toSorted().join(", ") ?? "everything"],
   ["The contracts differ", ({ specSha256 }) => specSha256],
+  ["The declared limits differ", ({ declared }) => limitPhrases(declared).join("; ") || "none"],
   ["The suite versions differ", ({ suiteVersion }) => suiteVersion],
 ];
 

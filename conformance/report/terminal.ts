@@ -111,6 +111,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
       : []),
     ...notJudgedLines(report),
     ...(completing === undefined ? [] : [`To judge the rest: ${oneLine(completing)}`]),
+    ...words.limitEntries(report).map(([label, text]) => `${label} limits of the target: ${oneLine(text)}`),
     `${tallyPhrases(report).join("; ")}`,
     `Paid ${oneLine(words.sums(paidOf(report.created)))} in ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
     ...(unintended > 0

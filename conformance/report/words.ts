@@ -1,5 +1,6 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
-import type { EffectsAllowed, Level, NotJudged, Requirement, RunVerdict, Verdict } from "../results.ts";
+import { limitPhrases } from "../declaration/words.ts";
+import type { EffectsAllowed, Level, NotJudged, Report, Requirement, RunVerdict, Verdict } from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
   certified: "Certified",
@@ -101,6 +102,15 @@ export function sourceOf({ section, decision }: Requirement): string {
 export function titleOf(source: string): string {
   const first = /^§?([\w.]+)/.exec(source)?.[1] ?? "";
   return sections[first] ?? decisions[first] ?? "";
+}
+
+/** Returns what the report says about the limits of the target: label and text, no entries if there are none. */
+export function limitEntries({ declared, foundLimits }: Pick<Report, "declared" | "foundLimits">): [string, string][] {
+  const entries: [string, string[]][] = [
+    ["Declared", limitPhrases(declared)],
+    ["Found", limitPhrases(foundLimits)],
+  ];
+  return entries.filter(([, phrases]) => phrases.length > 0).map(([label, phrases]) => [label, phrases.join("; ")]);
 }
 
 /** Returns a count with its noun, such as "1 requirement" or "2 requirements". */

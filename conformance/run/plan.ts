@@ -1,5 +1,6 @@
 // Describes what a run is about to do, before it starts.
 import { costOf, type Check } from "../check.ts";
+import { limitPhrases } from "../declaration/words.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { allowsMadeUpNumbers, hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money } from "../report/words.ts";
@@ -128,6 +129,8 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     `Target   ${options.baseUrl} (${kind})`,
     `Profile  ${options.profile}, ${counted(checks.length, "check")}, effects ${options.effects}, seed ${options.seed}`,
   ];
+  const declared = limitPhrases(options.declared);
+  if (declared.length > 0) lines.push(`Limits   declared: ${declared.join("; ")}`);
   if (!checks.some((check) => check.effect === "moves-money")) return lines;
   return [
     ...lines,

@@ -157,6 +157,8 @@ export function buildReport(run: FinishedRun): Report {
     created: checks.flatMap((check) => check.created),
     observed: checks.flatMap((check) => check.observed),
     pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
+    ...(options.declared ? { declared: options.declared } : {}),
+    ...(last && Object.keys(last.found).length > 0 ? { foundLimits: last.found } : {}),
     notProvided: notProvided(requirements),
     budget: {
       payouts: last?.payouts ?? 0,
