@@ -1,6 +1,7 @@
 // Collects all broken servers. Each has one fault and names the requirements whose checks must catch it.
 import type { Fault } from "./fault.ts";
 import { acceptedFaults } from "./faults/accepted.ts";
+import { addedLimitFaults } from "./faults/added-limits.ts";
 import { requestFaults } from "./faults/requests.ts";
 import { responseFaults } from "./faults/responses.ts";
 import { accessFaults } from "./faults/access.ts";
@@ -45,6 +46,7 @@ export const faults: readonly Fault[] = [
   ...repeatFaults,
   ...numberFaults,
   ...acceptedFaults,
+  ...addedLimitFaults,
   ...fieldFaults,
   ...verifyFaults,
   ...checkoutFaults,

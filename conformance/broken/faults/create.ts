@@ -5,6 +5,7 @@ import {
   createDisbursement,
   data,
   dataOf,
+  fieldsOf,
   instead,
   isAccepted,
   refusal,
@@ -28,7 +29,15 @@ const keeps = (change: (reference: string) => string) => () =>
   );
 const amounts = (change: (amount: number) => unknown) => () =>
   data(createDisbursement, (created) => ({ ...created, amount: change(Number(created["amount"])) }));
-const refuses = (fits: (fields: Fields) => boolean) => () => instead(createDisbursement, fits, () => refusal(422));
+const refuses =
+  (fits: (fields: Fields) => boolean, status = 422) =>
+  () =>
+    instead(createDisbursement, fits, () => refusal(status));
+/** Makes payouts, but responds as if they were refused. */
+const pretends = (fits: (fields: Fields) => boolean) => () =>
+  responses(createDisbursement, (reply, call) =>
+    isAccepted(reply) && fits(fieldsOf(call.body) ?? {}) ? refusal(422) : reply,
+  );
 
 export const createFaults = [
   fault("created-201", "A create returns 201.", "create.accepted", () =>
@@ -199,30 +208,30 @@ export const createFaults = [
   ),
   fault(
     "kenya-refused",
-    "Payouts to Kenya are refused.",
+    "Payouts to Kenya get a 500.",
     "create.pairs-accepted",
-    refuses(({ country }) => country === "KE"),
+    refuses(({ country }) => country === "KE", 500),
   ),
   fault(
     "ghana-refused",
-    "Phone numbers of Ghana are refused.",
+    "Phone numbers of Ghana are refused with 404.",
     "create.pairs-accepted",
-    refuses(({ phoneNumber }) => String(phoneNumber).startsWith("233")),
+    refuses(({ phoneNumber }) => String(phoneNumber).startsWith("233"), 404),
   ),
   fault(
     "dollars-refused",
-    "USD is refused.",
+    "Payouts in USD are refused, but made.",
     "create.usd-accepted",
-    refuses(({ currency }) => currency === "USD"),
+    pretends(({ currency }) => currency === "USD"),
   ),
   fault("webhook-null-dropped", "A webhookURL of null counts as missing.", "create.webhook-null", () =>
     requests(createDisbursement, (fields) => (fields["webhookURL"] === null ? without(fields, "webhookURL") : fields)),
   ),
   fault(
     "countries-limited",
-    "Countries other than the common ones and US are refused.",
+    "Payouts to countries other than the common ones and US are refused, but made.",
     "create.generated-valid-accepted",
-    refuses(
+    pretends(
       ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE", "US"].includes(String(country)),
     ),
   ),
