@@ -2,6 +2,7 @@
 // states another verdict.
 import type { Declaration } from "../declaration/declaration.ts";
 import type { How, Reply } from "./fault.ts";
+import { limitedServers } from "./sound-limits.ts";
 import { scopeServers } from "./sound-scope.ts";
 import {
   responses,
@@ -247,4 +248,5 @@ export const soundServers: readonly SoundServer[] = [
     how: responses("every", (reply) => withHeader(reply, "connection", "close")),
   },
   ...scopeServers,
+  ...limitedServers,
 ];

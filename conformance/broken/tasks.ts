@@ -1,10 +1,7 @@
 // Defines the tasks of the self-test and their results, as plain data that can be posted between threads.
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { faults } from "./faults.ts";
-import { limitedServers } from "./sound-limits.ts";
 import { soundServers } from "./sound.ts";
-
-const differing = [...soundServers, ...limitedServers];
 
 /** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
@@ -26,7 +23,7 @@ export function tasks(pattern: RegExp): Task[] {
   const all = [
     ...named(
       "different",
-      differing.map(({ id }) => id),
+      soundServers.map(({ id }) => id),
     ),
     ...named("sound", runs),
     ...named(
@@ -55,7 +52,7 @@ async function broken(task: Task, baseline: Baseline): Promise<Row> {
 }
 
 async function different(task: Task): Promise<Row> {
-  const server = differing.find(({ id }) => id === task.id);
+  const server = soundServers.find(({ id }) => id === task.id);
   if (!server) throw new Error(`unknown sound server ${task.id}`);
   const { alarms, verdict, ms } = await trySound(server, "core", ["warn"]);
   const text = [server.differs, `  ${verdict} for core`, ...alarms.map((alarm) => `  ALARM ${alarm}`)];

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { checks } from "../checks/index.ts";
+import { fieldNames, readDeclaration } from "../declaration/declaration.ts";
 import { flags, usage } from "./flags.ts";
 import { readOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
@@ -20,7 +21,14 @@ test.each([
   expect([...namedIn(text)].toSorted()).toEqual(Object.keys(flags).toSorted());
 });
 
-const [known, workflow] = Array.from(readme.matchAll(/```yaml\n([\s\S]*?)```/g), ([, block = ""]) => block);
+const [declaration, known, workflow] = Array.from(
+  readme.matchAll(/```yaml\n([\s\S]*?)```/g),
+  ([, block = ""]) => block,
+);
+
+test("the README's example of a declaration is valid and shows every field", () => {
+  expect(Object.keys(readDeclaration(declaration!)).toSorted()).toEqual(fieldNames.toSorted());
+});
 
 test("the README's example of known failures is valid and names an existing check", () => {
   const ids = catalogue.map(({ id }) => id);

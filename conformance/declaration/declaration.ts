@@ -42,6 +42,9 @@ type Property = { description: string };
 const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Record<keyof Declaration, Property> };
 const validate = new Ajv2020({ allErrors: true }).compile(schema);
 
+/** The names of all fields. */
+export const fieldNames = Object.keys(schema.properties);
+
 /** Returns the description of a field, for people. */
 export const meaningOf = (field: keyof Declaration): string => schema.properties[field].description;
 
@@ -58,7 +61,7 @@ const pathOf = (pointer: string) =>
 function problemOf({ keyword, instancePath, message = "", params }: ErrorObject): string {
   const path = pathOf(instancePath);
   if (keyword === "additionalProperties") {
-    const known = path === "" ? Object.keys(schema.properties) : ["payouts", "seconds", "per"];
+    const known = path === "" ? fieldNames : ["payouts", "seconds", "per"];
     const where = path === "" ? "" : `${path}: `;
     return `${where}unknown field ${JSON.stringify(params["additionalProperty"])}; the fields are ${known.join(", ")}`;
   }

@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { DeclarationError, fieldNames, meaningOf, readDeclaration, type Declaration } from "./declaration.ts";
+import { limitPhrases } from "./words.ts";
+
+function problemsOf(text: string): string[] {
+  try {
+    readDeclaration(text);
+  } catch (error) {
+    if (error instanceof DeclarationError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe("a declaration", () => {
+  test.each([
+    ["largestAmount: 1000000", { largestAmount: 1_000_000 }],
+    ["countries: [CI, GH]\nhttpsWebhooks: true", { countries: ["CI", "GH"], httpsWebhooks: true }],
+    ["numberRanges: ['22507xxxxxxxx']", { numberRanges: ["22507xxxxxxxx"] }],
+    ["# nothing declared", {}],
+  ])("is read from YAML: %j", (text, expected) => {
+    expect(readDeclaration(text)).toEqual(expected);
+  });
+
+  test.each([
+    ["largestAmount: a lot", "largestAmount must be integer. The largest amount"],
+    ["largestAmount: 0", "largestAmount must be >= 1"],
+    ["countries: CI", "countries must be array"],
+    ["countries: [ci]", "countries, entry 1 must match pattern"],
+    ["countries: []", "countries must NOT have fewer than 1 items"],
+    ["numberRanges: ['+22507']", "numberRanges, entry 1 must match pattern"],
+    ["velocity: [{payouts: 1, seconds: 1, per: day}]", "velocity, entry 1, per must be recipient or merchant"],
+    ["velocity: [{payouts: 1, per: merchant}]", "velocity, entry 1 must have required property 'seconds'"],
+    ["maxAmount: 5", 'unknown field "maxAmount"; the fields are largestAmount, smallestAmount'],
+    ["- largestAmount: 5", "the file must contain fields such as largestAmount"],
+    ["largestAmount: [", "Flow sequence"],
+    ["smallestAmount: 5\nlargestAmount: 4", "smallestAmount must not be larger than largestAmount"],
+    ["referenceCharacters: 'z-a'", "referenceCharacters must be characters and ranges"],
+    ["referenceCharacters: 'a-z'", "referenceCharacters must include the digits 0-9"],
+  ])("names the field and what to do: %s", (text, message) => {
+    expect(problemsOf(text).join("\n")).toContain(message);
+  });
+
+  test("reports every problem of a file together", () => {
+    expect(problemsOf("largestAmount: 0\ncountries: [ci]\nx: 1")).toHaveLength(3);
+  });
+
+  test("has a description and a phrase for each field", () => {
+    const full: Required<Declaration> = {
+      largestAmount: 5,
+      smallestAmount: 1,
+      longestReference: 20,
+      referenceCharacters: "a-z0-9",
+      countries: ["CI"],
+      currencies: ["XOF"],
+      numberRanges: ["22507", "225070000000x"],
+      httpsWebhooks: true,
+      velocity: [{ payouts: 3, seconds: 60, per: "recipient" }],
+      readAfterWriteMs: 300,
+      settlementSeconds: 20,
+      checkoutsNeedPerson: true,
+    };
+    expect(Object.keys(full).toSorted()).toEqual(fieldNames.toSorted());
+    expect(limitPhrases(full)).toHaveLength(fieldNames.length);
+    for (const field of Object.keys(full) as (keyof Declaration)[]) expect(meaningOf(field)).toMatch(/\.$/);
+    expect(limitPhrases({ numberRanges: full.numberRanges })).toEqual(["phone numbers: 22507…, 225070000000x"]);
+    expect(limitPhrases({ velocity: full.velocity })).toEqual(["at most 3 payouts per recipient in 60 s"]);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { exceeded, fitted, fittedReference, freshReference, inRanges } from "./fit.ts";
+
+const home = { phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
+const body = { reference: "c0123456789-12", amount: 100, ...home };
+
+describe("a request that exceeds a limit", () => {
+  test.each([
+    [{ largestAmount: 99 }, "amounts above 99"],
+    [{ largestAmount: 100 }, undefined],
+    [{ smallestAmount: 101 }, "amounts below 101"],
+    [{ longestReference: 13 }, "references of more than 13 characters"],
+    [{ longestReference: 14 }, undefined],
+    [{ referenceCharacters: "a-z0-9" }, "references with characters other than a-z0-9"],
+    [{ countries: ["GH"] }, "countries other than GH"],
+    [{ currencies: ["GHS"] }, "currencies other than GHS"],
+    [{ numberRanges: ["22501"] }, "phone numbers other than 22501"],
+    [{ numberRanges: ["22570"] }, undefined],
+    [{ httpsWebhooks: true }, undefined],
+  ])("%j: %s", (limits, expected) => {
+    expect(exceeded(limits, body)).toBe(expected);
+  });
+
+  test("has a webhook address without https", () => {
+    expect(exceeded({ httpsWebhooks: true }, { webhookURL: "HTTP://a.example" })).toContain("https");
+    expect(exceeded({ httpsWebhooks: true }, { webhookURL: "https://a.example" })).toBeUndefined();
+  });
+
+  test("does not have the amount 1, which the interface demands", () => {
+    expect(exceeded({ smallestAmount: 50 }, { amount: 1 })).toBeUndefined();
+  });
+
+  test("has valid values: invalid ones are refused for another reason", () => {
+    const invalid = { amount: "7", reference: 5, phoneNumber: "12", country: "ci", currency: "X" };
+    expect(exceeded({ largestAmount: 1, countries: ["CI"], numberRanges: ["2"] }, invalid)).toBeUndefined();
+  });
+});
+
+describe("a fitted request", () => {
+  test("has the nearest values inside the limits", () => {
+    expect(fitted({ largestAmount: 50 }, body, home)).toMatchObject({ amount: 50 });
+    expect(fitted({ smallestAmount: 500 }, body, home)).toMatchObject({ amount: 500 });
+    const abroad = { ...body, phoneNumber: "254712345473", country: "KE", currency: "KES" };
+    expect(fitted({ countries: ["CI"] }, abroad, home)).toEqual(body);
+    expect(fitted({ countries: ["KE"] }, abroad, home)).toEqual(abroad);
+  });
+
+  test("keeps invalid values, which a check sends on purpose, and the caller's own numbers", () => {
+    const limits = { largestAmount: 50, countries: ["CI"], numberRanges: ["2257"] };
+    expect(fitted(limits, { ...body, amount: -1, country: "c1" }, home)).toMatchObject({ amount: -1, country: "c1" });
+    expect(fitted(limits, { amount: undefined }, home)).toEqual({ amount: undefined });
+    const failing = { ...body, phoneNumber: "2250000000089" };
+    expect(fitted(limits, failing, home, [failing.phoneNumber])).toMatchObject({ phoneNumber: "2250000000089" });
+    expect(fitted(limits, failing, home)).toMatchObject(home);
+  });
+
+  test.each([
+    [{ longestReference: 12 }, "UPPER and lower c0123456789-12", "123456789-12"],
+    [{ referenceCharacters: "A-Z0-9" }, "Zoë 💸 c0123456789-12", "ZOC012345678912"],
+    [{ referenceCharacters: "a-z0-9_-" }, "A b_c0123456789-12", "ab_c0123456789-12"],
+  ])("has a reference inside %j that is still unique", (limits, reference, expected) => {
+    expect(fittedReference(limits, reference)).toBe(expected);
+  });
+});
+
+test("a fresh reference has at most 20 ordinary characters", () => {
+  expect(freshReference("0123456789", 9999)).toMatch(/^[a-z0-9-]{1,20}$/);
+});
+
+test.each([
+  ["22507", "2250700000000", true],
+  ["22507", "2250800000000", false],
+  ["22507xxxxxxxx", "2250700000000", true],
+  ["22507xxxxxxxx", "225070000000", false],
+])("range %s contains %s: %s", (range, phoneNumber, expected) => {
+  expect(inRanges([range], phoneNumber)).toBe(expected);
+});
