@@ -10,6 +10,7 @@ export const addedLimitChecks: Check[] = [
   {
     name: "Records the limits that the target adds",
     ids: ["limits.added"],
+    phase: "closing",
     effect: "moves-money",
     payouts: 3 + commonPairs.length,
     amount: largest + (2 + commonPairs.length) * usualAmount,

@@ -34,6 +34,7 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2) {
     timeoutMs: 1000,
     settleTimeoutMs: 1000,
     runId: "r1",
+    recipient: "2257038102473",
     controls: [],
     assumed: [],
     ...over,
