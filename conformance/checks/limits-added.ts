@@ -4,7 +4,7 @@ import { fieldsFor, commonPairs } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { disbursementBody, pay, usualAmount } from "./requests.ts";
 
-const largest = 1_000_000;
+const largest = 100_000;
 
 export const addedLimitChecks: Check[] = [
   {
