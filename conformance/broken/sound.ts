@@ -37,7 +37,7 @@ export type SoundServer = {
   /** What the deployment declares in certify.yaml. */
   declared?: Declaration;
   /** The verdict that is right for this server, if it is not `certified`. */
-  verdict?: "error";
+  verdict?: "error" | "passed-partially";
   /** Further arguments of the command line. */
   args?: readonly string[];
 };

@@ -77,6 +77,10 @@ const onLoopback = ({ baseUrl }: CertifyOptions) => isLoopback(new URL(baseUrl).
 const effectsFor = (options: CertifyOptions, environment: Found["environment"]) =>
   options.effects ?? (onLoopback(options) && environment === "sandbox" ? "money" : "none");
 
+/** Returns how long a payout may stay pending: as long as declared, at least 90 s, or less if the clock moves. */
+const defaultSettleTimeoutMs = ({ declared }: CertifyOptions, { controls }: Found) =>
+  controls.includes("clock") ? 10_000 : Math.max(90_000, (declared?.settlementSeconds ?? 0) * 1000);
+
 /** Adds to the caller's options what was found out about the target, and the defaults that depend on it. */
 export function runOptions(options: CertifyOptions, found: Found): RunOptions {
   const loopback = onLoopback(options);
@@ -87,7 +91,7 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
     ...rest,
     ...found,
     effects: effectsFor(options, found.environment),
-    settleTimeoutMs: options.settleTimeoutMs ?? (found.controls.includes("clock") ? 10_000 : 90_000),
+    settleTimeoutMs: options.settleTimeoutMs ?? defaultSettleTimeoutMs(options, found),
     // Nothing moves on a sandbox on loopback, so the largest amounts can be tried there.
     maxTotal: options.maxTotal ?? (loopback && forced ? Infinity : defaultMaxTotal),
     failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
