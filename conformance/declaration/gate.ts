@@ -15,6 +15,7 @@ type Deps = {
   sleep: (ms: number) => Promise<void>;
   fresh: () => string;
   onLimit: (limit: string) => void;
+  onSearch: () => void;
 };
 type Fields = Record<string, unknown>;
 
@@ -44,6 +45,7 @@ const isPlainCreate = ({ method, path, effect, key = "own", body, forced }: Targ
 
 /**
  * Returns the target with a `send` that knows the limits.
+ * @param deps.onSearch called before a search, which pays in addition to the check
  * @param deps.onLimit called with the limit because of which the target refused a request
  */
 export function withLimits(target: Target, limits: Limits, options: RunOptions, deps: Deps): Target {
@@ -79,7 +81,8 @@ export function withLimits(target: Target, limits: Limits, options: RunOptions, 
   async function explain({ request }: TargetResponse): Promise<void> {
     const { path } = request;
     const sent = request.json as Fields;
-    if (exceeded(limits.all, sent) !== undefined || futile >= mostFutile) return;
+    if (exceeded(limits.all, sent) !== undefined || futile >= mostFutile || sent["webhookURL"] === null) return;
+    deps.onSearch();
     const search = searchFor(path);
     const plain = ordinary(path);
     const free = "reference" in plain && !used.has(sent["reference"]);

@@ -7,7 +7,7 @@ const paid: CreatedRecord = { kind: "disbursement", at: "2026-11-20T10:00:00.000
 
 function reportOf(verdict: Verdict, created: CreatedRecord[] = []): CheckReport {
   const result = { name: "n", verdict, expected: "e", actual: "a", exchanges: [], durationMs: 1 };
-  return { results: { "create.a": result }, notApplicable: {}, created, observed: [], payouts: 0, total: 0 };
+  return { results: { "create.a": result }, notApplicable: {}, created, observed: [], payouts: 0, total: 0, found: {} };
 }
 
 /** Shows the progress of a run of `total` checks that take a second each. Returns what was written. */

@@ -46,7 +46,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const fresh = () => freshReference(options.runId, (references += 1));
   let lastLimit: string | undefined;
   const onLimit = (limit: string) => void (lastLimit = limit);
-  const target = withLimits(deps.target, limits, options, { ...deps, fresh, onLimit });
+  let searched = false;
+  const onSearch = () => void (searched = true);
+  const target = withLimits(deps.target, limits, options, { ...deps, fresh, onLimit, onSearch });
   const selected = selectedRequirements(options);
   const validators = new Map<string, Validator>();
   const compile = createValidators(options.profile);
@@ -101,8 +103,10 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   async function attempt(check: Check): Promise<{ notes: Notes; thrown?: unknown }> {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, limited: {} };
     const unmet = unmetNeed(check, options, receiver !== undefined, limits.all);
+    const used = { payouts: target.budget.payouts, total: target.budget.total };
     let thrown: unknown;
     lastLimit = undefined;
+    searched = false;
     try {
       if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
       if (unmet !== undefined) {
@@ -110,7 +114,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       } else {
         requireBudget(check);
         await check.run(contextOf(check, notes));
-        requireDeclared(check, used);
+        // A search for limits pays in addition, and a smallest amount raises the others.
+        if (!searched && limits.all.smallestAmount === undefined) requireDeclared(check, used);
       }
     } catch (error) {
       thrown = error;
@@ -133,7 +138,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
     const createdBefore = target.ledger.created.length;
-    const used = { payouts: target.budget.payouts, total: target.budget.total };
     const start = deps.now().getTime();
     target.takeExchanges();
     let known = limits.version;
