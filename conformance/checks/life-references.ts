@@ -7,6 +7,7 @@ import { allowsMadeUpNumbers } from "../run-options.ts";
 import { aged } from "./ageing.ts";
 import { expectStatus } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";
+import { exceeded } from "../declaration/fit.ts";
 import { dataOf, isRefusal, pay, payInvalid, usualAmount, verifyDisbursement } from "./requests.ts";
 
 /** The number of references of other checks that are used again, and the largest amount with which one is. */
@@ -17,15 +18,17 @@ const mostSpellings = 6;
 type Body = Record<string, unknown>;
 
 /** Returns the changes of a body that must not make its reference free. Each leaves the body valid. */
-function changes({ options, random }: Context, { phoneNumber }: Body): [what: string, change: Body][] {
-  const abroad = payeeAbroad(options, phoneNumber, random);
+function changes(context: Context, { phoneNumber }: Body): [what: string, change: Body][] {
+  const { options, random, limits } = context;
+  const abroad = payeeAbroad(context, phoneNumber);
   const another = payeeIn(pairOf(phoneNumber), options.recipient, random).phoneNumber;
-  return [
+  const all: [string, Body][] = [
     ["another amount", { amount: largestAmount }],
     ...(allowsMadeUpNumbers(options) ? [["another recipient", { phoneNumber: another }] as [string, Body]] : []),
     ...(abroad ? [["another recipient, country and currency", abroad] as [string, Body]] : []),
     ["no webhookURL", { webhookURL: undefined }],
   ];
+  return all.filter(([, change]) => exceeded(limits.all, change) === undefined);
 }
 
 /** Returns some of the payouts that other checks created: the failed ones first, then from all parts of the run. */
