@@ -40,7 +40,7 @@ export const duplicateChecks: Check[] = [
     amount: 4 * usualAmount + 1,
     async run(context) {
       const { body } = await paid(context);
-      const abroad = payeeAbroad(context, body["phoneNumber"]);
+      const abroad = payeeAbroad(context.options, body["phoneNumber"], context.random, context.limits.all);
       const repeats: [string, Record<string, unknown>][] = [
         ["an identical body", body],
         ["a different amount", { ...body, amount: usualAmount + 1 }],

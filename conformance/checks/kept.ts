@@ -80,7 +80,8 @@ async function create(context: Context, { what, over, otherSpelling }: Plan): Pr
   const body = disbursementBody(context, over);
   const response = await pay(context, body);
   const { reference } = dataOf(response);
-  if (otherSpelling !== undefined && isRefusal(response)) return undefined;
+  const mayBeRefused = otherSpelling !== undefined || response.limit !== undefined;
+  if (mayBeRefused && isRefusal(response)) return undefined;
   if (response.status !== 200 || typeof reference !== "string")
     throw new Prerequisite(`200 with a service reference for ${what}`, describeResponse(response));
   // Retrieve the record before it settles, to know its facts.

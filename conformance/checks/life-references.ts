@@ -20,7 +20,7 @@ type Body = Record<string, unknown>;
 /** Returns the changes of a body that must not make its reference free. Each leaves the body valid. */
 function changes(context: Context, { phoneNumber }: Body): [what: string, change: Body][] {
   const { options, random, limits } = context;
-  const abroad = payeeAbroad(context, phoneNumber);
+  const abroad = payeeAbroad(options, phoneNumber, random, limits.all);
   const another = payeeIn(pairOf(phoneNumber), options.recipient, random).phoneNumber;
   const all: [string, Body][] = [
     ["another amount", { amount: largestAmount }],

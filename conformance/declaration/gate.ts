@@ -20,7 +20,7 @@ type Deps = {
 type Fields = Record<string, unknown>;
 
 /** After this many refusals without a limit behind them, the gate searches no more. The target is broken. */
-const mostFutile = 5;
+const mostFutile = 12;
 
 /** Returns true for a refusal in the shape of §7 that says that a value of the request is not accepted. */
 export function isCleanRefusal({ status = 0, json, request }: TargetResponse): boolean {

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { Declaration } from "../declaration/declaration.ts";
-import { createLimits } from "../declaration/limits.ts";
 import type { RunOptions } from "../run-options.ts";
 import { anyPayee, commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeAbroad, payeeIn } from "./countries.ts";
 import { createRandom } from "./random.ts";
@@ -56,27 +54,21 @@ describe("payees", () => {
   });
 });
 
-const context = (given: RunOptions, declared: Declaration = {}) => ({
-  options: given,
-  limits: createLimits(declared),
-  random: random(),
-});
-
 describe("a payout abroad", () => {
   test.each(["2257038102473", "254712345678"])("is in another country than that of %s", (recipient) => {
-    expect(payeeAbroad(context(options(recipient)), recipient)?.country).not.toBe(pairOf(recipient).country);
+    expect(payeeAbroad(options(recipient), recipient, random())?.country).not.toBe(pairOf(recipient).country);
   });
 
   test("is not made where it could reach a stranger", () => {
     const recipient = "2257038102473";
-    expect(payeeAbroad(context(options(recipient, live)), recipient)).toBeUndefined();
+    expect(payeeAbroad(options(recipient, live), recipient, random())).toBeUndefined();
     const sandbox = options(recipient, { loopback: false, environment: "sandbox" });
-    expect(payeeAbroad(context(sandbox), recipient)).toBeDefined();
+    expect(payeeAbroad(sandbox, recipient, random())).toBeDefined();
   });
 
   test("is in a country that the target serves", () => {
     const recipient = "2257038102473";
-    const served = (countries: string[]) => payeeAbroad(context(options(recipient), { countries }), recipient);
+    const served = (countries: string[]) => payeeAbroad(options(recipient), recipient, random(), { countries });
     expect(served(["CI", "GH"])?.country).toBe("GH");
     expect(served(["CI"])).toBeUndefined();
   });

@@ -1,5 +1,5 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
-import type { Context } from "../check.ts";
+import type { Declaration } from "../declaration/declaration.ts";
 import { recipientLimit } from "../declaration/fit.ts";
 import { pick, type Random } from "./random.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
@@ -95,11 +95,13 @@ export function anyPayee(options: RunOptions, random: Random): Payee {
  * if the target serves no other country.
  */
 export function payeeAbroad(
-  { options, limits, random }: Pick<Context, "options" | "limits" | "random">,
+  options: RunOptions,
   phoneNumber: unknown,
+  random: Random,
+  limits: Declaration = {},
 ): Payee | undefined {
   const home = pairOf(phoneNumber);
   const payees = commonPairs.filter((pair) => pair !== home).map((pair) => payeeIn(pair, options.recipient, random));
-  const [first, ...rest] = payees.filter((payee) => recipientLimit(limits.all, payee) === undefined);
+  const [first, ...rest] = payees.filter((payee) => recipientLimit(limits, payee) === undefined);
   return first && allowsMadeUpNumbers(options) ? pick(random, [first, ...rest]) : undefined;
 }
