@@ -45,10 +45,9 @@ function amountsIn(value: unknown, name = ""): string[] {
 /** Judges the notification of a payout, and returns true if it states an amount. */
 async function judgeNotification(context: Context, amount: number): Promise<boolean> {
   const box = mailbox(context);
-  const response = await pay(
-    context,
-    disbursementBody(context, { amount, phoneNumber: context.options.recipient, webhookURL: box.url }),
-  );
+  const { recipient: phoneNumber } = context.options;
+  const body = disbursementBody(context, { phoneNumber, webhookURL: box.url });
+  const response = await pay(context, { ...body, amount });
   if (isLimit(context, amount, response)) return false;
   const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
   if (typeof reference !== "string") throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`);
@@ -73,11 +72,9 @@ export const numberChecks: Check[] = [
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const refused: number[] = [];
       for (const amount of sent) {
-        const body = disbursementBody(context, {
-          amount,
-          phoneNumber: context.options.recipient,
-          webhookURL: someAddress(context),
-        });
+        const { recipient: phoneNumber } = context.options;
+        const usual = disbursementBody(context, { phoneNumber, webhookURL: someAddress(context) });
+        const body = { ...usual, amount };
         const response = await pay(context, body);
         if (isLimit(context, amount, response)) refused.push(amount);
         else await judgeRecord(context, "numbers.exact", body, response);
