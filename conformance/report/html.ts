@@ -6,7 +6,7 @@ import { causesOf, needsAttention } from "./causes.ts";
 import { observationsOf } from "./observed.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
-import { scopeLine } from "./scope.ts";
+import { followedFor, scopeLine } from "./scope.ts";
 import { render } from "./templates.ts";
 import * as words from "./words.ts";
 
@@ -60,6 +60,7 @@ export function renderHtml(report: Report): string {
     report,
     words,
     scope: scopeLine(report),
+    followed: followedFor(report),
     script,
     style,
     policy: `default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}; base-uri 'none'; form-action 'none'`,

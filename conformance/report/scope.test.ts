@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
-import { completingCommand, scopeInShort, scopeLine } from "./scope.ts";
+import { completingCommand, followedFor, scopeInShort, scopeLine } from "./scope.ts";
 
 const apart = (id: string) => requirement(id, "not-applicable");
 const left = (id: string, code: "caller" | "effects" | "only") =>
@@ -44,4 +44,11 @@ test.each(["passed-partially", "failed", "error"] as const)("nothing is signed f
   const report = sampleReport([requirement("a.b", "pass")], { verdict });
   const signed = signCertificate(report, JSON.stringify(report), { key, now: new Date(0), validDays: 1 });
   await expect(signed).rejects.toThrow(NotCertified);
+});
+
+test("says for how long the records were followed", () => {
+  const created = [{ kind: "disbursement" as const, at: "2026-11-20T09:30:00.000Z" }];
+  const report = sampleReport([], { created, finishedAt: "2026-11-20T09:30:12.400Z" });
+  expect(followedFor(report)).toBe("Followed the records for 12 s; to see what changes later, add --linger SECONDS");
+  expect(followedFor(sampleReport([], { created: [] }))).toBeUndefined();
 });

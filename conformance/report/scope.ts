@@ -43,6 +43,17 @@ export function scopeInShort(report: Report): string {
 }
 
 /**
+ * Says for how long the run followed its records, because it cannot see what changes later. Undefined if it created
+ * none.
+ */
+export function followedFor({ created, finishedAt }: Report): string | undefined {
+  const first = created[0]?.at;
+  if (first === undefined) return undefined;
+  const seconds = Math.max(0, Math.round((Date.parse(finishedAt) - Date.parse(first)) / 1000));
+  return `Followed the records for ${seconds} s; to see what changes later, add --linger SECONDS`;
+}
+
+/**
  * Returns the command that judges what a run left out: without `--only`, with the effects that it needs, and with what
  * the caller did not provide. Values of keys are placeholders. Undefined if nothing was left out.
  */

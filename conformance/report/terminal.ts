@@ -3,7 +3,7 @@ import type { Report, RequirementResult, RunVerdict, Verdict } from "../results.
 import { causesOf, type Cause, type Failure } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
-import { completingCommand, scopeLine } from "./scope.ts";
+import { completingCommand, followedFor, scopeLine } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
 import * as words from "./words.ts";
 
@@ -114,6 +114,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...words.limitEntries(report).map(([label, text]) => `${label} limits of the target: ${oneLine(text)}`),
     `${tallyPhrases(report).join("; ")}`,
     `Paid ${oneLine(words.sums(paidOf(report.created)))} in ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
+    ...[followedFor(report) ?? []].flat(),
     ...(unintended > 0
       ? [paint("red", `The target created ${words.counted(unintended, "record")} that it must refuse`)]
       : []),
