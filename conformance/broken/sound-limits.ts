@@ -1,5 +1,5 @@
-// Sound servers that limit what §8 leaves open (D45). Each must be certified without a declaration, or with the one that
-// `certify init` writes for it.
+// Sound servers that limit what §8 leaves open (D45). Each must be certified, those with `declared` with that
+// declaration and the others without one.
 import type { Declaration } from "../declaration/declaration.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 import type { SoundServer } from "./sound.ts";

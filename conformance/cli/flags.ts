@@ -18,7 +18,7 @@ Target:
 What to judge:
   --profile core|extended     which requirements to judge (default: core)
   --only ID,…                 judge only these requirements
-  --declare FILE              limits of the target that the interface leaves open (see certify init)
+  --declare FILE              limits of the target that the interface leaves open (YAML, see README)
   --seed N                    reproduce the generated inputs of an earlier run
   --through-prism             let Prism validate every response too, and show where it disagrees
 

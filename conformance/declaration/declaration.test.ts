@@ -58,7 +58,6 @@ describe("a declaration", () => {
       velocity: [{ payouts: 3, seconds: 60, per: "recipient" }],
       readAfterWriteMs: 300,
       settlementSeconds: 20,
-      checkoutsNeedPerson: true,
     };
     expect(Object.keys(full).toSorted()).toEqual(fieldNames.toSorted());
     expect(limitPhrases(full)).toHaveLength(fieldNames.length);

@@ -22,7 +22,6 @@ export type Declaration = {
   velocity?: Velocity[];
   readAfterWriteMs?: number;
   settlementSeconds?: number;
-  checkoutsNeedPerson?: boolean;
 };
 
 /** Thrown for an invalid declaration. `problems` lists everything that must be fixed. */

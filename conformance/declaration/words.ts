@@ -15,8 +15,6 @@ const phrases: { [Field in keyof Declaration]-?: (value: NonNullable<Declaration
   velocity: (rules) => rules.map(rule).join(", "),
   readAfterWriteMs: (ms) => `a new disbursement can be verified after at most ${ms} ms`,
   settlementSeconds: (seconds) => `a disbursement is final after at most ${seconds} s`,
-  checkoutsNeedPerson: (needed) =>
-    needed ? "only a person can pay a checkout" : "a checkout can be paid without a person",
 };
 
 /** Returns one phrase for each limit, in the order of the schema. */
