@@ -4,11 +4,8 @@ import type { RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { arrived, mailbox } from "./notifications.ts";
 import { judgeRecord } from "./records.ts";
-import { disbursementBody, is4xx, pay, someAddress } from "./requests.ts";
+import { disbursementBody, pay, someAddress } from "./requests.ts";
 import { settled } from "./settlement.ts";
-
-/** A target may limit amounts (§8), but not below this one. */
-const alwaysAccepted = 1_000_000;
 
 /** Divided by 100 and multiplied by 100 again, these are not whole numbers in floating point. */
 const fractional = [29, 57, 115, 435, 1001, 65_537];
@@ -28,12 +25,8 @@ export function affordable(all: readonly number[], { maxTotal }: RunOptions, sha
 const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
 const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
 
-/** Returns true if the target refuses a large amount as §7 describes, and thereby shows a limit of its own. */
-const isLimit = (context: Context, amount: number, response: TargetResponse) =>
-  amount > alwaysAccepted &&
-  is4xx(response) &&
-  ![401, 404, 409].includes(response.status ?? 0) &&
-  context.validator("ErrorResponse")(response.json).length === 0;
+/** Returns true if the target refuses the amount cleanly, because of a limit of its own. */
+const isLimit = ({ limit }: TargetResponse) => limit !== undefined;
 
 /** Returns the values of the fields named `amount` in a JSON value. */
 function amountsIn(value: unknown, name = ""): string[] {
@@ -48,7 +41,7 @@ async function judgeNotification(context: Context, amount: number): Promise<bool
   const { recipient: phoneNumber } = context.options;
   const body = disbursementBody(context, { phoneNumber, webhookURL: box.url });
   const response = await pay(context, { ...body, amount });
-  if (isLimit(context, amount, response)) return false;
+  if (isLimit(response)) return false;
   const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
   if (typeof reference !== "string") throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`);
   await settled(context, reference);
@@ -76,7 +69,7 @@ export const numberChecks: Check[] = [
         const usual = disbursementBody(context, { phoneNumber, webhookURL: someAddress(context) });
         const body = { ...usual, amount };
         const response = await pay(context, body);
-        if (isLimit(context, amount, response)) refused.push(amount);
+        if (isLimit(response)) refused.push(amount);
         else await judgeRecord(context, "numbers.exact", body, response);
       }
       const accepted = sent.filter((amount) => !refused.includes(amount));

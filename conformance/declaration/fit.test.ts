@@ -49,6 +49,9 @@ describe("a fitted request", () => {
     const limits = { largestAmount: 50, countries: ["CI"], numberRanges: ["2257"] };
     expect(fitted(limits, { ...body, amount: -1, country: "c1" }, home)).toMatchObject({ amount: -1, country: "c1" });
     expect(fitted(limits, { amount: undefined }, home)).toEqual({ amount: undefined });
+    const foreign = { ...body, phoneNumber: "254712345473" };
+    for (const country of [undefined, "c1", 7])
+      expect(fitted(limits, { ...foreign, country }, home)).toEqual({ ...body, amount: 50, country });
     const failing = { ...body, phoneNumber: "2250000000089" };
     expect(fitted(limits, failing, home, [failing.phoneNumber])).toMatchObject({ phoneNumber: "2250000000089" });
     expect(fitted(limits, failing, home)).toMatchObject(home);

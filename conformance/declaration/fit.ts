@@ -88,6 +88,17 @@ export function fittedAmount(limits: Declaration, amount: unknown): unknown {
     : Math.min(largestAmount, Math.max(smallestAmount, Number(amount)));
 }
 
+const patterns: Record<string, RegExp> = {
+  phoneNumber: /^[0-9]{10,15}$/,
+  country: /^[A-Z]{2}$/,
+  currency: /^[A-Z]{3}$/,
+};
+const isValid = (name: string, value: unknown) => typeof value === "string" && (patterns[name]?.test(value) ?? false);
+
+/** Returns the fields of `home` whose values in `fields` are valid. */
+const onlyValid = (home: Fields, fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(home).filter(([name]) => isValid(name, fields[name])));
+
 /**
  * Returns a disbursement whose values are inside the limits. Invalid values stay, because a check sends them on
  * purpose.
@@ -101,6 +112,6 @@ export function fitted(limits: Declaration, fields: Fields, home: Fields, own: r
     ...fields,
     ...(typeof reference === "string" ? { reference: fittedReference(limits, reference) } : {}),
     ...("amount" in fields ? { amount: fittedAmount(limits, amount) } : {}),
-    ...(recipientLimit(ranges, fields) === undefined ? {} : home),
+    ...(recipientLimit(ranges, fields) === undefined ? {} : onlyValid(home, fields)),
   };
 }

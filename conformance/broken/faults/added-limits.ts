@@ -42,19 +42,19 @@ export const addedLimitFaults = [
     "create.reference-echoed",
     refuses((fields) => /[A-Z]/.test(referenceOf(fields))),
   ),
-  fault("amounts-refused-but-paid", "Payouts above 1,000,000 are refused, but made.", "create.amount-echoed", () =>
+  fault("amounts-refused-but-paid", "Payouts above 1,000,000 are refused, but made.", "numbers.exact", () =>
     responses(createDisbursement, (reply, call) =>
       isAccepted(reply) && Number(fieldsOf(call.body)?.["amount"]) > 1_000_000 ? refusal(422) : reply,
     ),
   ),
-  fault("limit-without-shape", "Amounts above 1,000,000 get a page of text.", "create.amount-echoed", () =>
+  fault("limit-without-shape", "Amounts above 1,000,000 get a page of text.", "numbers.exact", () =>
     instead(
       createDisbursement,
       ({ amount }) => Number(amount) > 1_000_000,
       () => ({ ...refusal(422), text: '"too much"' }),
     ),
   ),
-  fault("amounts-refused-at-random", "Every second amount above 1,000,000 is refused.", "create.amount-echoed", () => {
+  fault("amounts-refused-at-random", "Every second amount above 1,000,000 is refused.", "numbers.exact", () => {
     let count = 0;
     return instead(
       createDisbursement,
