@@ -100,6 +100,14 @@ const notifications = [
     "webhook.truth",
     changesData((data) => ({ ...data, status: data["status"] === "success" ? "failed" : "success" })),
   ),
+  fault("webhook-success-before-failure", "A failed payout is first notified as a success.", "webhook.truth", {
+    async webhook(message, deliver) {
+      const { data } = (fieldsOf(message.body) ?? {}) as { data?: Fields };
+      const success = JSON.stringify({ event: "disbursement.completed", data: { ...data, status: "success" } });
+      if (data?.["status"] === "failed" && isPayout(message)) await deliver(signed({ ...message, body: success }));
+      return deliver(message);
+    },
+  }),
   fault(
     "webhook-other-event-names",
     "Events have other names.",
