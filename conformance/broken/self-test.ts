@@ -1,6 +1,6 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
-// one. PATTERN is a regular expression that selects servers by id. Exit codes: 0 success, 1 failure, 2 nothing
-// selected.
+// one. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation and its
+// mutants. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { tasks, type Row, type Task } from "./tasks.ts";
 
@@ -40,5 +40,6 @@ console.log(`
 ${count(rows, "broken")} broken servers were caught by the expected checks.
 ${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
+${count(rows, "second")} runs of the second implementation and its mutants got the right verdict.
 ${Math.round((performance.now() - start) / 1000)} s`);
 process.exitCode = all.length === 0 ? 2 : rows.length < all.length || failed.length > 0 ? 1 : 0;

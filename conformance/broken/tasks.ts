@@ -1,12 +1,15 @@
 // Defines the tasks of the self-test and their results, as plain data that can be posted between threads.
+import { mutants } from "../second/mutants/index.ts";
+import { tryMutant, trySecond } from "../second/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
+import type { Profile } from "../results.ts";
 
 /** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
 
-export type Task = { kind: "broken" | "different" | "sound"; id: string };
+export type Task = { kind: "broken" | "different" | "sound" | "second"; id: string };
 
 export type Row = Task & {
   ok: boolean;
@@ -14,6 +17,10 @@ export type Row = Task & {
   text: string;
   ms: number;
 };
+
+const profiles: readonly Profile[] = ["core", "extended"];
+/** The id of a task with the second implementation: it runs a mutant, or without one a profile. */
+const secondId = (id: string) => `second-${id}`;
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
 
@@ -26,6 +33,7 @@ export function tasks(pattern: RegExp): Task[] {
       soundServers.map(({ id }) => id),
     ),
     ...named("sound", runs),
+    ...named("second", [...profiles.map(secondId), ...mutants.map(({ id }) => secondId(id))]),
     ...named(
       "broken",
       faults.map(({ id }) => id),
@@ -66,10 +74,31 @@ async function sound(task: Task): Promise<Row> {
   return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms };
 }
 
+async function second(task: Task): Promise<Row> {
+  const start = performance.now();
+  const taken = () => Math.round(performance.now() - start);
+  const mutant = mutants.find(({ id }) => secondId(id) === task.id);
+  if (mutant) {
+    const { by, errors } = await tryMutant(mutant);
+    const caught = by.length > 0 ? `caught by ${by.join(", ")}` : `MISSED in ${mutant.profile}`;
+    const text = [mutant.defect, `  ${caught}`, ...errors.map((error) => `  ${error}`)].join("\n");
+    return { ...task, ok: by.length > 0 && errors.length === 0, text, ms: taken() };
+  }
+  const profile = profiles.find((each) => secondId(each) === task.id) ?? "core";
+  const { verdict, alarms } = await trySecond(profile);
+  const text = [
+    "The second implementation.",
+    `  ${verdict} for ${profile}`,
+    ...alarms.map((alarm) => `  ALARM ${alarm}`),
+  ];
+  return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms: taken() };
+}
+
 /** Runs one task. Never throws: an error in the self-test itself is reported as a failed task. */
 export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
   try {
     if (task.kind === "broken") return await broken(task, baseline);
+    if (task.kind === "second") return await second(task);
     return await (task.kind === "different" ? different(task) : sound(task));
   } catch (error) {
     return { ...task, ok: false, text: `  ERROR in the self-test: ${String(error)}`, ms: 0 };
