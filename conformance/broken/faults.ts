@@ -20,6 +20,7 @@ import { lifeReferenceFaults } from "./faults/life-references.ts";
 import { lifeWebhookFaults } from "./faults/life-webhooks.ts";
 import { limitFaults } from "./faults/limits.ts";
 import { listStatusFaults } from "./faults/list-statuses.ts";
+import { listValueFaults } from "./faults/list-values.ts";
 import { listFaults } from "./faults/lists.ts";
 import { numberFaults } from "./faults/numbers.ts";
 import { recordFaults } from "./faults/records.ts";
@@ -66,6 +67,7 @@ export const faults: readonly Fault[] = [
   ...sandboxFaults,
   ...listFaults,
   ...listStatusFaults,
+  ...listValueFaults,
   ...refusedFaults,
   ...refusedRecordFaults,
   ...readFaults,

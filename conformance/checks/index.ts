@@ -28,10 +28,12 @@ import { lifeChecks } from "./life.ts";
 import { limitChecks } from "./limits.ts";
 import { listStatusChecks } from "./list-statuses.ts";
 import { addedLimitChecks } from "./limits-added.ts";
+import { listValueChecks } from "./list-values.ts";
 import { listChecks } from "./lists.ts";
 import { metWebhookChecks } from "./met-webhooks.ts";
 import { modelChecks } from "./model.ts";
 import { oddPathChecks } from "./odd-paths.ts";
+import { numberNotationChecks } from "./number-notations.ts";
 import { numberChecks } from "./numbers.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { pathChecks } from "./paths.ts";
@@ -81,6 +83,7 @@ export const checks: readonly Check[] = [
   ...limitChecks,
   ...addedLimitChecks,
   ...jsonValueChecks,
+  ...numberNotationChecks,
   ...forcedChecks,
   ...referenceChecks,
   ...sandboxChecks,
@@ -92,6 +95,7 @@ export const checks: readonly Check[] = [
   ...attemptChecks,
   ...listChecks,
   ...listStatusChecks,
+  ...listValueChecks,
   ...refusedDisbursementChecks,
   ...refusedExistingChecks,
   ...refusedCheckoutChecks,

@@ -1,0 +1,58 @@
+// Servers that misread the filters of lists, or amounts in other notations.
+import { fault, type Hooks } from "../fault.ts";
+import { createDisbursement, fieldsOf, isOf, refusal, withFields } from "../ways.ts";
+
+const lists = ["listDisbursements", "listCheckouts"];
+
+/** Replaces an invalid filter before the server judges it. */
+const reads = (invalid: RegExp, as: string): Hooks => ({
+  handle: (call, ask) => ask(isOf(call, lists) ? { ...call, path: call.path.replace(invalid, as) } : call),
+});
+
+export const listValueFaults = [
+  fault(
+    "list-february-30",
+    "createdAfter reads 30 February as 2 March.",
+    "lists.invalid-filters",
+    reads(/(createdAfter=2026)-02-30/, "$1-03-02"),
+  ),
+  fault(
+    "list-any-status",
+    "An unknown status lists the records of every status.",
+    "lists.invalid-filters",
+    reads(/status=certify/, ""),
+  ),
+  fault(
+    "list-limit-clamped",
+    "A limit of 101 counts as 100.",
+    "lists.invalid-filters",
+    reads(/limit=101/, "limit=100"),
+  ),
+  fault("list-limit-zero", "A limit of 0 counts as the default.", "lists.invalid-filters", reads(/limit=0/, "")),
+  fault(
+    "list-empty-reference",
+    "An empty merchantsReference lists all records.",
+    "lists.invalid-filters",
+    reads(/merchantsReference=(?=&|$)/, ""),
+  ),
+  fault(
+    "negative-exponent-rounded",
+    "A fraction behind a negative exponent is rounded away.",
+    "json-values.inexact-fraction",
+    {
+      handle: (call, ask) =>
+        ask(
+          isOf(call, createDisbursement) && /"amount":\d+e-/.test(call.body.toString())
+            ? withFields(call, fieldsOf(call.body))
+            : call,
+        ),
+    },
+  ),
+  fault("negative-exponent-refused", "An amount of 12500e-2 is refused.", "json-values.exact-integer", {
+    handle: async (call, ask) =>
+      isOf(call, createDisbursement) && /"amount":\d+e-\d\b/.test(call.body.toString()) ? refusal(400) : ask(call),
+  }),
+  fault("infinity-400", "An amount of 1e400 is refused as a wrong type.", "limits.amount-maximum", {
+    handle: async (call, ask) => (/"amount":1e400/.test(call.body.toString()) ? refusal(400) : ask(call)),
+  }),
+];

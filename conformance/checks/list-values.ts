@@ -1,0 +1,38 @@
+// Checks that lists refuse filters with invalid values (D1, D42), which they might otherwise ignore.
+import type { Check } from "../check.ts";
+import { expectStatus, same } from "./expect.ts";
+
+const invalid: [query: string, status: number][] = [
+  ["limit=0", 422],
+  ["limit=101", 422],
+  ["limit=ten", 400],
+  ["status=certify", 422],
+  // Lenient parsers read 30 February as a day in March.
+  ["createdAfter=2026-02-30T00%3A00%3A00.000Z", 422],
+  ["createdBefore=2026-02-30T00%3A00%3A00.000Z", 422],
+  ["createdBefore=2026-11-20", 422],
+  ["merchantsReference=", 422],
+  ["cursor=certify-unknown", 422],
+];
+
+export const listValueChecks: Check[] = [
+  {
+    name: "Invalid filters are refused",
+    ids: ["lists.invalid-filters", "error-code.fields"],
+    effect: "none",
+    async run(context) {
+      for (const path of ["/v1/disbursements", "/v1/checkouts"]) {
+        for (const [query, status] of invalid) {
+          const response = await context.target.send({ method: "GET", path: `${path}?${query}` });
+          expectStatus(context, "lists.invalid-filters", response, status, `for GET ${path}?${query}`);
+          const { fields } = (response.json ?? {}) as { fields?: { path?: unknown }[] };
+          const actual = Array.isArray(fields) ? fields.map((field) => field.path) : [];
+          const expected = query.split("=", 1);
+          same(context, "error-code.fields", { what: `fields for GET ${path}?${query}:`, actual, expected }, [
+            response,
+          ]);
+        }
+      }
+    },
+  },
+];
