@@ -11,6 +11,7 @@ import { authFaults } from "./faults/auth.ts";
 import { checkoutPageFaults } from "./faults/checkout-pages.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
+import { deliveryOutcomeFaults } from "./faults/delivery-outcomes.ts";
 import { duplicateFaults } from "./faults/duplicates.ts";
 import { fieldFaults } from "./faults/fields.ts";
 import { forcedFaults } from "./faults/forced.ts";
@@ -57,6 +58,7 @@ export const faults: readonly Fault[] = [
   ...signatureFaults,
   ...retryFaults,
   ...attemptFaults,
+  ...deliveryOutcomeFaults,
   ...refusalFaults,
   ...requestFaults,
   ...responseFaults,

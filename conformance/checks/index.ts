@@ -13,6 +13,7 @@ import { checkoutChecks } from "./checkout.ts";
 import { checkoutRecordChecks } from "./checkout-record.ts";
 import { createChecks } from "./create.ts";
 import { deliveryChecks } from "./deliveries.ts";
+import { deliveryOutcomeChecks } from "./delivery-outcomes.ts";
 import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
 import { eventChecks } from "./events.ts";
@@ -46,6 +47,7 @@ import { refusedExistingChecks } from "./refused-existing.ts";
 import { refusalChecks } from "./refusals.ts";
 import { repeatChecks } from "./repeats.ts";
 import { retryChecks } from "./retries.ts";
+import { sandboxMerchantChecks } from "./sandbox-merchants.ts";
 import { sandboxReadChecks } from "./sandbox-reads.ts";
 import { sandboxChecks } from "./sandbox.ts";
 import { signatureChecks } from "./signatures.ts";
@@ -88,11 +90,13 @@ export const checks: readonly Check[] = [
   ...referenceChecks,
   ...sandboxChecks,
   ...sandboxReadChecks,
+  ...sandboxMerchantChecks,
   ...eventChecks,
   ...signatureChecks,
   ...retryChecks,
   ...deliveryChecks,
   ...attemptChecks,
+  ...deliveryOutcomeChecks,
   ...listChecks,
   ...listStatusChecks,
   ...listValueChecks,

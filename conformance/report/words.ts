@@ -82,6 +82,7 @@ const decisions: Record<string, string> = {
   D24: "Lone surrogates",
   D25: "Duplicate keys and inexact numbers",
   D26: "HEAD, OPTIONS and other methods",
+  D31: "Replays",
   D42: "Lists of records",
   D46: "Error codes",
 };

@@ -1,0 +1,92 @@
+// Servers that misread a receiver's response, or whose sandbox mixes up merchants or the pages of lists.
+import { fault, type How } from "../fault.ts";
+import { data, isOf, refusal, without } from "../ways.ts";
+
+/** Changes the status that the server sees in a receiver's response. */
+const readsStatus = (read: (status: number) => number): How => ({
+  webhook: async (message, deliver) => {
+    const reply = await deliver(message);
+    return { ...reply, status: read(reply.status) };
+  },
+});
+
+const sandboxLists = ["listEvents", "listDeliveries"];
+
+export const deliveryOutcomeFaults = [
+  fault(
+    "status-300-delivers",
+    "A response with status 300 ends a delivery.",
+    "retries.any-2xx",
+    readsStatus((status) => (status === 300 ? 200 : status)),
+  ),
+  fault(
+    "status-299-fails",
+    "Only 200 to 204 count as success.",
+    "retries.any-2xx",
+    readsStatus((status) => (status > 204 && status < 300 ? 500 : status)),
+  ),
+  fault("retry-after-on-500", "Retry-After is honoured on every status.", "retries.retry-after-statuses", {
+    webhook: async (message, deliver) => {
+      const reply = await deliver(message);
+      return reply.headers["retry-after"] === undefined ? reply : { ...reply, status: 503 };
+    },
+  }),
+  fault("replay-continues-schedule", "A failed replay continues the schedule.", "retries.replay-restarts", () => {
+    const attempted = new Set<string>();
+    return {
+      storage: (inner) => ({
+        recordAttempt(claim, attempt, next) {
+          const { id } = claim.event;
+          const isReplay = attempted.has(id) && next.step === 1 && next.status === "pending";
+          attempted.add(id);
+          const later = { ...next, step: 3, nextAttemptAt: attempt.at + 1_800_000 };
+          return inner.recordAttempt(claim, attempt, isReplay ? later : next);
+        },
+      }),
+    };
+  }),
+  fault("replay-of-ended-404", "A delivery that has ended cannot be replayed.", "retries.replay-restarts", {
+    storage: (inner) => ({
+      async claimDelivery(merchantId, id, leaseMs) {
+        const delivery = await inner.findDelivery(merchantId, id);
+        return delivery?.status === "ended" ? undefined : inner.claimDelivery(merchantId, id, leaseMs);
+      },
+    }),
+  }),
+  fault(
+    "clock-shared-by-merchants",
+    "Advancing one merchant's clock advances every clock.",
+    "sandbox.clock-own-records",
+    (world) => ({
+      async handle(call, ask) {
+        const isOther = call.headers["x-api-key"] !== world.secondKey;
+        if (isOf(call, "advanceClock") && isOther) {
+          await ask({ ...call, headers: { ...call.headers, "x-api-key": world.secondKey } });
+        }
+        return ask(call);
+      },
+    }),
+  ),
+  fault(
+    "sandbox-pages-without-end",
+    "The last page of events and deliveries has a cursor.",
+    "sandbox.pages",
+    data(sandboxLists, (page) => ({ nextCursor: "1-0000000000000000", ...page })),
+  ),
+  fault(
+    "sandbox-pages-cut-off",
+    "The list of deliveries ends after the first page.",
+    "sandbox.pages",
+    data("listDeliveries", (page) => without(page, "nextCursor")),
+  ),
+  fault("sandbox-cursors-of-anyone", "A cursor of another list or merchant starts at the top.", "sandbox.cursors", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      const isRefused = isOf(call, sandboxLists) && reply?.status === 422;
+      return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
+    },
+  }),
+  fault("sandbox-cursors-refused", "The list of events refuses its own cursors.", "sandbox.cursors", {
+    handle: async (call, ask) => (isOf(call, "listEvents") && call.path.includes("cursor=") ? refusal(422) : ask(call)),
+  }),
+];

@@ -1,0 +1,76 @@
+// Checks what follows from the receiver's response: which ends a delivery, and when the next attempt is made (D13, D31).
+import { describeResponse, type Check } from "../check.ts";
+import { delivered, deliveryOf } from "./deliveries.ts";
+import { expectStatus, same } from "./expect.ts";
+import { dataOf, usualAmount } from "./requests.ts";
+import { advance } from "./sandbox-controls.ts";
+
+const one = {
+  effect: "moves-money",
+  payouts: 1,
+  amount: usualAmount,
+  needs: ["receiver", "forced-outcomes", "clock", "deliveries"],
+} as const;
+
+type Attempt = { number?: unknown; httpStatus?: unknown };
+
+export const deliveryOutcomeChecks: Check[] = [
+  {
+    name: "First 2xx response ends the attempts",
+    ids: ["retries.any-2xx"],
+    ...one,
+    async run(context) {
+      const statuses = [300, 404, 299];
+      const { box, reference } = await delivered(
+        context,
+        (response, attempt) => void response.writeHead(statuses[attempt - 1] ?? 500).end(),
+      );
+      await advance(context, 86_400);
+      const { response, delivery } = await deliveryOf(context, reference);
+      const attempts = ((delivery["attempts"] ?? []) as Attempt[]).map(
+        ({ number, httpStatus }) => `${String(number)}: ${String(httpStatus)}`,
+      );
+      const expected = { received: 3, attempts: ["1: 300", "2: 404", "3: 299"], status: "delivered", next: "none" };
+      const { status, nextAttemptAt: next = "none" } = delivery;
+      const actual = { received: box.received.length, attempts, status, next };
+      same(context, "retries.any-2xx", { what: "the delivery:", actual, expected }, [response]);
+    },
+  },
+  {
+    name: "Retry-After on a 500 changes nothing",
+    ids: ["retries.retry-after-statuses"],
+    ...one,
+    async run(context) {
+      const { box } = await delivered(context, (response) => {
+        response.writeHead(500, { "retry-after": "3600" }).end();
+      });
+      await advance(context, 30);
+      const actual = box.received.length;
+      same(context, "retries.retry-after-statuses", { what: "attempts after 30 s:", actual, expected: 2 });
+    },
+  },
+  {
+    name: "Failed replay restarts the schedule",
+    ids: ["retries.replay-restarts"],
+    ...one,
+    needs: [...one.needs, "replay"],
+    async run(context) {
+      const statuses = [500, 410, 500];
+      const { box, id } = await delivered(
+        context,
+        (response, attempt) => void response.writeHead(statuses[attempt - 1] ?? 204).end(),
+      );
+      await advance(context, 3600);
+      const before = box.received.length;
+      same(context, "retries.replay-restarts", { what: "attempts until a 410:", actual: before, expected: 2 });
+      const path = `/sandbox/deliveries/${id}/replay`;
+      const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
+      expectStatus(context, "retries.replay-restarts", response, 200, "for a replay after a 410");
+      const pending = dataOf(response)["status"] === "pending";
+      context.judge("retries.replay-restarts", pending, "status pending", describeResponse(response), [response]);
+      await advance(context, 30);
+      const after = box.received.length;
+      same(context, "retries.replay-restarts", { what: "attempts 30 s after it:", actual: after, expected: 4 });
+    },
+  },
+];

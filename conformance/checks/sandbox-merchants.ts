@@ -1,0 +1,106 @@
+// Checks that a move of one merchant's sandbox time leaves another merchant's records alone (D18), and that the pages of
+// events and deliveries are complete.
+import { describeResponse, type Check, type Context } from "../check.ts";
+import { verifyCheckout } from "./checkout-record.ts";
+import { delivered, respondWith } from "./deliveries.ts";
+import { expectStatus, same } from "./expect.ts";
+import { arrived, mailbox } from "./notifications.ts";
+import { checkoutBody, dataOf, paid, startCheckout, usualAmount } from "./requests.ts";
+import { advance, forcing, listed } from "./sandbox-controls.ts";
+
+const page = (context: Context, path: string, key: "own" | "second" = "own") =>
+  context.target.send({ method: "GET", path, key });
+const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
+  encodeURIComponent(String(dataOf(response)["nextCursor"]));
+
+/** Advances the sandbox time of the second merchant. */
+async function advanceSecond(context: Context, seconds: number) {
+  const path = "/sandbox/clock/advance";
+  const response = await context.target.send({
+    method: "POST",
+    path,
+    effect: "moves-money",
+    key: "second",
+    json: { seconds },
+    timeoutMs: 60_000,
+  });
+  expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the other merchant's clock");
+}
+
+export const sandboxMerchantChecks: Check[] = [
+  {
+    name: "Advancing the clock leaves another merchant's records alone",
+    ids: ["sandbox.clock-own-records"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["clock", "forced-outcomes", "receiver", "second-key"],
+    async run(context) {
+      const box = mailbox(context, (response, attempt) => void response.writeHead(attempt < 3 ? 500 : 204).end());
+      await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url }, { key: "second" });
+      await arrived(context, box);
+      // The third attempt is due five minutes after the second one, long after this check has read the records.
+      await advanceSecond(context, 30);
+      const created = await startCheckout(context, checkoutBody(), { key: "second" });
+      const reference = String(dataOf(created)["reference"]);
+      const expectState = async (when: string, expected: { status: string; attempts: number }) => {
+        const response = await verifyCheckout(context, reference, { key: "second" });
+        const actual = { status: dataOf(response)["status"], attempts: box.received.length };
+        same(context, "sandbox.clock-own-records", { what: `checkout and webhook ${when}:`, actual, expected }, [
+          response,
+        ]);
+      };
+      await expectState("before", { status: "pending", attempts: 2 });
+      await advance(context, 3600);
+      await expectState("after an hour of another merchant", { status: "pending", attempts: 2 });
+      await advanceSecond(context, 1900);
+      await expectState("after half an hour of their own merchant", { status: "cancelled", attempts: 3 });
+    },
+  },
+  {
+    name: "Pages of events and deliveries end",
+    ids: ["sandbox.pages"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["receiver", "forced-outcomes", "events", "deliveries", "clock"],
+    async run(context) {
+      // Settle the payouts of earlier checks, so that their events are not among those of this check.
+      await advance(context, 60);
+      const older = await delivered(context, respondWith(410));
+      const newer = await delivered(context, respondWith(410));
+      // The target records an attempt only after it has received the response. This request gives it the time to do so.
+      await advance(context, 1);
+      for (const list of ["/sandbox/events?", "/sandbox/deliveries?status=ended&"]) {
+        const whole = await page(context, `${list}reference=${older.reference}&limit=1`);
+        const ends = listed(whole).length === 1 && dataOf(whole)["nextCursor"] === undefined;
+        context.judge("sandbox.pages", ends, "one item and no nextCursor", describeResponse(whole), [whole]);
+        const first = await page(context, `${list}limit=1`);
+        const second = await page(context, `${list}limit=1&cursor=${cursorOf(first)}`);
+        const actual = [first, second].flatMap(listed).map(({ reference }) => reference);
+        const expected = [newer.reference, older.reference];
+        same(context, "sandbox.pages", { what: "references on two pages:", actual, expected }, [first, second]);
+      }
+    },
+  },
+  {
+    name: "Cursors of events belong to one list of one merchant",
+    ids: ["sandbox.cursors"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["receiver", "forced-outcomes", "events", "deliveries", "second-key"],
+    async run(context) {
+      await delivered(context, respondWith(204));
+      await delivered(context, respondWith(204));
+      const events = await page(context, "/sandbox/events?limit=1");
+      const query = `limit=1&cursor=${cursorOf(events)}`;
+      const own = await page(context, `/sandbox/events?${query}`);
+      expectStatus(context, "sandbox.cursors", own, 200, "for a cursor of the same list");
+      const other = await page(context, `/sandbox/deliveries?${query}`);
+      expectStatus(context, "sandbox.cursors", other, 422, "for a cursor of events at deliveries");
+      const foreign = await page(context, `/sandbox/events?${query}`, "second");
+      expectStatus(context, "sandbox.cursors", foreign, 422, "for another merchant's cursor");
+    },
+  },
+];
