@@ -1,5 +1,6 @@
 // Records the limits that the target adds to what the interface leaves open (§8, D45).
 import type { Check } from "../check.ts";
+import { exceeded } from "../declaration/fit.ts";
 import { fieldsFor, commonPairs } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { disbursementBody, pay, usualAmount } from "./requests.ts";
@@ -27,7 +28,8 @@ export const addedLimitChecks: Check[] = [
         ...abroad,
       ];
       // A refusal makes the gate search for the limit, and the check is then repeated.
-      for (const over of values) await pay(context, { ...disbursementBody(context), ...over });
+      const undeclared = values.filter((over) => exceeded(limits.declared, over) === undefined);
+      for (const over of undeclared) await pay(context, { ...disbursementBody(context), ...over });
       context.observe("limits.added", "limits", limits.found);
     },
   },

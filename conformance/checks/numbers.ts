@@ -16,10 +16,13 @@ const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
 const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
 const inWebhooks = [435, 1_234_567, 2 ** 31, 2 ** 53 - 1];
 
-/** Returns the amounts, from the smallest, whose sum is at most this share of the budget. */
-export function affordable(all: readonly number[], { maxTotal }: RunOptions, share: number): number[] {
+/** Returns the amounts inside the declared limit, from the smallest, whose sum is at most this share of the budget. */
+export function affordable(all: readonly number[], { maxTotal, declared }: RunOptions, share: number): number[] {
+  const { largestAmount = Infinity, smallestAmount = 1 } = declared ?? {};
   let sum = 0;
-  return all.filter((amount) => (sum += amount) <= maxTotal * share);
+  return all
+    .filter((amount) => amount >= smallestAmount && amount <= largestAmount)
+    .filter((amount) => (sum += amount) <= maxTotal * share);
 }
 
 const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
