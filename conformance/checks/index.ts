@@ -11,6 +11,7 @@ import { checkoutPageChecks } from "./checkout-pages.ts";
 import { checkoutStateChecks } from "./checkout-states.ts";
 import { checkoutChecks } from "./checkout.ts";
 import { checkoutRecordChecks } from "./checkout-record.ts";
+import { clockValueChecks } from "./clock-values.ts";
 import { createChecks } from "./create.ts";
 import { deliveryChecks } from "./deliveries.ts";
 import { deliveryOutcomeChecks } from "./delivery-outcomes.ts";
@@ -89,6 +90,7 @@ export const checks: readonly Check[] = [
   ...forcedChecks,
   ...referenceChecks,
   ...sandboxChecks,
+  ...clockValueChecks,
   ...sandboxReadChecks,
   ...sandboxMerchantChecks,
   ...eventChecks,

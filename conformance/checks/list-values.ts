@@ -11,7 +11,11 @@ const invalid: [query: string, status: number][] = [
   ["createdAfter=2026-02-30T00%3A00%3A00.000Z", 422],
   ["createdBefore=2026-02-30T00%3A00%3A00.000Z", 422],
   ["createdBefore=2026-11-20", 422],
+  ["createdAfter=yesterday", 422],
   ["merchantsReference=", 422],
+  [`merchantsReference=${"x".repeat(65)}`, 422],
+  // A reserved character that is not percent-encoded (D46).
+  ["status=a:b", 400],
   ["cursor=certify-unknown", 422],
 ];
 

@@ -1,6 +1,6 @@
 // Servers that misread the filters of lists, or amounts in other notations.
 import { fault, type Hooks } from "../fault.ts";
-import { createDisbursement, fieldsOf, isOf, refusal, withFields } from "../ways.ts";
+import { createDisbursement, fieldsOf, isOf, refusal, withBody, withFields, without } from "../ways.ts";
 
 const lists = ["listDisbursements", "listCheckouts"];
 
@@ -51,6 +51,30 @@ export const listValueFaults = [
   fault("negative-exponent-refused", "An amount of 12500e-2 is refused.", "json-values.exact-integer", {
     handle: async (call, ask) =>
       isOf(call, createDisbursement) && /"amount":\d+e-\d\b/.test(call.body.toString()) ? refusal(400) : ask(call),
+  }),
+  fault("clock-february-30", "Advancing the clock to 30 February moves it to 2 March.", "sandbox.clock-bounds", {
+    handle: (call, ask) =>
+      ask(
+        isOf(call, "advanceClock") && /02-30T/.test(call.body.toString())
+          ? withFields(call, { to: "2026-03-02T00:00:00.000Z" })
+          : call,
+      ),
+  }),
+  fault("clock-field-unnamed", "The refusal of a clock advance names no field.", "error-code.fields", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      return reply && isOf(call, "advanceClock") && reply.status >= 400
+        ? withBody(reply, without(fieldsOf(reply.text) ?? {}, "fields"))
+        : reply;
+    },
+  }),
+  fault("list-field-misnamed", "The refusal of an unknown cursor names another field.", "error-code.fields", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      return reply && isOf(call, lists) && reply.status === 422
+        ? { ...reply, text: reply.text.replace('"path":"cursor"', '"path":"page"') }
+        : reply;
+    },
   }),
   fault("infinity-400", "An amount of 1e400 is refused as a wrong type.", "limits.amount-maximum", {
     handle: async (call, ask) => (/"amount":1e400/.test(call.body.toString()) ? refusal(400) : ask(call)),
