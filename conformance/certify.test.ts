@@ -8,7 +8,7 @@ import type { Report } from "./results.ts";
 import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
-const recipient = "2257038102473";
+const realRecipient = "2250712345678";
 /** The time limit for a test that executes a whole run, even on a busy machine. */
 const wholeRunMs = 60_000;
 const started: { stop(): Promise<unknown> }[] = [];
@@ -138,10 +138,14 @@ describe("what a run does to money", () => {
     });
     const { code, report, output } = await certify(["--base-url", url, "--effects", "reject"]).ended;
     expect(code).toBe(1);
-    expect(verdictsOf(report, "fail")).toEqual(["auth.create-needs-key"]);
-    expect(seen.filter((request) => request.method === "POST")).toHaveLength(1);
-    expect(report?.created).toMatchObject([{ kind: "disbursement", unintended: true }]);
-    expect(report?.budget.payouts).toBe(1);
+    // The seed decides which endpoint without a key is tried first.
+    const failed = verdictsOf(report, "fail");
+    expect(failed).toHaveLength(1);
+    expect(["auth.create-needs-key", "auth.checkout-needs-key"]).toContain(failed?.[0]);
+    // Requests with a key, which the target refuses, may precede it.
+    const posts = seen.filter((request) => request.method === "POST");
+    expect(posts.filter((request) => request.key === undefined)).toEqual([posts.at(-1)]);
+    expect(report?.created).toMatchObject([{ unintended: true }]);
     expect(output).toContain("but must be refused");
   });
 
@@ -164,7 +168,8 @@ describe("what a run does to money", () => {
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toContain("create.amount-echoed");
     expect(output).toContain("too small to earn a certificate");
-    expect(seen.filter((request) => request.method !== "GET")).toEqual([]);
+    // The probe for sandbox controls sends empty objects.
+    expect(seen.filter(({ method, path }) => method !== "GET" && path.startsWith("/v1/"))).toEqual([]);
   });
 
   test("the report lists every payout made", async () => {
@@ -190,7 +195,7 @@ describe("verdicts", () => {
       // The target is no sandbox, so the caller must name a recipient to whom payouts fail.
       expect([report?.verdict, code]).toEqual(["passed-partially", 0]);
       const what = "a recipient to whom payouts fail (--failing-recipient)";
-      expect(report?.notProvided).toEqual([{ what, requirements: ["webhook.disbursement-failure"] }]);
+      expect(report?.notProvided).toMatchObject([{ what, requirements: ["webhook.disbursement-failure"] }]);
       expect(output).toContain(`Not provided: ${what}.`);
     },
   );
@@ -219,12 +224,12 @@ describe("verdicts", () => {
     async () => {
       const sound = await target();
       const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
-        if (output.includes("Create without")) void sound.stop();
+        if (/^ok(?:[^]*^ok){10}/m.test(output)) void sound.stop();
       });
       const { code, report, output } = await ended;
       expect(code === 1 || code === 2).toBe(true);
       expect(report?.verdict === "error" || report?.verdict === "failed").toBe(true);
-      expect(output.match(/^STOPPED +the target stopped responding at request \d+: /gm)).toHaveLength(1);
+      expect(output.match(/^the target stopped responding at request \d+: /gm)).toHaveLength(1);
     },
   );
 
@@ -241,18 +246,25 @@ describe("verdicts", () => {
   });
 });
 
-test("no file and no output contains a key, a secret or a phone number", { timeout: wholeRunMs }, async () => {
-  const { url } = await target({
-    secondKey: "second-key-77aa0c1b",
-    alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),
-  });
-  const secrets = { API_KEY: key, API_KEY_2: "second-key-77aa0c1b", WEBHOOK_SECRET: "whsec_c2VjcmV0LXNlY3JldA==" };
-  const header = "Authorization: Basic dXNlcjpwYXNz";
-  const { output, code } = await certify(["--base-url", url, "--effects", "money", "--header", header], secrets).ended;
-  expect(code).toBe(0);
-  const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
-  expect(files.length).toBeGreaterThan(0);
-  for (const secret of [...Object.values(secrets), "dXNlcjpwYXNz", recipient]) {
-    for (const text of [...files, output]) expect(text).not.toContain(secret);
-  }
-});
+test(
+  "no file and no output contains a key, a secret or the phone number of a real recipient",
+  { timeout: wholeRunMs },
+  async () => {
+    const { url } = await target({
+      secondKey: "second-key-77aa0c1b",
+      alter: (reply, { key: given }) => ({ ...reply, headers: { "x-echo": given ?? "" } }),
+    });
+    const secrets = { API_KEY: key, API_KEY_2: "second-key-77aa0c1b", WEBHOOK_SECRET: "whsec_c2VjcmV0LXNlY3JldA==" };
+    const header = "Authorization: Basic dXNlcjpwYXNz";
+    const { output, code } = await certify(
+      ["--base-url", url, "--effects", "money", "--header", header, "--recipient", realRecipient],
+      secrets,
+    ).ended;
+    expect(code).toBe(0);
+    const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
+    expect(files.length).toBeGreaterThan(0);
+    for (const secret of [...Object.values(secrets), "dXNlcjpwYXNz", realRecipient]) {
+      for (const text of [...files, output]) expect(text).not.toContain(secret);
+    }
+  },
+);

@@ -11,7 +11,7 @@ afterEach(() => server.stop());
 /** Starts the reference server and records every request and every insert. */
 async function recording() {
   const seen: Call[] = [];
-  const made = { disbursements: 0, checkouts: 0 };
+  const made = { disbursements: 0, checkouts: 0, total: 0 };
   server = await startBroken({
     async handle(call, ask) {
       seen.push(call);
@@ -20,7 +20,9 @@ async function recording() {
     storage: (inner) => ({
       async insertDisbursement(record) {
         const insertion = await inner.insertDisbursement(record);
-        if (insertion.inserted) made.disbursements += 1;
+        if (!insertion.inserted) return insertion;
+        made.disbursements += 1;
+        made.total += record.amount;
         return insertion;
       },
       async insertCheckout(record) {
@@ -39,7 +41,7 @@ test("--effects none creates nothing and sends only GET requests without a body"
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(seen.length).toBeGreaterThan(20);
   expect(seen.filter(({ method, body }) => method !== "GET" || body.length > 0)).toEqual([]);
-  expect(made).toEqual({ disbursements: 0, checkouts: 0 });
+  expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
 });
 
 test("--effects reject creates nothing on a sound server", { timeout }, async () => {
@@ -47,18 +49,24 @@ test("--effects reject creates nothing on a sound server", { timeout }, async ()
   const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "reject"]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(seen.some(({ method }) => method === "POST")).toBe(true);
-  expect(made).toEqual({ disbursements: 0, checkouts: 0 });
+  expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
 });
 
 test.each([
-  ["--max-payouts", "0", 0],
-  ["--max-payouts", "3", 3],
-  ["--max-total", "999", 0],
-  ["--max-total", "1000", 1],
-])("%s %s makes %i payouts and reports that checks could not run", { timeout }, async (flag, value, times) => {
-  const { made } = await recording();
-  const { code, report } = await runCertify(server.url, server.key, ["--effects", "money", flag, value]);
-  expect([code, report?.verdict]).toEqual([2, "error"]);
-  expect(made.disbursements).toBe(times);
-  expect(report?.created.filter(({ kind }) => kind === "disbursement")).toHaveLength(times);
-});
+  ["--max-payouts", 0],
+  ["--max-payouts", 3],
+  ["--max-total", 99],
+  ["--max-total", 2_500],
+] as const)(
+  "%s %i is not exceeded, and the report says which checks could not run",
+  { timeout },
+  async (flag, limit) => {
+    const { made } = await recording();
+    const { code, report } = await runCertify(server.url, server.key, ["--effects", "money", flag, String(limit)]);
+    expect([code, report?.verdict]).toEqual([2, "error"]);
+    if (flag === "--max-payouts") expect(made.disbursements).toBe(limit);
+    else expect(made.total).toBeLessThanOrEqual(limit);
+    expect(report?.created.filter(({ kind }) => kind === "disbursement")).toHaveLength(made.disbursements);
+    expect(report?.counts["could-not-run"]).toBeGreaterThan(0);
+  },
+);

@@ -2,7 +2,7 @@
 // to its history.
 import { operationOf } from "../contract/documented.ts";
 import { fieldsOf } from "../target/ledger.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { describeRequest, stateFacts, stateRecord, stateStatus } from "./history.ts";
 import type { Contradiction, Fields, History, Kind, Merchant } from "./history.ts";
 
@@ -68,9 +68,13 @@ const gone = (history: History, response: TargetResponse): Contradiction => ({
   evidence: [response],
 });
 
+/** Returns true for a GET as every client sends it. A sound target may refuse one with a query or a body. */
+const isUsual = ({ path, headers, json, body }: TargetRequest) =>
+  !path.includes("?") && headers === undefined && json === undefined && body === undefined;
+
 /** Returns true if the response shows that the record does not exist, or that its owner cannot see it. */
 const denies = ({ status = 0, request }: TargetResponse) =>
-  request.headers === undefined && status !== 0 && status !== 429 && status < 500;
+  isUsual(request) && status !== 0 && status !== 429 && status < 500;
 
 const nameOf = (...parts: [Merchant, Kind, string]) => parts.join(" ");
 

@@ -2,7 +2,7 @@
 import { freshReference } from "../declaration/fit.ts";
 import { withLimits } from "../declaration/gate.ts";
 import { createLimits, type Limits } from "../declaration/limits.ts";
-import { BudgetExceeded } from "../target/budget.ts";
+import { BudgetExceeded, type Budget } from "../target/budget.ts";
 import { costOf, Prerequisite, type Check, type Context, type Watch } from "../check.ts";
 import { permits } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
@@ -168,7 +168,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     if (budget.allows(payouts, amount)) return;
     throw new BudgetExceeded(
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
-        `${budget.maxPayouts - budget.payouts} payouts with a total of ${budget.maxTotal - budget.total} ` +
+        `${budget.maxPayouts - budget.payouts} payouts of ${leftOf(budget)} ` +
         "are left (--max-payouts, --max-total)",
     );
   }
@@ -256,3 +256,6 @@ function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted
   if (sample.length === 0)
     context.judge(watch.id, true, watch.expected, `as expected in ${counted(seen.responses, "response")}`, []);
 }
+
+const leftOf = ({ maxTotal, total }: Budget) =>
+  Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";

@@ -58,6 +58,15 @@ const notify = (address: string, reference: string) =>
     () => undefined,
   );
 
+/** Decodes a part of a path; "" if its percent-encoding is invalid. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 function createService() {
   const records = new Map<string, Record<string, unknown>>();
   const used = new Set<unknown>();
@@ -90,7 +99,7 @@ function createService() {
   return (method: string, path: string, body: string): ServiceReply => {
     const reference = /^\/v1\/disbursements\/([^/]+)$/.exec(path)?.[1];
     if (method === "GET" && reference !== undefined) {
-      const record = records.get(decodeURIComponent(reference));
+      const record = records.get(decoded(reference));
       return record ? { status: 200, body: { statusCode: 200, data: record } } : errorReply(404, "Not here.");
     }
     if (method !== "POST" || !["/v1/disbursements", "/v1/checkouts"].includes(path))
