@@ -23,6 +23,7 @@ test("defaults to a sandbox on loopback", () => {
     webhookAllowPrivate: true,
     trustProxy: false,
     logLevel: "info",
+    shutdownTimeoutMs: 8_000,
     color: true,
     fees: { disbursement: { basisPoints: 100, fixed: 0 }, checkout: { basisPoints: 480, fixed: 0 } },
   };

@@ -14,6 +14,8 @@ export interface Config {
   webhookAllowPrivate: boolean;
   trustProxy: boolean | number | string;
   logLevel: string;
+  /** How long the process may take to stop after a signal, in milliseconds. */
+  shutdownTimeoutMs: number;
   /** False to disable colours in terminal output (https://no-color.org). */
   color: boolean;
   /** Requests per second for each merchant; no limit if absent (D15). */
@@ -69,6 +71,7 @@ export function readConfig(env: Env): Config {
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLoopback(host), boolean),
     trustProxy: read("TRUST_PROXY", false, trustProxy),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
+    shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     fees: {

@@ -1,6 +1,5 @@
 // Starts the server. This is the only module that exits the process.
 import { randomBytes } from "node:crypto";
-import { pino } from "pino";
 import { banner } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
 import { createSystemClock } from "./domain/clock.ts";
@@ -8,16 +7,17 @@ import { createIds } from "./domain/ids.ts";
 import { KeyTakenError, prepareFirstMerchant } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { listen, ListenError, type Listener } from "./http/http-server.ts";
+import { createLog } from "./log.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
 import { StorageError } from "./storage/storage-error.ts";
 import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
-  // Buffer log lines for up to a tenth of a second, because writing each line separately would cost as much as a
-  // request.
-  const output = pino.destination({ sync: false, minLength: 4_096, periodicFlush: 100 });
-  const log = pino({ level: config.logLevel }, output);
+  // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
+  // errors are ignored, because the server must also run if its output is a full disk.
+  process.stdout.on("error", () => undefined);
+  const { log, flush } = createLog(config.logLevel, process.stdout.fd);
   const clock = createSystemClock((aheadMs) =>
     log.warn({ aheadMs }, "the system clock was set back; the server's clock continues from its last time"),
   );
@@ -44,20 +44,32 @@ async function start(config: Config): Promise<void> {
   const { newKey } = await prepareFirstMerchant({ storage, clock, ids, random: randomBytes }, config.sandboxApiKey);
   const color = process.stdout.isTTY && config.color;
   process.stdout.write(banner({ config: withPort(config, listener.port), newKey, color }));
-  stopOnSignal(service, listener, storage, () => output.flushSync());
+  stopOnSignal({ service, listener, storage, flush, timeoutMs: config.shutdownTimeoutMs });
 }
 
-/** On the first signal the process finishes what is in progress and exits. On a second one it exits immediately. */
-function stopOnSignal(service: Service, listener: Listener, storage: Storage, flushLog: () => void): void {
+interface Running {
+  service: Service;
+  listener: Listener;
+  storage: Storage;
+  flush(timeoutMs: number): Promise<void>;
+  timeoutMs: number;
+}
+
+/**
+ * On the first signal the process finishes what is in progress and exits with 0. On a second one, or if stopping takes
+ * longer than `timeoutMs`, it exits immediately with 1; what was not finished continues at the next start.
+ */
+function stopOnSignal({ service, listener, storage, flush, timeoutMs }: Running): void {
   let stopping = false;
   const stop = async () => {
     if (stopping) process.exit(1);
     stopping = true;
+    setTimeout(() => process.exit(1), timeoutMs);
     service.release();
-    await listener.close();
-    await service.stop();
+    await listener.close(0.5 * timeoutMs);
+    await service.stop(0.3 * timeoutMs);
     await storage.close();
-    flushLog();
+    await flush(0.1 * timeoutMs);
     process.exit(0);
   };
   process.on("SIGINT", stop);

@@ -21,8 +21,6 @@ const DELIVER_EVERY_MS = 100;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
-/** How long webhook attempts in progress may take to finish when the server stops, in real milliseconds. */
-const DRAIN_MS = 5_000;
 
 interface Options {
   config: Config;
@@ -43,8 +41,11 @@ export interface Service {
   deliveries: DeliveryWorker;
   /** Makes the service send the responses that it holds back. Call it before waiting for open connections. */
   release(): void;
-  /** Ends the background work. The storage stays open. */
-  stop(): Promise<void>;
+  /**
+   * Ends the background work. The storage stays open.
+   * @param drainMs how long webhook attempts in progress may take to finish, in real milliseconds
+   */
+  stop(drainMs: number): Promise<void>;
 }
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
@@ -95,10 +96,10 @@ export function createService(options: Options): Service {
     settlement,
     deliveries,
     release: () => abort.abort(),
-    async stop() {
+    async stop(drainMs) {
       abort.abort();
       await Promise.all([settlementLoop.stop(), deliveryLoop.stop(), pruningLoop.stop()]);
-      await Promise.race([deliveries.idle(), clock.sleep(DRAIN_MS)]);
+      await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();
       await renewalLoop.stop();

@@ -8,13 +8,13 @@ import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
 
-/** How long responses in progress may take to finish when the server stops, in real milliseconds. */
-const DRAIN_MS = 10_000;
-
 export interface Listener {
   port: number;
-  /** Stops accepting requests. Resolves once responses in progress have been sent, or `DRAIN_MS` has passed. */
-  close(): Promise<void>;
+  /**
+   * Stops accepting requests. Resolves once responses in progress have been sent, or after `drainMs` real milliseconds,
+   * when it closes their connections.
+   */
+  close(drainMs: number): Promise<void>;
 }
 
 export interface ListenOptions {
@@ -62,7 +62,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     socket.end(malformed(status, requestId));
   }
 
-  async function close(): Promise<void> {
+  async function close(drainMs: number): Promise<void> {
     closing = true;
     for (const res of inProgress) if (!res.headersSent) res.setHeader("Connection", "close");
     const closed = once(server, "close");
@@ -70,7 +70,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     // Node would wait for connections that never carried a request, such as a browser's spare ones.
     for (const socket of connections) if (responsesOn(socket).length === 0) socket.destroy();
     const drained = new AbortController();
-    await Promise.race([closed, clock.sleep(DRAIN_MS, drained.signal)]);
+    await Promise.race([closed, clock.sleep(drainMs, drained.signal)]);
     drained.abort();
     server.closeAllConnections();
     await closed;

@@ -99,8 +99,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     logged: () => lines.map((line) => JSON.parse(line) as Record<string, any>),
     async close() {
       service.release();
-      await listener.close();
-      await service.stop();
+      await listener.close(10_000);
+      await service.stop(5_000);
       await storage.close();
       await close();
     },

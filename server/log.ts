@@ -1,0 +1,42 @@
+import { pino, type Logger } from "pino";
+import sonic from "sonic-boom";
+
+/** The size of the lines that may wait to be written. Further lines are dropped. */
+const LIMIT_BYTES = 1_048_576;
+
+export interface ServerLog {
+  log: Logger;
+  /** Resolves when the lines so far are written, when writing fails, or after `timeoutMs`. */
+  flush(timeoutMs: number): Promise<void>;
+}
+
+/**
+ * Creates the log. A log that cannot be written, because its disk is full or its reader has stalled or gone, never
+ * affects the service: lines wait in a bounded buffer, writing is retried, and dropped lines are counted. pino's own
+ * destination would retry forever when the process exits.
+ * @param fd the file descriptor to write to; 1 is the standard output
+ */
+export function createLog(level: string, fd: number): ServerLog {
+  // Lines are written at least every tenth of a second, because writing each one separately would cost as much as a
+  // request.
+  const output = new sonic.SonicBoom({ fd, sync: false, minLength: 4_096, maxLength: LIMIT_BYTES, periodicFlush: 100 });
+  const log = pino({ level }, output);
+  let dropped = 0;
+  output.on("drop", () => (dropped += 1));
+  // The next flush retries. Nothing can be logged here.
+  output.on("error", () => undefined);
+  output.on("drain", () => {
+    if (dropped === 0) return;
+    log.warn({ dropped }, "log lines were dropped because the log could not be written");
+    dropped = 0;
+  });
+  return {
+    log,
+    async flush(timeoutMs) {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, timeoutMs);
+        output.flush(() => resolve());
+      });
+    },
+  };
+}
