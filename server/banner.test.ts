@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { banner } from "./banner.ts";
 import { readConfig } from "./config.ts";
 
-const shown = (env: Record<string, string>, newKey?: string, color = false) =>
-  banner({ config: readConfig(env), newKey, color });
+const shown = (env: Record<string, string>, text?: string, color = false) =>
+  banner({ config: readConfig(env), newKey: text === undefined ? undefined : { text }, color });
 
 test("prints a new key, and a curl command that uses it", () => {
   const text = shown({}, "sk_new");
@@ -35,4 +35,20 @@ test("suggests PUBLIC_URL if the server listens on all addresses without one", (
   expect(shown({ HOST: "0.0.0.0" })).toContain("Set PUBLIC_URL");
   expect(shown({ HOST: "0.0.0.0", PUBLIC_URL: "https://pay.example" })).not.toContain("PUBLIC_URL");
   expect(shown({})).not.toContain("PUBLIC_URL");
+});
+
+test("names the file of a new key, from which the command reads the key", () => {
+  const text = banner({ config: readConfig({}), newKey: { file: "/srv/the key's/first" }, color: false });
+  expect(text).toContain("Your API key is in /srv/the key's/first.");
+  expect(text).toContain(`-H "x-api-key: $(cat '/srv/the key'\\''s/first')"`);
+});
+
+test("names a revoked SANDBOX_API_KEY by its id", () => {
+  const text = banner({ config: readConfig({}), revokedKeyId: "0192", color: false });
+  expect(text).toContain("The key in SANDBOX_API_KEY (0192) was revoked and stays invalid.");
+});
+
+test("says which addresses receive webhooks", () => {
+  expect(shown({})).toContain("may go to loopback and private addresses");
+  expect(shown({ WEBHOOK_ALLOW_PRIVATE: "false" })).toContain("go to public addresses only");
 });

@@ -2,13 +2,15 @@ import type { Config } from "./config.ts";
 
 interface Banner {
   config: Config;
-  /** An API key created at this start. It is shown only once, in this banner. */
-  newKey: string | undefined;
+  /** The API key created at this start: its text, which is shown only here, or the file that contains it. */
+  newKey?: { text: string } | { file: string } | undefined;
+  /** The id of the key in SANDBOX_API_KEY, if it has been revoked. */
+  revokedKeyId?: string | undefined;
   color: boolean;
 }
 
 /** The text printed on the terminal at start-up: the server's URL and a command that creates a first payout. */
-export function banner({ config, newKey, color }: Banner): string {
+export function banner({ config, newKey, revokedKeyId, color }: Banner): string {
   const paint = (code: number, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines = [
     "",
@@ -22,18 +24,32 @@ export function banner({ config, newKey, color }: Banner): string {
       "",
     );
   }
-  if (newKey !== undefined) {
-    lines.push(`  Your API key (shown only once): ${paint(33, newKey)}`, "");
+  if (newKey && "text" in newKey) lines.push(`  Your API key (shown only once): ${paint(33, newKey.text)}`, "");
+  if (newKey && "file" in newKey) lines.push(`  Your API key is in ${newKey.file}. Keep it and delete the file.`, "");
+  if (revokedKeyId !== undefined) {
+    lines.push(`  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`, "");
   }
+  lines.push(`  Webhooks ${destinations(config)}`, "");
   lines.push(
     newKey === undefined
       ? "  Create a first payout, with your key in API_KEY (`npm run keys` creates another if you lost it):"
       : "  Create a first payout:",
     "",
-    curlLine(config.publicUrl, newKey ?? "$API_KEY"),
+    curlLine(config.publicUrl, keyInShell(newKey)),
     "",
   );
   return `${lines.join("\n")}\n`;
+}
+
+const destinations = ({ webhookAllowPrivate }: Config) =>
+  webhookAllowPrivate
+    ? "may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
+    : "go to public addresses only (WEBHOOK_ALLOW_PRIVATE).";
+
+/** What the shell puts into the header: the key, the content of its file, or the value of a variable. */
+function keyInShell(newKey: Banner["newKey"]): string {
+  if (!newKey) return "$API_KEY";
+  return "text" in newKey ? newKey.text : `$(cat '${newKey.file.replaceAll("'", `'\\''`)}')`;
 }
 
 /** A curl command that can be run repeatedly: the shell generates a new reference each time. */

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 
@@ -40,10 +40,12 @@ const paste = async (line: string, shellEnv: NodeJS.ProcessEnv = {}) =>
   JSON.parse((await promisify(execFile)("sh", ["-c", line], { env: { PATH: process.env.PATH, ...shellEnv } })).stdout);
 
 describe("first start", () => {
-  test("the printed curl command works repeatedly; the key is shown only once", async () => {
+  test("the printed curl command works repeatedly; the key is in a file of the owner, not in the output", async () => {
     const first = await start();
-    const [key] = /sk_\w+/.exec(first.output())!;
-    expect(first.output()).toContain(`(shown only once): ${key}`);
+    expect(first.output()).not.toContain("sk_");
+    const [, file] = /Your API key is in (.+)\. Keep it/.exec(first.output())!;
+    expect(statSync(file!).mode & 0o777).toBe(0o600);
+    const key = readFileSync(file!, "utf8").trim();
     const line = curlLine(first);
     const payouts = [await paste(line), await paste(line)];
     expect(payouts).toMatchObject([{ statusCode: 200 }, { statusCode: 200 }]);
@@ -68,6 +70,16 @@ describe("first start", () => {
       expect(stdout + stderr).toContain('"path":"/sandbox/clock"');
       expect(stdout + stderr).not.toContain(SANDBOX_API_KEY);
     }
+  });
+
+  test("a revoked SANDBOX_API_KEY stays revoked, and the start says so", async () => {
+    const first = await start({ SANDBOX_API_KEY: KEY });
+    const [id] = /^\S+/.exec((await runKeys(env, "list")).stdout)!;
+    expect((await runKeys(env, "revoke", id)).stdout).toBe(`Revoked ${id}\n`);
+    await stop(first);
+    const second = await start({ SANDBOX_API_KEY: KEY });
+    expect(second.output()).toContain(`The key in SANDBOX_API_KEY (${id}) was revoked and stays invalid.`);
+    expect((await second.client(KEY).request("GET", "/sandbox/clock")).status).toBe(401);
   });
 
   test("prints no colours if the output is not a terminal", async () => {
@@ -108,7 +120,7 @@ describe("failed start", () => {
       `Port ${port} on 127.0.0.1 is already in use. Stop the process that uses it, or set PORT to another port.\n`,
     );
     // The first successful start shows the key.
-    expect((await start()).output()).toMatch(/shown only once\): sk_/);
+    expect((await start()).output()).toContain("Your API key is in ");
     taken.close();
   });
 

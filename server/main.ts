@@ -1,5 +1,7 @@
 // Starts the server. This is the only module that exits the process.
 import { randomBytes } from "node:crypto";
+import { chmodSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { banner } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
 import { createSystemClock } from "./domain/clock.ts";
@@ -41,10 +43,26 @@ async function start(config: Config): Promise<void> {
     return service.app;
   });
   // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
-  const { newKey } = await prepareFirstMerchant({ storage, clock, ids, random: randomBytes }, config.sandboxApiKey);
+  const { newKey, revokedKeyId } = await prepareFirstMerchant(
+    { storage, clock, ids, random: randomBytes },
+    config.sandboxApiKey,
+  );
+  const shown = newKey === undefined ? undefined : keep(newKey, config);
   const color = process.stdout.isTTY && config.color;
-  process.stdout.write(banner({ config: withPort(config, listener.port), newKey, color }));
+  process.stdout.write(banner({ config: withPort(config, listener.port), newKey: shown, revokedKeyId, color }));
   stopOnSignal({ service, listener, storage, flush, timeoutMs: config.shutdownTimeoutMs });
+}
+
+/**
+ * Decides where a new key is shown. What is no terminal may be a log that others read, so there the key goes into a file
+ * that only its owner may read. An in-memory database has no folder for a file; its key ends with the process.
+ */
+function keep(text: string, { database }: Config): { text: string } | { file: string } {
+  if (process.stdout.isTTY || database.path === ":memory:") return { text };
+  const file = resolve(dirname(database.path), "first-api-key");
+  writeFileSync(file, `${text}\n`, { mode: 0o600 });
+  chmodSync(file, 0o600);
+  return { file };
 }
 
 interface Running {

@@ -44,7 +44,7 @@ export async function createKey(
  * such key.
  */
 export function revokeKey({ storage, clock }: MerchantContext, keyId: string): Promise<boolean> {
-  return storage.setRevoked(keyId, clock.now());
+  return storage.revokeKey(keyId, clock.now());
 }
 
 /** Thrown if the value of SANDBOX_API_KEY is a key of another merchant. */
@@ -52,29 +52,33 @@ export class KeyTakenError extends Error {
   override name = "KeyTakenError";
 }
 
+export interface FirstMerchant {
+  /** The text of a newly created key; absent if the merchant had a key or `wanted` was given. */
+  newKey?: string;
+  /** The id of the wanted key, if it has been revoked. It stays revoked. */
+  revokedKeyId?: string;
+}
+
 /**
  * Ensures that there is a merchant with a key, so that a new server can be used immediately.
- * @param wanted a key that the merchant must have (SANDBOX_API_KEY); it is activated, and other keys stay unchanged
- * @returns the text of a newly created key; absent if the merchant had a key or `wanted` was given
+ * @param wanted a key that the merchant must have (SANDBOX_API_KEY); other keys stay unchanged
  * @throws KeyTakenError if the wanted key belongs to another merchant
  */
-export async function prepareFirstMerchant(context: MerchantContext, wanted?: string): Promise<{ newKey?: string }> {
+export async function prepareFirstMerchant(context: MerchantContext, wanted?: string): Promise<FirstMerchant> {
   const { storage } = context;
   const [existing] = await storage.listMerchants();
   const merchant = existing ?? (await createMerchant(context, "Sandbox Merchant"));
-  if (wanted !== undefined) {
-    await ensureKey(context, merchant, wanted);
-    return {};
-  }
+  if (wanted !== undefined) return ensureKey(context, merchant, wanted);
   // An interrupted start may have left a merchant without a key.
   const hasKeys = (await storage.listKeys()).some(({ merchantId }) => merchantId === merchant.id);
   return hasKeys ? {} : { newKey: await createKey(context, merchant.id) };
 }
 
-async function ensureKey(context: MerchantContext, merchant: Merchant, text: string): Promise<void> {
-  const { storage } = context;
-  const known = await storage.findKey(hashKey(text));
+async function ensureKey(context: MerchantContext, merchant: Merchant, text: string): Promise<FirstMerchant> {
+  const known = await context.storage.findKey(hashKey(text));
+  if (known && known.merchantId !== merchant.id) {
+    throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
+  }
   if (!known) await createKey(context, merchant.id, text);
-  else if (known.merchantId !== merchant.id) throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
-  else if (known.revokedAt !== undefined) await storage.setRevoked(known.id, undefined);
+  return known?.revokedAt === undefined ? {} : { revokedKeyId: known.id };
 }

@@ -38,10 +38,8 @@ export interface MerchantStore {
   listKeys(): Promise<ApiKey[]>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /**
-   * Revokes a key, or lifts the revocation if `revokedAt` is undefined. Resolves with false if there is no such key.
-   */
-  setRevoked(keyId: string, revokedAt: number | undefined): Promise<boolean>;
+  /** Revokes a key for good. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
+  revokeKey(keyId: string, revokedAt: number): Promise<boolean>;
   /** The merchant that owns the key with this hash, and the hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<{ merchant: Merchant; hash: Uint8Array } | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;

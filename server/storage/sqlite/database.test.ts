@@ -60,7 +60,7 @@ describe("one server per file", () => {
     const beside = openSqlite(path, { clock, server: false });
     const merchant = await addMerchant(beside);
     expect(await first.findMerchant(merchant.id)).toEqual(merchant);
-    expect(await beside.setRevoked("nothing", 0)).toBe(false);
+    expect(await beside.revokeKey("nothing", 0)).toBe(false);
     await beside.close();
     expect(() => openSqlite(path, server)).toThrow(IN_USE);
     await first.close();

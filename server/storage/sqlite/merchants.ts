@@ -14,7 +14,7 @@ export function merchants({ db, write, now, merchantOf, cache }: Context): Merch
   const selectMerchants = db.prepare("SELECT * FROM merchants ORDER BY created_at, id");
   const selectKeys = db.prepare("SELECT * FROM api_keys ORDER BY created_at, id");
   const selectKey = db.prepare("SELECT * FROM api_keys WHERE hash = ?");
-  const updateRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
+  const updateRevoked = db.prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?");
   const retireSecret = db.prepare(
     `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
      SELECT id, 1 + (SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = id),
@@ -43,10 +43,10 @@ export function merchants({ db, write, now, merchantOf, cache }: Context): Merch
       const row = selectKey.get(hash);
       return row && toKey(row);
     },
-    setRevoked: (keyId, revokedAt) =>
+    revokeKey: (keyId, revokedAt) =>
       write(() => {
         cache.clear();
-        return updateRevoked.run(revokedAt ?? null, keyId).changes === 1;
+        return updateRevoked.run(revokedAt, keyId).changes === 1;
       }),
     async findMerchantByKey(hash) {
       return cache.ownerOf(hash);
