@@ -21,6 +21,7 @@ test("defaults to a sandbox on loopback", () => {
     sandbox: true,
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
+    webhookAllowInsecure: true,
     trustProxy: false,
     logLevel: "info",
     shutdownTimeoutMs: 8_000,
@@ -77,8 +78,25 @@ describe("valid values", () => {
     });
   });
 
-  test("allows private addresses on a wildcard host only if WEBHOOK_ALLOW_PRIVATE is set", () => {
-    expect(readConfig({ HOST: "0.0.0.0", WEBHOOK_ALLOW_PRIVATE: "true" }).webhookAllowPrivate).toBe(true);
+  test.each<[Record<string, string>, boolean]>([
+    [{}, true],
+    [{ HOST: "::1", PUBLIC_URL: "http://[::1]:3000" }, true],
+    [{ PUBLIC_URL: "http://localhost:8080" }, true],
+    [{ PUBLIC_URL: "https://pay.example" }, false],
+    [{ SANDBOX: "false" }, false],
+    [{ SANDBOX: "false", PUBLIC_URL: "https://pay.example" }, false],
+    [{ HOST: "0.0.0.0" }, false],
+    [{ HOST: "0.0.0.0", WEBHOOK_ALLOW_PRIVATE: "true" }, true],
+  ])("%j: webhooks may go to private addresses: %s", (env, allowed) => {
+    expect(readConfig(env).webhookAllowPrivate).toBe(allowed);
+  });
+
+  test.each<[Record<string, string>, boolean]>([
+    [{}, true],
+    [{ SANDBOX: "false" }, false],
+    [{ SANDBOX: "false", WEBHOOK_ALLOW_INSECURE: "true" }, true],
+  ])("%j: webhooks may go over plain http: %s", (env, allowed) => {
+    expect(readConfig(env).webhookAllowInsecure).toBe(allowed);
   });
 });
 
@@ -122,6 +140,8 @@ describe("invalid values are reported with what is expected", () => {
     ],
     ["SETTLE_DELAY_MS", "86400001", "must be a whole number from 0 to 86400000"],
     ["WEBHOOK_ALLOW_PRIVATE", "on", "must be true or false"],
+    ["WEBHOOK_ALLOW_INSECURE", "on", "must be true or false"],
+    ["SHUTDOWN_TIMEOUT_MS", "99", "must be a whole number from 100 to 600000"],
     ["TRUST_PROXY", "pay.example", "must be true, false, a number of proxies, or their addresses separated by commas"],
     ["TRUST_PROXY", "10.0.0.1,", "must be true, false, a number of proxies, or their addresses separated by commas"],
     ["TRUST_PROXY", "10.0.0.1/99", "must be true, false, a number of proxies, or their addresses separated by commas"],
@@ -141,9 +161,9 @@ describe("invalid values are reported with what is expected", () => {
     const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
     expect(problemsOf(env).map((problem) => problem.split(" ")[0])).toEqual([
       "PORT",
+      "SANDBOX",
       "SANDBOX_API_KEY",
       "DATABASE_URL",
-      "SANDBOX",
     ]);
     expect(() => readConfig(env)).toThrow(/^Invalid configuration:\n( {2}- .+\n?){4}$/);
     expect(problemsOf(env).join()).not.toMatch(/hunter/);

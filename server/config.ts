@@ -11,7 +11,10 @@ export interface Config {
   sandbox: boolean;
   sandboxApiKey?: string;
   settleDelayMs: number;
+  /** Allows webhooks to loopback and private addresses. */
   webhookAllowPrivate: boolean;
+  /** Allows webhooks over plain http, and to ports below 1024 other than 443. */
+  webhookAllowInsecure: boolean;
   trustProxy: boolean | number | string;
   logLevel: string;
   /** How long the process may take to stop after a signal, in milliseconds. */
@@ -58,17 +61,22 @@ export function readConfig(env: Env): Config {
 
   const host = read("HOST", "127.0.0.1", hostname);
   const port = read("PORT", 3000, wholeNumber(0, 65_535));
+  const publicUrl = read("PUBLIC_URL", defaultPublicUrl(host, port), webAddress);
+  const sandbox = read("SANDBOX", true, boolean);
+  // A server that others reach through a proxy also listens on loopback, so PUBLIC_URL is considered too.
+  const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
   const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
   const config: Config = {
     host,
     port,
-    publicUrl: read("PUBLIC_URL", defaultPublicUrl(host, port), webAddress),
+    publicUrl,
     database: read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" }, databaseUrl),
-    sandbox: read("SANDBOX", true, boolean),
+    sandbox,
     ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
-    webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLoopback(host), boolean),
+    webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
+    webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
     trustProxy: read("TRUST_PROXY", false, trustProxy),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
     shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
@@ -103,7 +111,8 @@ function defaultPublicUrl(host: string, port: number): string {
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }
 
-function isLoopback(host: string): boolean {
+function isLoopback(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 

@@ -13,7 +13,7 @@ import { createLog } from "./log.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
 import { StorageError } from "./storage/storage-error.ts";
-import { dnsLookup, systemLookup } from "./webhooks/lookup.ts";
+import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
@@ -36,9 +36,7 @@ async function start(config: Config): Promise<void> {
       random: randomBytes,
       chance: Math.random,
       log,
-      // The system's resolver also knows private names, such as those in the hosts file. Webhooks may be sent to these
-      // only if private addresses are allowed.
-      lookup: config.webhookAllowPrivate ? systemLookup : dnsLookup(),
+      lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
     });
     return service.app;
   });

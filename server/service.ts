@@ -55,7 +55,13 @@ export function createService(options: Options): Service {
   const stopping = abort.signal;
   const wake = () => deliveryLoop.wake();
 
-  const sender = createSender({ allowPrivate: config.webhookAllowPrivate, lookup, now: clock.now });
+  const sender = createSender({
+    allowPrivate: config.webhookAllowPrivate,
+    allowInsecure: config.webhookAllowInsecure,
+    lookup,
+    now: clock.now,
+    onRefusal: (webhookId, detail) => log.warn({ webhookId, detail }, "a webhook was refused"),
+  });
   const fairness = createFairness(WEBHOOKS_IN_PROGRESS);
   const deliveries = createDeliveryWorker({ storage, clock, sender, fairness, chance, log, stopping, onEnd: wake });
   const settlement = createSettlement(storage, stopping);

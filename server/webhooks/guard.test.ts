@@ -4,7 +4,7 @@ import type { AddressInfo, Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent } from "undici";
-import { guardedConnector, specialRange } from "./guard.ts";
+import { guardedConnector, parseTarget, specialRange } from "./guard.ts";
 import { createSender } from "./send.ts";
 
 /** Listens on every address of the machine, records the address of each connection, and closes it. */
@@ -174,8 +174,19 @@ const HOSTILE: [host: string, reason: string][] = [
   ["", "URL is not valid"],
 ];
 
+/** What the senders reported to the operator. */
+let details: string[] = [];
+const NO_PUBLIC_ADDRESS = "Refused: the receiver's name does not lead to a public address.";
+
 function senderTo(names: Record<string, string[]>, allowPrivate = false) {
-  return createSender({ allowPrivate, lookup: async (name) => names[name] ?? [], now: () => 0, timeoutMs: 5_000 });
+  return createSender({
+    allowPrivate,
+    allowInsecure: true,
+    lookup: async (name) => names[name] ?? [],
+    now: () => 0,
+    timeoutMs: 5_000,
+    onRefusal: (_id, detail) => void details.push(detail),
+  });
 }
 
 function messageTo(url: string) {
@@ -191,11 +202,13 @@ describe("hostile addresses", () => {
     "$scheme://$host/ is refused: $reason",
     async ({ scheme, host, reason }) => {
       visits = [];
+      details = [];
       const sender = senderTo(NAMES);
       const outcome = await sender.send(messageTo(`${scheme}://${host}:${port}/hook`));
       await sender.close();
       expect(outcome.error).toMatch(/^Refused: /);
-      expect(outcome.error).toContain(reason);
+      if (details.length > 0) expect(outcome.error).toBe(NO_PUBLIC_ADDRESS);
+      expect(details[0] ?? outcome.error).toContain(reason);
       expect(outcome.error).not.toContain("hunter2");
       expect(outcome).not.toHaveProperty("httpStatus");
       expect(await visitsSoFar()).toEqual([]);
@@ -242,14 +255,51 @@ describe("hostile addresses", () => {
   );
 });
 
-test("the reason shows a literal address, but not the address of a name", async () => {
+test.each(["169.254.169.254", "0xa9fea9fe", "[fe80::1]", "[::ffff:169.254.169.254]", "metadata.example"])(
+  "%s is link-local and refused even if private addresses are allowed",
+  async (host) => {
+    visits = [];
+    const sender = senderTo(NAMES, true);
+    const { error } = await sender.send(messageTo(`http://${host}:${port}/hook`));
+    await sender.close();
+    expect(error).toMatch(/^Refused: .+ a link-local address; webhooks are never sent to one\.$/);
+    expect(await visitsSoFar()).toEqual([]);
+  },
+);
+
+test.each([
+  ["http://1.1.1.1/", "webhooks are sent to https URLs only, unless WEBHOOK_ALLOW_INSECURE=true."],
+  ["https://1.1.1.1:25/", "webhooks are sent to port 443 and to ports from 1024, unless WEBHOOK_ALLOW_INSECURE=true."],
+  [
+    "https://1.1.1.1:1023/",
+    "webhooks are sent to port 443 and to ports from 1024, unless WEBHOOK_ALLOW_INSECURE=true.",
+  ],
+])("%s is refused unless insecure receivers are allowed", (url, why) => {
+  expect(() => parseTarget(url, false)).toThrow(`Refused: ${why}`);
+  expect(parseTarget(url, true).href).toBe(url);
+});
+
+test.each(["https://1.1.1.1/", "https://1.1.1.1:443/", "https://1.1.1.1:1024/", "https://1.1.1.1:8443/"])(
+  "%s is allowed always",
+  (url) => {
+    expect(parseTarget(url, false).hostname).toBe("1.1.1.1");
+  },
+);
+
+test("the reason shows a literal address; for a name it is the same whether the name exists or not", async () => {
   const sender = senderTo(NAMES);
   const written = await sender.send(messageTo("http://0x7f.1/"));
+  details = [];
   const named = await sender.send(messageTo("http://private.example/"));
+  const unknown = await sender.send(messageTo("http://unknown.example/"));
   await sender.close();
   const advice = "webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.";
   expect(written.error).toBe(`Refused: 127.0.0.1 is a loopback address; ${advice}`);
-  expect(named.error).toBe(`Refused: private.example resolves to a private address; ${advice}`);
+  expect([named.error, unknown.error]).toEqual([NO_PUBLIC_ADDRESS, NO_PUBLIC_ADDRESS]);
+  expect(details).toEqual([
+    "private.example resolves to 10.0.0.5, a private address",
+    "unknown.example has no IP address",
+  ]);
 });
 
 test.each(["1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0"])(
@@ -273,6 +323,7 @@ function visitorWith(dnsResponses: string[][]) {
       lookup: async (name) => dnsResponses[asked.push(name) - 1] ?? [],
       // Here 127.0.0.1 counts as public, and every other address is forbidden.
       forbidden: (address) => (address === "127.0.0.1" ? undefined : LOOPBACK),
+      discreet: true,
       timeoutMs: 5_000,
     }),
   });
@@ -293,7 +344,7 @@ describe("rebinding", () => {
   test("checks the next connection again and refuses an internal address", async () => {
     const { agent, asked, visit } = visitorWith([["127.0.0.1"], ["::1"]]);
     await expect(visit()).rejects.toMatchObject({ code: "UND_ERR_SOCKET" });
-    await expect(visit()).rejects.toThrow("Refused: rebind.example resolves to a loopback address");
+    await expect(visit()).rejects.toThrow("Refused: the receiver's name does not lead to a public address.");
     expect(await visitsSoFar()).toEqual(["127.0.0.1"]);
     expect(asked).toHaveLength(2);
     await agent.destroy();

@@ -1,5 +1,4 @@
 import { isIP } from "node:net";
-import type { LookupFunction } from "node:net";
 import { callbackify } from "node:util";
 import ipaddr from "ipaddr.js";
 import { buildConnector } from "undici";
@@ -8,13 +7,22 @@ import type { Lookup } from "./lookup.ts";
 /** Thrown for a webhook URL that the server will not connect to. The `message` explains why to the merchant. */
 export class Refusal extends Error {
   readonly code = "WEBHOOK_REFUSED";
+  /** What only the operator may know, for the log. */
+  readonly detail: string | undefined;
 
-  constructor(why: string) {
+  constructor(why: string, detail?: string) {
     super(`Refused: ${why}`);
+    this.detail = detail;
   }
 }
 
 const ADVICE = "webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true";
+const LINK_LOCAL = "a link-local address";
+/**
+ * The same text for a name without an address and for one that leads to a private address. Different texts would tell
+ * merchants which names exist in the operator's internal DNS.
+ */
+const NO_PUBLIC_ADDRESS = "the receiver's name does not lead to a public address.";
 
 /** Descriptions of ipaddr.js's address ranges. Other ranges are reported by the library's name. */
 const RANGES: Record<string, string> = {
@@ -22,7 +30,7 @@ const RANGES: Record<string, string> = {
   broadcast: "the broadcast address",
   carrierGradeNat: "a carrier-grade NAT address",
   ipv4Mapped: "an IPv4-mapped IPv6 address",
-  linkLocal: "a link-local address",
+  linkLocal: LINK_LOCAL,
   loopback: "a loopback address",
   multicast: "a multicast address",
   private: "a private address",
@@ -60,12 +68,25 @@ export function specialRange(address: string): string | undefined {
 }
 
 /**
+ * Returns the reason if an address must not be connected to even if private addresses are allowed. Clouds serve the
+ * credentials of a machine at a link-local address.
+ */
+export function linkLocalRange(address: string): string | undefined {
+  const mapped = /^::ffff:/i.test(address) ? ipaddr.process(address).toString() : address;
+  return specialRange(mapped) === LINK_LOCAL ? LINK_LOCAL : undefined;
+}
+
+/** The ports below 1024 belong to other services than receivers of webhooks, such as mail. */
+const isUsualPort = (port: string) => port === "" || Number(port) >= 1_024;
+
+/**
  * Parses a webhook URL (D7a): http or https, without credentials. `URL` converts every notation of an IPv4 address
  * (decimal, octal, hex, short, percent-encoded, full-width) to dotted decimal.
  *
+ * @param allowInsecure false to refuse plain http and ports below 1024 other than 443 (D43)
  * @throws Refusal without the URL in its message, because the URL may contain a password.
  */
-export function parseTarget(url: string): URL {
+export function parseTarget(url: string, allowInsecure: boolean): URL {
   const target = URL.parse(url);
   if (!target) throw new Refusal("the webhook URL is not valid.");
   if (target.protocol !== "http:" && target.protocol !== "https:") {
@@ -74,14 +95,22 @@ export function parseTarget(url: string): URL {
   if (target.username || target.password) {
     throw new Refusal("the webhook URL contains a user name or password. Remove them.");
   }
+  if (!allowInsecure && target.protocol !== "https:") {
+    throw new Refusal("webhooks are sent to https URLs only, unless WEBHOOK_ALLOW_INSECURE=true.");
+  }
+  if (!allowInsecure && !isUsualPort(target.port)) {
+    throw new Refusal("webhooks are sent to port 443 and to ports from 1024, unless WEBHOOK_ALLOW_INSECURE=true.");
+  }
   return target;
 }
 
 export interface GuardOptions {
   /** Resolves a name to all of its addresses; called once per connection. */
   lookup: Lookup;
-  /** Returns why an address is forbidden, or undefined if it is allowed. Usually `specialRange`. */
+  /** Returns why an address is forbidden, or undefined if it is allowed: `specialRange` or `linkLocalRange`. */
   forbidden: (address: string) => string | undefined;
+  /** True to refuse every unusable name with the same text, so that it tells nothing about the operator's DNS. */
+  discreet: boolean;
   /** Limit for opening a connection, including name resolution and TLS, in milliseconds. */
   timeoutMs: number;
 }
@@ -91,9 +120,12 @@ export interface GuardOptions {
  * must be allowed, and the socket connects to one of these. There is no second DNS query that could return another
  * address (DNS rebinding). TLS still verifies the name. A reused connection needs no check.
  */
-export function guardedConnector({ lookup, forbidden, timeoutMs }: GuardOptions): buildConnector.connector {
+export function guardedConnector(options: GuardOptions): buildConnector.connector {
+  const { forbidden, timeoutMs } = options;
+  const resolve = callbackify((name: string) => resolveChecked(name, options));
   const connect = buildConnector({
-    lookup: checkedLookup(lookup, forbidden),
+    // With `autoSelectFamily` sockets request all addresses.
+    lookup: (name, _options, callback) => resolve(name, callback),
     timeout: timeoutMs,
     allowH2: false,
     rejectUnauthorized: true,
@@ -101,27 +133,26 @@ export function guardedConnector({ lookup, forbidden, timeoutMs }: GuardOptions)
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1_000,
   });
-  return (options, callback) => {
+  return (target, callback) => {
     // Sockets skip the lookup for an IP address, so check it here.
-    const special = isIP(options.hostname) === 0 ? undefined : forbidden(options.hostname);
-    if (special) callback(new Refusal(`${options.hostname} is ${special}; ${ADVICE}.`), null);
-    else connect(options, callback);
+    const special = isIP(target.hostname) === 0 ? undefined : forbidden(target.hostname);
+    if (special) callback(new Refusal(`${target.hostname} is ${special}; ${adviceFor(special)}.`), null);
+    else connect(target, callback);
   };
 }
 
-function checkedLookup(lookup: Lookup, forbidden: GuardOptions["forbidden"]): LookupFunction {
-  const resolve = callbackify((name: string) => resolveChecked(name, lookup, forbidden));
-  // With `autoSelectFamily` sockets request all addresses.
-  return (name, _options, callback) => resolve(name, callback);
-}
+const adviceFor = (range: string) => (range === LINK_LOCAL ? "webhooks are never sent to one" : ADVICE);
 
-async function resolveChecked(name: string, lookup: Lookup, forbidden: GuardOptions["forbidden"]) {
-  const addresses = await lookup(name);
-  if (addresses.length === 0) throw new Refusal(`${name} has no IP address.`);
+async function resolveChecked(name: string, { lookup, forbidden, discreet }: GuardOptions) {
+  const addresses = await lookup(name).catch((error: NodeJS.ErrnoException) => {
+    throw discreet ? new Refusal(NO_PUBLIC_ADDRESS, `${name} could not be resolved (${error.code})`) : error;
+  });
   for (const address of addresses) {
     const special = forbidden(address);
-    // Do not reveal the address, because it may be known only to the server's internal DNS.
-    if (special) throw new Refusal(`${name} resolves to ${special}; ${ADVICE}.`);
+    if (!special) continue;
+    if (discreet) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} resolves to ${address}, ${special}`);
+    throw new Refusal(`${name} resolves to ${special}; ${adviceFor(special)}.`);
   }
+  if (addresses.length === 0) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} has no IP address`);
   return addresses.map((address) => ({ address, family: isIP(address) }));
 }

@@ -1,8 +1,11 @@
 import { createSocket } from "node:dgram";
 import type { Socket } from "node:dgram";
 import { once } from "node:events";
-import { afterEach, expect, test } from "vitest";
-import { dnsLookup, systemLookup } from "./lookup.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { dnsLookup, hostsLookup } from "./lookup.ts";
 
 type Answers = { A?: string; AAAA?: Buffer };
 let server: Socket | undefined;
@@ -65,6 +68,24 @@ test.each(["localhost", "LOCALHOST.", "a.localhost"])("%s is loopback and is nev
   expect(questions).toEqual([]);
 });
 
-test("the system's resolver resolves localhost", async () => {
-  expect(await systemLookup("localhost")).toContain("127.0.0.1");
+describe("the hosts file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "hosts-"));
+  const file = join(folder, "hosts");
+  const lookup = hostsLookup(async (name) => [`dns:${name}`], file);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test("is read again when it changes; all other names are resolved through DNS", async () => {
+    expect(await lookup("receiver.test")).toEqual(["dns:receiver.test"]);
+    writeFileSync(file, "# local\n10.0.0.7\treceiver.test Other # comment\n::7 receiver.test\nnot-an-address x.test\n");
+    expect(await lookup("RECEIVER.test.")).toEqual(["10.0.0.7", "::7"]);
+    expect(await lookup("other")).toEqual(["10.0.0.7"]);
+    expect(await lookup("x.test")).toEqual(["dns:x.test"]);
+  });
+
+  test("never uses the system's resolver, in which slow names would delay all others", async () => {
+    writeFileSync(file, "10.0.0.7 receiver.test\n");
+    const unresponsive = hostsLookup(() => new Promise(() => undefined), file);
+    for (let count = 0; count < 2_000; count += 1) void unresponsive(`unknown-${count}.test`);
+    expect(await unresponsive("receiver.test")).toEqual(["10.0.0.7"]);
+  });
 });

@@ -1,17 +1,14 @@
-import { lookup, Resolver } from "node:dns/promises";
+import { readFile, stat } from "node:fs/promises";
+import { Resolver } from "node:dns/promises";
+import { isIP } from "node:net";
+import { join } from "node:path";
 
 /** Returns all IPv4 and IPv6 addresses of a name. Rejects with a `code` such as `ENOTFOUND` if there are none. */
 export type Lookup = (name: string) => Promise<string[]>;
 
-/** Uses the operating system's resolver, including the hosts file, for receivers on the operator's own network. */
-export const systemLookup: Lookup = async (name) => {
-  const addresses = await lookup(name, { all: true });
-  return addresses.map(({ address }) => address);
-};
-
 /**
- * Resolves names through DNS only, for URLs chosen by third parties. The operating system's resolver runs on the four
- * threads of Node's pool, where four names with unresponsive name servers would delay every other lookup.
+ * Resolves names through DNS only. The operating system's resolver runs on the four threads of Node's pool, where four
+ * names with unresponsive name servers would delay every other lookup.
  *
  * @param servers `host:port` of the name servers; by default those of the system.
  */
@@ -24,4 +21,40 @@ export function dnsLookup(servers?: string[]): Lookup {
     if (v4.status === "rejected" && v6.status === "rejected") throw v4.reason;
     return [v4, v6].flatMap((result) => (result.status === "fulfilled" ? result.value : []));
   };
+}
+
+const hostsFile =
+  process.platform === "win32"
+    ? join(process.env.SystemRoot ?? "C:\\Windows", "System32", "drivers", "etc", "hosts")
+    : "/etc/hosts";
+
+/**
+ * Resolves the names in the hosts file, and all others with `otherwise`. For receivers on the operator's own network,
+ * whose names merchants may use only if private addresses are allowed.
+ */
+export function hostsLookup(otherwise: Lookup, file = hostsFile): Lookup {
+  let known = new Map<string, string[]>();
+  let readAt = Number.NaN;
+  return async (name) => {
+    const changedAt = await stat(file).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    );
+    if (changedAt !== readAt) {
+      known = namesIn(await readFile(file, "utf8").catch(() => ""));
+      readAt = changedAt;
+    }
+    return known.get(name.toLowerCase().replace(/\.$/, "")) ?? otherwise(name);
+  };
+}
+
+/** Returns the addresses of each name in a hosts file: an address and its names per line, `#` before a comment. */
+function namesIn(text: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [address = "", ...names] = line.replace(/#.*/, "").trim().toLowerCase().split(/\s+/);
+    if (isIP(address) === 0) continue;
+    for (const name of names) found.set(name, [...(found.get(name) ?? []), address]);
+  }
+  return found;
 }

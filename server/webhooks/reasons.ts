@@ -13,6 +13,7 @@ const REASONS: [codes: RegExp, reason: string][] = [
   [/^CERT_HAS_EXPIRED$/, "The receiver's TLS certificate has expired"],
   [/SELF_SIGNED|UNABLE_TO|^CERT_/, "The receiver's TLS certificate is not signed by a trusted authority"],
   [/^(EPROTO|ERR_SSL_\w+)$/, "A TLS connection to the receiver could not be established"],
+  [/^INFORMATIONAL_FLOOD$/, "The receiver sent too many informational (1xx) responses"],
   [/^UND_ERR_HEADERS_OVERFLOW$/, "The response headers of the receiver are too long"],
   [/^(HPE_\w+|HTTPParserError|UND_ERR_RES_\w+)$/, "The receiver did not return a valid HTTP response"],
   [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)$/, "The server stopped before the receiver responded"],

@@ -34,7 +34,12 @@ async function httpsReceiver(notBefore: Date) {
 }
 
 async function sendTo(url: string) {
-  const sender = createSender({ allowPrivate: true, lookup: async () => ["127.0.0.1"], now: Date.now });
+  const sender = createSender({
+    allowPrivate: true,
+    allowInsecure: false,
+    lookup: async () => ["127.0.0.1"],
+    now: Date.now,
+  });
   const outcome = await sender.send({ url, id: "msg_1", secrets: [`whsec_${"A".repeat(43)}=`], body: "{}" });
   await sender.close();
   return outcome;

@@ -21,7 +21,13 @@ afterEach(async () => {
 });
 
 function sender(options: Partial<SenderOptions> = {}): Sender {
-  const made = createSender({ allowPrivate: true, lookup: async () => ["127.0.0.1"], now: Date.now, ...options });
+  const made = createSender({
+    allowPrivate: true,
+    allowInsecure: true,
+    lookup: async () => ["127.0.0.1"],
+    now: Date.now,
+    ...options,
+  });
   ends.push(() => made.close());
   return made;
 }
@@ -185,9 +191,19 @@ describe("faulty receivers", () => {
       error: "No response within 0.2 s.",
     },
     {
-      it: "sends only interim responses",
-      does: (socket) => drip(socket, "HTTP/1.1 103 Early Hints\r\n\r\n"),
+      it: "floods interim responses",
+      does: (socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)),
+      error: "The receiver sent too many informational (1xx) responses (INFORMATIONAL_FLOOD).",
+    },
+    {
+      it: "sends a few interim responses",
+      does: (socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(10)),
       error: "No response within 0.2 s.",
+    },
+    {
+      it: "sends an interim response with endless headers",
+      does: (socket) => drip(socket, `HTTP/1.1 103 Early Hints\r\nx: ${"y".repeat(20_000)}\r\n`),
+      error: "The response headers of the receiver are too long (UND_ERR_HEADERS_OVERFLOW).",
     },
     {
       it: "hangs up",

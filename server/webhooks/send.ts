@@ -1,13 +1,17 @@
 import { once } from "node:events";
 import { Agent } from "undici";
 import type { Dispatcher } from "undici";
-import { guardedConnector, parseTarget, specialRange } from "./guard.ts";
+import { guardedConnector, linkLocalRange, parseTarget, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
 import { verdictOf } from "./schedule.ts";
 import { sign } from "./signature.ts";
 
 const BODY_KEPT_BYTES = 1024;
+/** The most bytes of headers in one response, an informational one included. */
+const HEADERS_BYTES = 16_384;
+/** The most informational (1xx) responses before the final one. */
+const INFORMATIONAL_RESPONSES = 10;
 /** The number of attempts without a response after which the agent is replaced. */
 const UNANSWERED_PER_AGENT = 1_000;
 
@@ -40,14 +44,18 @@ export interface AttemptResult {
 }
 
 export interface SenderOptions {
-  /** True to send webhooks to any address, including loopback and private ones. */
+  /** True to send webhooks to loopback and private addresses too. */
   allowPrivate: boolean;
+  /** True to send webhooks over plain http and to any port. */
+  allowInsecure: boolean;
   lookup: Lookup;
   /** Real time in milliseconds since 1970. */
   now: () => number;
   /** Limit for the whole attempt: name resolution, connection, headers and the first KiB of the response (D13). */
   timeoutMs?: number;
   userAgent?: string;
+  /** Called with what the operator should know about a refused webhook and its merchant must not. */
+  onRefusal?: (webhookId: string, detail: string) => void;
 }
 
 export interface Sender {
@@ -65,12 +73,14 @@ export interface Sender {
  * The part of the body received so far is recorded.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowPrivate, lookup, now, timeoutMs = 15_000, userAgent = "disbursement-checkout-webhooks" } = options;
-  const forbidden = allowPrivate ? () => undefined : specialRange;
+  const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = 15_000 } = options;
+  const { userAgent = "disbursement-checkout-webhooks" } = options;
+  const forbidden = allowPrivate ? linkLocalRange : specialRange;
   const openAgent = () =>
     new Agent({
-      connect: guardedConnector({ lookup, forbidden, timeoutMs }),
+      connect: guardedConnector({ lookup, forbidden, discreet: !allowPrivate, timeoutMs }),
       allowH2: false,
+      maxHeaderSize: HEADERS_BYTES,
       // `send` limits the whole attempt. These timeouts restart with each part of a response.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -94,8 +104,11 @@ export function createSender(options: SenderOptions): Sender {
     );
   }
 
-  async function attempt(message: Message, sentAt: number, signal: AbortSignal) {
-    const target = parseTarget(message.url);
+  async function attempt(message: Message, sentAt: number, deadline: AbortSignal) {
+    const target = parseTarget(message.url, allowInsecure);
+    const flooded = new AbortController();
+    const signal = AbortSignal.any([deadline, flooded.signal]);
+    let informational = 0;
     const timestamp = Math.floor(sentAt / 1000);
     const request = agent.request({
       origin: target.origin,
@@ -111,6 +124,11 @@ export function createSender(options: SenderOptions): Sender {
       },
       body: message.body,
       signal,
+      // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
+      onInfo: () => {
+        informational += 1;
+        if (informational > INFORMATIONAL_RESPONSES) flooded.abort(new InformationalFlood());
+      },
     });
     // If the signal aborts before the connection is open, undici rejects only once the connection is open.
     // Reject immediately instead.
@@ -121,9 +139,10 @@ export function createSender(options: SenderOptions): Sender {
     const sentAt = now();
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
-    const result = await attempt(message, sentAt, deadline.signal).catch((error: unknown) => ({
-      error: deadline.signal.aborted ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error),
-    }));
+    const result = await attempt(message, sentAt, deadline.signal).catch((error: unknown) => {
+      if (error instanceof Refusal && error.detail) onRefusal?.(message.id, error.detail);
+      return { error: deadline.signal.aborted ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
+    });
     clearTimeout(timer);
     if (!("httpStatus" in result) && (unanswered += 1) >= UNANSWERED_PER_AGENT) replaceAgent();
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
@@ -135,6 +154,10 @@ export function createSender(options: SenderOptions): Sender {
       await Promise.all([...agents].map((each) => each.destroy()));
     },
   };
+}
+
+class InformationalFlood extends Error {
+  readonly code = "INFORMATIONAL_FLOOD";
 }
 
 async function rejectedBy(signal: AbortSignal): Promise<never> {
