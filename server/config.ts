@@ -111,8 +111,8 @@ function defaultPublicUrl(host: string, port: number): string {
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }
 
-function isLoopback(hostname: string): boolean {
-  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+function isLoopback(bracketed: string): boolean {
+  const host = bracketed.replace(/^\[(.*)\]$/, "$1");
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 

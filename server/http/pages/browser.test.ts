@@ -179,7 +179,7 @@ describe("a customer who does something unusual", () => {
     },
   );
 
-  test("with two tabs, paying in the second shows the result of the first", async () => {
+  test("with two tabs, paying with another number in the second shows the result of the first", async () => {
     const { page, context } = await customer();
     const second = await context.newPage();
     const checkout = await shop.checkout();
@@ -188,6 +188,8 @@ describe("a customer who does something unusual", () => {
     await payWith(page, "2250700000002");
     await atShop(page);
     await payWith(second, "2250700000001");
+    await shows(second, "Payment failed");
+    await second.getByRole("link", { name: "Back to" }).click();
     await atShop(second);
     expect(await agreed(checkout, second)).toBe("failed");
   });

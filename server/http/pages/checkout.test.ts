@@ -166,6 +166,23 @@ describe("outcomes (D17)", () => {
     expect(await stateOf(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
   });
 
+  test.each(["2250700000473", "12"])(
+    "%s, sent while another number is paying, is not used, and the page says so",
+    async (typed) => {
+      const checkout = await shop.checkout();
+      await pay(checkout.url, "2250000000129");
+      const response = await pay(checkout.url, typed);
+      const page = await response.text();
+      expect(page).toContain("The number you entered was not used.");
+      expect(page).toContain("The payment is being made with the number ending in 129.");
+      expect(page).not.toContain("2250000000129");
+      expect(response.headers.get("refresh")).toBe(`15; url=${checkout.reference}/return`);
+      expect(await shop.record(checkout.reference)).toMatchObject({ customer: { phoneNumber: "2250000000129" } });
+      const same = await (await pay(checkout.url, "+225 0000000129")).text();
+      expect(same).not.toContain("was not used");
+    },
+  );
+
   test("129 stays pending: once paid it neither expires (D9) nor can be cancelled", async () => {
     const { url, reference } = await shop.checkout();
     await pay(url, "2250000000129");

@@ -80,10 +80,12 @@ async function submit(context: PageContext, req: Request, res: Response): Promis
 
   const after = await found(context, opened.checkout.reference);
   const { status, redirectURL, reference } = after.checkout;
+  const intended = isIntended(action, phoneNumber, after);
   // Do not redirect to the return page. If the payment settles meanwhile, that page redirects to the merchant, and
   // browsers apply `form-action` to the whole redirect chain that a form starts. Sending a page ends the chain (D36).
-  if (status === "pending") showWaiting(context, res, after, true);
-  else if (redirectURL !== undefined && isIntended(action, after)) showResult(context, res, after, true);
+  const otherNumber = action === "pay" && !intended;
+  if (status === "pending") showWaiting(context, res, after, otherNumber ? "other-number" : "submitted");
+  else if (redirectURL !== undefined && intended) showResult(context, res, after, true);
   else seeOther(res, reference);
 }
 
@@ -115,11 +117,14 @@ async function pay(context: PageContext, res: Response, opened: OpenCheckout, ty
 }
 
 /**
- * True if the result matches the button that the customer pressed, also on a second click. A customer who pressed Pay
- * after cancelling in another tab, or after the checkout expired, sees the result first and returns by a link.
+ * True if the checkout's state is what the customer asked for, also on a second click. Customers who pressed Pay after
+ * cancelling in another tab, after the checkout expired or after somebody else paid, see that first and return by a
+ * link.
  */
-function isIntended(action: "pay" | "cancel", { checkout }: OpenCheckout): boolean {
-  return action === "pay" ? checkout.customer !== undefined : checkout.status === "cancelled";
+function isIntended(action: "pay" | "cancel", typed: string, { checkout }: OpenCheckout): boolean {
+  if (action === "cancel") return checkout.status === "cancelled";
+  const number = parsePhoneNumber(typed);
+  return "digits" in number && checkout.customer?.phoneNumber === number.digits;
 }
 
 function leave(context: PageContext, res: Response): void {

@@ -1,13 +1,18 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Eta } from "eta";
 import type { RequestHandler, Response } from "express";
 import { texts, type Locale } from "./texts.ts";
 
 const views = join(import.meta.dirname, "templates");
-/** Escapes the values that `<%= %>` inserts. Templates are compiled on first use and cached. */
+/** Escapes the values that `<%= %>` inserts. */
 const eta = new Eta({ views, cache: true, autoEscape: true });
+// Compile every template at start. On first use the process may have no file descriptor left to read it.
+for (const name of readdirSync(views).filter((file) => file.endsWith(".eta"))) {
+  const path = join(views, name);
+  eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
+}
 const css = readFileSync(join(views, "page.css"), "utf8");
 
 const policy = [

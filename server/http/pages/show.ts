@@ -51,26 +51,32 @@ export function showForm(
   );
 }
 
+/** How long a person may read that their number was not used, before the page is replaced. */
+const READING_SECONDS = 15;
+
 /**
  * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
  *
- * @param submitted true if this is the response to the form. The browser then loads the return page immediately; it
- *   looks the same, and reloading it does not submit the form again (D36).
+ * @param response set if this is the response to the form; `other-number` if the payment is made with another number
+ *   than the form's. The browser then loads the return page, which looks the same; reloading that does not submit the
+ *   form again (D36).
  */
 export function showWaiting(
   { config, clock }: PageContext,
   res: Response,
   opened: OpenCheckout,
-  submitted = false,
+  response?: "submitted" | "other-number",
 ): void {
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;
   const title = `${texts[locale].waiting.heading} – ${merchant.name}`;
   const waitedSeconds = (sandboxTime(merchant, clock.now()) - checkout.updatedAt) / 1_000;
   const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
-  const back = submitted ? returnPath(reference) : "return";
-  const refresh = submitted ? `0; url=${back}` : pause;
-  const data = { ...summaryOf(opened), sandbox: config.sandbox, back };
+  const otherNumber = response === "other-number";
+  const back = response ? returnPath(reference) : "return";
+  const refresh = response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
+  const payer = checkout.customer?.phoneNumber.slice(-3);
+  const data = { ...summaryOf(opened), sandbox: config.sandbox, back, payer, otherNumber };
   sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
 }
 

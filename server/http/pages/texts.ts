@@ -14,7 +14,15 @@ interface Texts {
   cancel: string;
   open(minutes: number): string;
   busy: string;
-  waiting: { heading: string; text: string; leave: string; check: string };
+  waiting: {
+    heading: string;
+    /** @param ending the last digits of the number that pays */
+    payer(ending: string): string;
+    otherNumber: string;
+    text: string;
+    leave: string;
+    check: string;
+  };
   results: Record<"success" | "failed" | "cancelled" | "expired", { heading: string; text: string }>;
   goingBack(merchant: string): string;
   back(merchant: string): string;
@@ -48,6 +56,8 @@ const en: Texts = {
   busy: "The payment service is busy. You have not been charged. Please press Pay again in a moment.",
   waiting: {
     heading: "Waiting for your payment",
+    payer: (ending) => `The payment is being made with the number ending in ${ending}.`,
+    otherNumber: "This payment had already been started with another number. The number you entered was not used.",
     text: "If your phone asks you to confirm the payment, please do so. This page updates automatically.",
     leave: "You can close this page; your payment will still be processed.",
     check: "Check now",
@@ -98,6 +108,9 @@ const fr: Texts = {
   busy: "Le service de paiement est très sollicité\u00a0; rien n’a été débité. Appuyez de nouveau sur Payer dans un instant.",
   waiting: {
     heading: "Paiement en cours",
+    payer: (ending) => `Le paiement se fait avec le numéro se terminant par ${ending}.`,
+    otherNumber:
+      "Ce paiement avait déjà été lancé avec un autre numéro. Le numéro que vous avez saisi n’a pas été utilisé.",
     text: "Si votre téléphone vous demande de confirmer, faites-le sur l’appareil. Cette page se met à jour automatiquement.",
     leave: "Vous pouvez fermer cette page\u00a0; le paiement sera tout de même traité.",
     check: "Vérifier maintenant",
