@@ -21,6 +21,8 @@ export interface Config {
   shutdownTimeoutMs: number;
   /** False to disable colours in terminal output (https://no-color.org). */
   color: boolean;
+  /** Requests with a missing or invalid key per client address and minute; more get 429. */
+  authFailuresPerMinute: number;
   /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
@@ -78,6 +80,7 @@ export function readConfig(env: Env): Config {
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
     webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
     trustProxy: read("TRUST_PROXY", false, trustProxy),
+    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 300, wholeNumber(1, 1_000_000)),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
     shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
     color: !env.NO_COLOR,

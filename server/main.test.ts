@@ -67,7 +67,7 @@ describe("first start", () => {
       expect((await client.request("GET", "/sandbox/clock")).status).toBe(200);
       expect((await server.client(KEY).request("GET", "/sandbox/clock")).status).toBe(200);
       const { stdout, stderr } = await stop(server);
-      expect(stdout + stderr).toContain('"path":"/sandbox/clock"');
+      expect(stdout + stderr).toContain('"route":"/sandbox/clock"');
       expect(stdout + stderr).not.toContain(SANDBOX_API_KEY);
     }
   });

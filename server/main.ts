@@ -8,6 +8,7 @@ import { createSystemClock } from "./domain/clock.ts";
 import { createIds } from "./domain/ids.ts";
 import { KeyTakenError, prepareFirstMerchant } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
+import { connectionLimit } from "./http/connection-limit.ts";
 import { listen, ListenError, type Listener } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
 import { createService, type Service } from "./service.ts";
@@ -27,7 +28,7 @@ async function start(config: Config): Promise<void> {
   const storage = await openStorage(config.database, { clock, server: true });
 
   let service!: Service;
-  const listener = await listen({ host: config.host, port: config.port, clock, ids, log }, (port) => {
+  const listener = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {
     service = createService({
       config: withPort(config, port),
       storage,

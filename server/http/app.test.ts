@@ -128,7 +128,7 @@ describe("unexpected errors", () => {
       for (const line of Object.values(response.headers)) expect(String(line)).not.toContain("whsec");
       const logged = server.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);
       expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);
-      expect(logged.at(-1)).toMatchObject({ method, path, status: 500 });
+      expect(logged.at(-1)).toMatchObject({ method, route: path.replace("/x", "/:reference"), status: 500 });
     },
   );
 });
@@ -147,13 +147,13 @@ describe("the log", () => {
     expect(receiver.received.length).toBeGreaterThan(0);
 
     const lines = server.logged();
-    const paths = lines.flatMap(({ method, path, status }) => (method ? [`${method} ${path} ${status}`] : []));
-    expect(paths).toEqual([
+    const routes = lines.flatMap(({ method, route, status }) => (method ? [`${method} ${route} ${status}`] : []));
+    expect(routes).toEqual([
       "POST /sandbox/webhook-secret/rotate 200",
       "POST /v1/disbursements 200",
       "POST /v1/disbursements 200",
       "POST /v1/disbursements 409",
-      "GET /v1/disbursements/x 401",
+      "GET /v1/disbursements/:reference 401",
       "POST /v1/disbursements 400",
     ]);
     const text = JSON.stringify(lines);
@@ -184,26 +184,77 @@ describe("the log", () => {
   test("a response that was never sent is logged without a status", async () => {
     const server = await start();
     await expect(server.createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
-    expect(server.logged().find(({ path }) => path === "/v1/disbursements")).not.toHaveProperty("status");
+    expect(server.logged().find(({ route }) => route === "/v1/disbursements")).not.toHaveProperty("status");
   });
 });
 
-test("response headers do not reveal the server's software", async () => {
+test("response headers do not reveal the server's software, and forbid caching, framing and sniffing", async () => {
   const server = await start();
-  const { headers } = await server.request("GET", "/v1/disbursements/nothing");
-  expect(Object.keys(headers).toSorted()).toEqual(
-    ["connection", "content-length", "content-type", "date", "keep-alive", "x-request-id"].toSorted(),
-  );
+  const expected = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    vary: "x-api-key",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+  };
+  for (const path of ["/v1/disbursements/nothing", "/sandbox/webhook-secret", "/healthz", "/nothing"]) {
+    const { headers } = await server.request("GET", path);
+    expect.soft(headers, path).toMatchObject(expected);
+    const others = Object.keys(headers).filter((name) => !(name in expected));
+    expect
+      .soft(others.toSorted(), path)
+      .toEqual(["connection", "content-length", "content-type", "date", "keep-alive", "x-request-id"]);
+  }
 });
 
-test("the log contains neither a checkout's full reference nor a key in a path", async () => {
+describe("requests without a valid key", () => {
+  test("get 429 beyond the limit of their address; a valid key still works", async () => {
+    const server = await start({ env: { AUTH_FAILURES_PER_MINUTE: "3" } });
+    const statuses = [];
+    for (const key of ["wrong", null, "wrong", "wrong", null]) {
+      statuses.push((await server.request("GET", "/v1/disbursements/x", { key })).status);
+    }
+    expect(statuses).toEqual([401, 401, 401, 429, 429]);
+    const { status, headers } = await server.request("GET", "/v1/disbursements/x", { key: "wrong" });
+    expect(status).toBe(429);
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+    expect((await server.request("GET", "/v1/disbursements/x")).status).toBe(404);
+  });
+
+  test("are counted by the client's address behind a trusted proxy", async () => {
+    const server = await start({ env: { AUTH_FAILURES_PER_MINUTE: "1", TRUST_PROXY: "1" } });
+    const from = async (address: string) =>
+      (await server.request("GET", "/v1/disbursements/x", { key: null, headers: { "x-forwarded-for": address } }))
+        .status;
+    expect([await from("203.0.113.7"), await from("203.0.113.7"), await from("198.51.100.7")]).toEqual([401, 429, 401]);
+    // An IPv6 client can choose any address of its network.
+    expect([await from("2001:db8::1"), await from("2001:db8::2")]).toEqual([401, 429]);
+    const clients = server.logged().flatMap(({ client }) => (client === undefined ? [] : [client]));
+    expect(new Set(clients)).toEqual(new Set(["203.0.113.0/24", "198.51.100.0/24", "2001:db8::/48"]));
+  });
+});
+
+test("the log contains no part of a path: no reference, key or phone number, however they are escaped", async () => {
   const server = await startServer();
   const { reference } = (await server.createCheckout()).body.data;
   const key = "sk_abcdefghijklmnopqrstuvwxyz012345";
+  const phoneNumber = "2257038102473";
+  const escaped = reference.replace("CHK", "%43HK");
   await server.request("GET", `/v1/checkouts/${reference}`);
-  await server.request("GET", `/v1/disbursements/${key}`);
-  const logged = JSON.stringify(server.logged());
-  expect(logged).toContain(`${reference.slice(0, 7)}…`);
-  for (const secret of [reference, key]) expect(logged).not.toContain(secret);
+  await server.request("GET", `/v1/checkouts/${escaped}`);
+  await server.request("GET", `/checkouts/${escaped}`);
+  await server.request("GET", `/v1/disbursements/${key.replace("_", "%5F")}`);
+  await server.request("GET", `/payouts/to/${phoneNumber}`);
+  const lines = server.logged();
+  expect(lines.slice(1).map(({ route }) => route)).toEqual([
+    "/v1/checkouts/:reference",
+    "/v1/checkouts/:reference",
+    "/checkouts/:reference",
+    "/v1/disbursements/:reference",
+    "unknown",
+  ]);
+  for (const secret of [reference.slice(3), key.slice(3), phoneNumber])
+    expect(JSON.stringify(lines)).not.toContain(secret);
   await server.close();
 });

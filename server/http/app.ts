@@ -2,6 +2,7 @@ import express, { type Express, type Router } from "express";
 import { rateLimit } from "express-rate-limit";
 import { authenticate } from "./authentication.ts";
 import { createContract } from "./contract.ts";
+import { createFailedKeys } from "./failed-keys.ts";
 import type { Config } from "../config.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
@@ -19,9 +20,17 @@ export interface AppContext extends HandlerContext, RequestLogContext {
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
   const { config, storage, log } = context;
+  const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const contract = createContract({
     handlers: createHandlers(context),
-    authenticate: (key) => authenticate(storage, key),
+    async authenticate(req) {
+      try {
+        return await authenticate(storage, req.get("x-api-key"));
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === "unauthorized") await failedKeys.count(req.ip);
+        throw error;
+      }
+    },
     limits: config.rateLimit === undefined ? [] : [limiter(config.rateLimit)],
     sandbox: config.sandbox,
   });
@@ -35,6 +44,7 @@ export function createApp(context: AppContext): Express {
   app.set("case sensitive routing", true);
 
   app.use(requestLog(context));
+  app.use(commonHeaders);
   app.use(requireHost);
   app.use(contract.router);
   app.use(health(context, contract.prove));
@@ -44,10 +54,33 @@ export function createApp(context: AppContext): Express {
   return app;
 }
 
-/** HTTP/1.1 requires a Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of §7. */
-const requireHost: express.RequestHandler = ({ httpVersion, headers }, _res, next) => {
-  if (httpVersion !== "1.1" || headers.host !== undefined) return next();
-  throw new ServiceError("invalid_request", "Send a Host header.");
+/** Responses contain payments and secrets, so nothing may cache, frame or reinterpret them. Pages set their own. */
+const COMMON_HEADERS = new Map([
+  ["Cache-Control", "no-store"],
+  ["Vary", "x-api-key"],
+  ["X-Content-Type-Options", "nosniff"],
+  ["X-Frame-Options", "DENY"],
+  ["Referrer-Policy", "no-referrer"],
+  ["Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"],
+]);
+const commonHeaders: express.RequestHandler = (_req, res, next) => {
+  res.setHeaders(COMMON_HEADERS);
+  next();
+};
+
+/** A host name or IP address with an optional port (RFC 3986 §3.2.2); empty for a URL without a host. */
+const HOST = /^(\[[0-9A-Fa-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(:\d*)?$/;
+
+/**
+ * HTTP/1.1 requires exactly one valid Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of §7
+ * and would ignore a second one.
+ */
+const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders }, _res, next) => {
+  const { host } = headers;
+  const given = rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length;
+  const isMissing = host === undefined && httpVersion === "1.1";
+  if (!isMissing && given <= 1 && HOST.test(host ?? "")) return next();
+  throw new ServiceError("invalid_request", "Send exactly one valid Host header.");
 };
 
 /** `/healthz` reports that the process is running, `/readyz` that the spec and the storage work. */

@@ -1,4 +1,4 @@
-import type { RequestHandler, Router } from "express";
+import type { Request, RequestHandler, Router } from "express";
 import express from "express";
 import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
@@ -31,8 +31,8 @@ export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<O
 
 interface Options {
   handlers: Handlers;
-  /** Finds the key's merchant; runs before the body is read. */
-  authenticate(key: string | undefined): Promise<Merchant>;
+  /** Finds the merchant of the request's key; runs before the body is read. */
+  authenticate(req: Request): Promise<Merchant>;
   /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
   /** True to serve the paths under /sandbox (D18). */
@@ -64,7 +64,7 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
   };
   const router = express.Router({ caseSensitive: true, strict: true });
   const identify: RequestHandler = async (req, res, next) => {
-    res.locals.merchant = await authenticate(req.get("x-api-key"));
+    res.locals.merchant = await authenticate(req);
     next();
   };
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { exchange } from "../testing/raw.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
@@ -44,6 +44,12 @@ describe("malformed HTTP gets an error in the shape of §7, with a request id", 
     ["a body that ends early", 400, () => `${POST}${head}Content-Length: 100\r\n\r\n{}`],
     ["chunks that end early", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
     ["no Host", 400, () => `${GET}${end}`],
+    ["two Hosts", 400, () => `${GET}Host: a\r\nhost: a\r\n${end}`],
+    ["two Hosts in HTTP/1.0", 400, () => `GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n${end}`],
+    ["a Host with a path", 400, () => `${GET}Host: a/b\r\n${end}`],
+    ["a Host with a user", 400, () => `${GET}Host: a@b\r\n${end}`],
+    ["a Host with a space", 400, () => `${GET}Host: a b\r\n${end}`],
+    ["a Host with an invalid port", 400, () => `${GET}Host: a:b\r\n${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ])("%s: %i", async (_, status, bytes) => {
     const responses = await exchange(server.port, bytes());
@@ -54,6 +60,54 @@ describe("malformed HTTP gets an error in the shape of §7, with a request id", 
     const [response] = await exchange(server.port, "hello\r\n\r\n");
     const requestId = response!.headers["x-request-id"];
     expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status: 400 });
+  });
+});
+
+describe("connections", () => {
+  test("a refused request that never sends its body is closed a second after the response", async () => {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.write(`${POST}Host: a\r\nx-api-key: wrong\r\nContent-Length: 1000\r\n\r\n{`);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 401 /);
+    expect(socket.readableEnded).toBe(false);
+    const closed = once(socket, "close");
+    server.clock.advance(1_000);
+    await closed;
+  });
+
+  test("a refused request that sends its body in time keeps its connection", async () => {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.write(`${POST}Host: a\r\nx-api-key: wrong\r\nContent-Length: 3\r\n\r\n{`);
+    await once(socket, "data");
+    socket.write("}}");
+    socket.write(`GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    server.clock.advance(1_000);
+    socket.write(`GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
+  });
+
+  test("at the limit, a new one replaces the oldest idle one, and those with a valid key last", async () => {
+    const own = await startServer({ maxConnections: 3, seed: 7 });
+    const open = async () => {
+      const socket = connect(own.port, "127.0.0.1");
+      await once(socket, "connect");
+      return socket;
+    };
+    const ask = async (socket: Socket, fields: string) => {
+      socket.write(`GET ${path}/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
+      return String((await once(socket, "data"))[0]).slice(9, 12);
+    };
+    const owner = await open();
+    expect(await ask(owner, `x-api-key: ${own.key}\r\n`)).toBe("404");
+    const idle = [await open(), await open()];
+    const closed = idle.map((socket) => once(socket, "close"));
+    const next = [await open(), await open()];
+    await Promise.all(closed);
+    for (const socket of next) expect(await ask(socket, "")).toBe("401");
+    expect(await ask(owner, `x-api-key: ${own.key}\r\n`)).toBe("404");
+    for (const socket of [owner, ...next]) socket.destroy();
+    await own.close();
   });
 });
 

@@ -2,11 +2,24 @@ import { once } from "node:events";
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Express } from "express";
+import type { Express, Response } from "express";
 import type { Logger } from "pino";
 import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
+
+/** How long a client may take to send the headers of a request, and the whole request, in milliseconds. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const CHECK_TIMEOUTS_EVERY_MS = 1_000;
+/**
+ * How long a connection may stay idle between two requests, in milliseconds: more than the 60 s after which proxies
+ * usually close theirs. A connection without a valid key so far gets less.
+ */
+const IDLE_MS = 65_000;
+const IDLE_WITHOUT_KEY_MS = 5_000;
+/** How long a refused request may go on sending its body, so that the client can read the response, in milliseconds. */
+const LINGER_MS = 1_000;
 
 export interface Listener {
   port: number;
@@ -21,6 +34,8 @@ export interface ListenOptions {
   host: string;
   /** The port to listen on. 0 lets the system choose one. */
   port: number;
+  /** The most client connections at a time. */
+  maxConnections: number;
   clock: Clock;
   ids: Ids;
   log: Logger;
@@ -31,9 +46,12 @@ export interface ListenOptions {
  * @throws ListenError if the server cannot listen on the address; its message says what to do
  */
 export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<Listener> {
-  const { host, port, clock, ids, log } = options;
+  const { host, port, maxConnections, clock, ids, log } = options;
   let app: Express;
+  /** Oldest first. */
   const connections = new Set<Socket>();
+  /** The connections on which a request had a valid key. */
+  const known = new WeakSet<Duplex>();
   /** Responses not yet sent completely. */
   const inProgress = new Set<ServerResponse>();
   const responsesOn = (socket: Duplex) => [...inProgress].filter((res) => res.req.socket === socket);
@@ -42,12 +60,31 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   function handle(req: IncomingMessage, res: ServerResponse): void {
     inProgress.add(res);
     if (closing) res.setHeader("Connection", "close");
+    res.once("finish", () => void linger(req));
     res.once("close", () => {
       inProgress.delete(res);
       if (closing) req.socket.destroySoon();
+      if ((res as Partial<Response>).locals?.merchant) known.add(req.socket);
+      else if (!known.has(req.socket)) req.socket.setTimeout(IDLE_WITHOUT_KEY_MS);
     });
     req.url = originForm(req.url!);
     app(req, res);
+  }
+
+  /** Closes the connection of a request that was answered before its body arrived, unless the body ends soon. */
+  async function linger(req: IncomingMessage) {
+    if (req.complete) return;
+    const ended = new AbortController();
+    req.once("close", () => ended.abort());
+    await clock.sleep(LINGER_MS, ended.signal);
+    if (!req.complete) req.socket.destroy();
+  }
+
+  /** Makes room for a new connection: closes the oldest idle one, preferably without a valid key so far. */
+  function makeRoom(socket: Socket) {
+    const busy = new Set<Duplex>([...inProgress].map(({ req }) => req.socket));
+    const idle = [...connections].filter((one) => one !== socket && !busy.has(one));
+    (idle.find((one) => !known.has(one)) ?? idle[0] ?? socket).destroy();
   }
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
@@ -77,7 +114,13 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   }
 
   // The app refuses a request without a Host header, so that the response has the shape of §7.
-  const server = createServer({ requireHostHeader: false }, handle);
+  const timeouts = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_MS,
+    connectionsCheckingInterval: CHECK_TIMEOUTS_EVERY_MS,
+  };
+  const server = createServer({ requireHostHeader: false, ...timeouts }, handle);
   server.on("checkExpectation", handle);
   // Keep Node from sending 100 Continue. `jsonBody` sends it after the key is checked, unless the body is too large.
   server.on("checkContinue", handle);
@@ -86,6 +129,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   server.on("connection", (socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
+    if (connections.size > maxConnections) makeRoom(socket);
   });
 
   return new Promise((resolve, reject) => {
@@ -133,6 +177,7 @@ function malformed(status: number, requestId: string): string {
   } satisfies components["schemas"]["ErrorResponse"]);
   return (
     `HTTP/1.1 ${status} ${phrase}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+    `cache-control: no-store\r\nx-content-type-options: nosniff\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
   );
 }

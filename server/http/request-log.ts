@@ -2,6 +2,7 @@ import type { RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
+import { shortenedAddress } from "./client-address.ts";
 
 export interface RequestLogContext {
   ids: Ids;
@@ -14,27 +15,24 @@ export function requestLog({ ids, clock, log }: RequestLogContext): RequestHandl
   return (req, res, next) => {
     const requestId = ids.request();
     const begun = clock.now();
+    // Express cannot tell the address once the connection is closed.
+    const client = req.ip;
     res.locals.requestId = requestId;
     res.setHeader("x-request-id", requestId);
     res.on("close", () => {
       log.info({
         requestId,
         method: req.method,
-        path: withoutKeys(req.originalUrl.split("?", 1)[0]!),
+        // The path itself may contain a checkout's reference, which opens its page (D19), or a key or phone number that
+        // a caller put there by mistake.
+        route: (req.route as { path: string } | undefined)?.path ?? "unknown",
         // There is no status if the connection ended before a response was sent.
         status: res.headersSent ? res.statusCode : undefined,
         ms: clock.now() - begun,
         merchantId: res.locals.merchant?.id,
+        client: shortenedAddress(client),
       });
     });
     next();
   };
-}
-
-/**
- * Shortens checkout references and API keys in a path. A reference gives access to the checkout's page (D19), and
- * callers sometimes send a key in place of a reference. The first characters are enough to find the request.
- */
-function withoutKeys(path: string): string {
-  return path.replace(/(CHK|sk_)(\w{4})\w+/g, "$1$2…");
 }

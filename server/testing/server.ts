@@ -52,6 +52,8 @@ export interface TestServerOptions {
   seed?: number;
   /** Resolves the host names of webhook receivers. By default no name resolves, so use IP addresses. */
   lookup?: Lookup;
+  /** The most client connections at a time. */
+  maxConnections?: number;
 }
 
 /** Starts the whole service in this process: a free port, an in-memory database, a stopped clock and seeded ids. */
@@ -64,12 +66,15 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const lines: string[] = [];
   const log = pino({ level: config.logLevel }, { write: (line) => lines.push(line) });
   let service!: Service;
-  const listener = await listen({ host: config.host, port: config.port, clock, ids, log }, (port) => {
-    config = withPort(config, port);
-    const lookup = options.lookup ?? noNames;
-    service = createService({ config, storage, clock, ids, random: random.bytes, chance: random.next, log, lookup });
-    return service.app;
-  });
+  const listener = await listen(
+    { ...config, maxConnections: options.maxConnections ?? 10_000, clock, ids, log },
+    (port) => {
+      config = withPort(config, port);
+      const lookup = options.lookup ?? noNames;
+      service = createService({ config, storage, clock, ids, random: random.bytes, chance: random.next, log, lookup });
+      return service.app;
+    },
+  );
 
   const merchants: MerchantContext = { storage, clock, ids, random: random.bytes };
   const addMerchant = async (name: string) => {
