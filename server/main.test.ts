@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
 import { startReceiver } from "./testing/receiver.ts";
-import { aPayout } from "./testing/server.ts";
+import { aCheckout, aPayout } from "./testing/server.ts";
 
 const KEY = "a-key-for-tests-of-the-process";
 let folder: string;
@@ -214,4 +214,16 @@ describe("shutdown", () => {
     const [{ code }] = await Promise.all([server.ended, once(endless, "close")]);
     expect(code).toBe(1);
   });
+});
+
+test("idle connections cannot lock others out, even with few file descriptors", async () => {
+  const server = await startProcess({ ...env, SANDBOX_API_KEY: KEY }, { openFiles: 64 });
+  running.push(server);
+  const idle = Array.from({ length: 60 }, () => connect(server.port, "127.0.0.1").on("error", () => undefined));
+  await Promise.all(idle.map((socket) => once(socket, "connect")));
+  const checkout = await server.client(KEY).request("POST", "/v1/checkouts", { body: aCheckout() });
+  expect(checkout.status).toBe(200);
+  // The payment page needs no file that is read at its first use.
+  expect((await fetch(checkout.body.data.url)).status).toBe(200);
+  for (const socket of idle) socket.destroy();
 });

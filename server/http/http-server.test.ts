@@ -17,6 +17,12 @@ const GET = `GET ${path}/nothing HTTP/1.1\r\n`;
 const POST = `POST ${path} HTTP/1.1\r\n`;
 const end = "Connection: close\r\n\r\n";
 
+/** Sends a GET on an open connection and returns the status of the response. */
+async function ask(socket: Socket, fields: string): Promise<string> {
+  socket.write(`GET ${path}/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
+  return String((await once(socket, "data"))[0]).slice(9, 12);
+}
+
 describe("malformed HTTP gets an error in the shape of §7, with a request id", () => {
   test.each<[string, number, () => string | Uint8Array]>([
     ["text that is not HTTP", 400, () => "hello\r\n\r\n"],
@@ -93,10 +99,6 @@ describe("connections", () => {
       const socket = connect(own.port, "127.0.0.1");
       await once(socket, "connect");
       return socket;
-    };
-    const ask = async (socket: Socket, fields: string) => {
-      socket.write(`GET ${path}/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
-      return String((await once(socket, "data"))[0]).slice(9, 12);
     };
     const owner = await open();
     expect(await ask(owner, `x-api-key: ${own.key}\r\n`)).toBe("404");

@@ -26,10 +26,19 @@ export interface ServerProcess {
   ended: Promise<Ended>;
 }
 
-function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+/** Limits of the operating system for a process. */
+export interface Limits {
+  /** The most open file descriptors. */
+  openFiles?: number;
+}
+
+function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles }: Limits = {}) {
   // Pass only these variables, so that the environment cannot influence a test.
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [script, ...args], { env: { PATH, HOME, ...env } });
+  const command = [process.execPath, script, ...args];
+  const limited = ["sh", "-c", `ulimit -n ${openFiles} && exec "$0" "$@"`, ...command];
+  const [file, ...rest] = openFiles === undefined ? command : limited;
+  const child = spawn(file!, rest, { env: { PATH, HOME, ...env } });
   const printed = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (printed.stdout += String(chunk)));
   child.stderr.on("data", (chunk) => (printed.stderr += String(chunk)));
@@ -38,8 +47,8 @@ function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
 }
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
-export async function startProcess(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
-  const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env });
+export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits): Promise<ServerProcess> {
+  const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
   const listening = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {
       // The banner ends with the curl command.
