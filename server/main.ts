@@ -25,7 +25,11 @@ async function start(config: Config): Promise<void> {
     log.warn({ aheadMs }, "the system clock was set back; the server's clock continues from its last time"),
   );
   const ids = createIds(randomBytes);
-  const storage = await openStorage(config.database, { clock, server: true });
+  const storage = await openStorage(config.database, {
+    clock,
+    server: true,
+    report: ({ working, message, error }) => log[working ? "info" : "error"]({ err: error }, message),
+  });
 
   let service!: Service;
   const listener = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {

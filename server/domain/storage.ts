@@ -21,11 +21,14 @@ import type {
  */
 export interface Storage
   extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, Housekeeping {
-  /** Resolves if the storage is usable. Otherwise rejects with the reason. */
+  /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
   /** Finishes the transactions in progress, then closes the storage. */
   close(): Promise<void>;
 }
+
+/** Called when the storage stops or starts working again. `message` is for the operator; `error` is the cause. */
+export type StorageReport = (state: { working: boolean; message: string; error?: unknown }) => void;
 
 // ---- merchants and keys -------------------------------------------------------------------------------------------
 

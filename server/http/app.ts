@@ -93,6 +93,8 @@ function health({ config, storage, log }: AppContext, prove: () => Promise<void>
     try {
       await Promise.all([prove(), storage.ping()]);
     } catch (error) {
+      // The storage has reported what is wrong with it.
+      if (error instanceof ServiceError) throw error;
       log.error({ err: error }, "not ready");
       throw new ServiceError("unavailable", "The contract or the storage is not usable. See the server log.");
     }

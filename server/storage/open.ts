@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { Storage } from "../domain/storage.ts";
+import type { Storage, StorageReport } from "../domain/storage.ts";
 import { openSqlite } from "./sqlite/index.ts";
 
 /**
@@ -10,7 +10,7 @@ import { openSqlite } from "./sqlite/index.ts";
  */
 export async function openStorage(
   database: Config["database"],
-  options: { clock: Clock; server: boolean },
+  options: { clock: Clock; server: boolean; report?: StorageReport },
 ): Promise<Storage> {
   return openSqlite(database.path, options);
 }

@@ -30,14 +30,17 @@ export interface ServerProcess {
 export interface Limits {
   /** The most open file descriptors. */
   openFiles?: number;
+  /** The largest size of a file, in blocks of 512 bytes. The operating system refuses writes beyond it. */
+  fileBlocks?: number;
 }
 
-function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles }: Limits = {}) {
+function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles, fileBlocks }: Limits = {}) {
   // Pass only these variables, so that the environment cannot influence a test.
   const { PATH, HOME } = process.env;
   const command = [process.execPath, script, ...args];
-  const limited = ["sh", "-c", `ulimit -n ${openFiles} && exec "$0" "$@"`, ...command];
-  const [file, ...rest] = openFiles === undefined ? command : limited;
+  const limits = [openFiles && `ulimit -n ${openFiles}`, fileBlocks && `ulimit -f ${fileBlocks}`].filter(Boolean);
+  const limited = ["sh", "-c", [...limits, 'exec "$0" "$@"'].join(" && "), ...command];
+  const [file, ...rest] = limits.length === 0 ? command : limited;
   const child = spawn(file!, rest, { env: { PATH, HOME, ...env } });
   const printed = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (printed.stdout += String(chunk)));

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
+import { ServiceError } from "../domain/errors.ts";
 
 export interface Loop {
   /** Starts the next run immediately. */
@@ -8,9 +9,13 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
+/** The longest pause after failed runs, so that work continues soon after the fault has ended. */
+const LONGEST_PAUSE_MS = 1_000;
+
 /**
  * Repeats `job`. Each run starts `everyMs` after the previous one has ended, or earlier if the loop is woken. A failed
- * run is logged and does not end the loop.
+ * run does not end the loop: the pause doubles up to a second, and the 1st, 2nd, 4th, … failure in a row is logged. A
+ * storage that is unavailable is not logged here, because it reports that itself.
  */
 export function startLoop(
   job: () => Promise<void>,
@@ -19,16 +24,25 @@ export function startLoop(
 ): Loop {
   let stopped = false;
   let woken = new AbortController();
+  const ending = new AbortController();
+  let failures = 0;
 
   async function run() {
     while (!stopped) {
       woken = new AbortController();
       try {
         await job();
+        failures = 0;
       } catch (error) {
-        log.error({ err: error }, "a background job failed; it will be retried");
+        failures += 1;
+        const isReported = error instanceof ServiceError && error.code === "unavailable";
+        if (!isReported && Number.isInteger(Math.log2(failures))) {
+          log.error({ err: error, failures }, "a background job failed; it will be retried");
+        }
       }
-      if (!stopped) await clock.sleep(everyMs, woken.signal);
+      if (stopped) return;
+      if (failures === 0) await clock.sleep(everyMs, woken.signal);
+      else await clock.sleep(Math.min(everyMs * 2 ** failures, LONGEST_PAUSE_MS), ending.signal);
     }
   }
 
@@ -38,6 +52,7 @@ export function startLoop(
     async stop() {
       stopped = true;
       woken.abort();
+      ending.abort();
       await running;
     },
   };

@@ -1,18 +1,24 @@
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
+import { isBusy } from "./sqlite-errors.ts";
 
 /** The path of an in-memory database. */
 export const MEMORY = ":memory:";
 
 /** Opens a database whose commits survive a power loss. */
 export function openDatabase(path: string): DatabaseSync {
-  if (path !== MEMORY) mkdirSync(dirname(resolve(path)), { recursive: true });
-  // The file holds webhook secrets, so only its owner may read it. SQLite gives the files beside it the same mode.
-  if (path !== MEMORY && !existsSync(path)) closeSync(openSync(path, "a", 0o600));
+  if (path !== MEMORY) {
+    createPrivately(path);
+    // A second name would have a separate write-ahead log, which would corrupt the database.
+    const found = statSync(path);
+    if (found.isFile() && found.nlink > 1) {
+      throw new StorageError(`${path} has another hard link. Remove one of the names, then start again.`);
+    }
+  }
   const db = new DatabaseSync(path);
-  // The keys command may write while a server runs. Each waits for the other's lock instead of failing.
+  // Opening may wait for a program that is writing. Later a server retries without blocking its event loop.
   db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
@@ -26,17 +32,33 @@ export function openDatabase(path: string): DatabaseSync {
 }
 
 /**
+ * Creates an empty file and its folder, unless they exist. The database holds webhook secrets, so only its owner may
+ * read it; SQLite gives the files beside it the same mode.
+ */
+function createPrivately(path: string) {
+  mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
+  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+}
+
+export interface Lock {
+  /** Identifies the lock file, also after it was deleted. */
+  id: string;
+  release(): void;
+}
+
+/**
  * Ensures that only one server uses a database file. The lock is an open transaction on a separate file beside the
  * database, so the operating system releases it when the process ends, even after a crash.
- * @returns a function that releases the lock
  * @throws StorageError if another server holds the lock
  */
-export function lockDatabase(path: string): () => void {
-  if (path === MEMORY) return () => {};
-  mkdirSync(dirname(resolve(path)), { recursive: true });
+export function lockDatabase(path: string): Lock {
+  if (path === MEMORY) return { id: MEMORY, release: () => {} };
   // A symbolic link must lead to the same lock.
-  const file = existsSync(path) ? realpathSync(path) : path;
-  const lock = new DatabaseSync(`${file}.lock`);
+  const file = `${existsSync(path) ? realpathSync(path) : path}.lock`;
+  createPrivately(file);
+  // Another user who may read the file could hold a lock on it and block every start.
+  chmodSync(file, 0o600);
+  const lock = new DatabaseSync(file);
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -46,12 +68,8 @@ export function lockDatabase(path: string): () => void {
       cause: error,
     });
   }
-  return () => lock.close();
-}
-
-function isBusy(error: unknown): boolean {
-  const SQLITE_BUSY = 5;
-  return (error as { errcode?: number }).errcode === SQLITE_BUSY;
+  const { dev, ino } = statSync(file);
+  return { id: `${dev}:${ino}`, release: () => lock.close() };
 }
 
 /**

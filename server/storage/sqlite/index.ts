@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { ServiceError } from "../../domain/errors.ts";
+import type { Storage, StorageReport } from "../../domain/storage.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
@@ -8,17 +9,21 @@ import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
 import { eventWriter } from "./events.ts";
+import { watchHealth, type Health } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
+import { takeOwnership } from "./ownership.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
   clock: Clock;
   /** True for a server, which locks the file against other servers; false for the keys command. */
   server: boolean;
+  /** Called when the storage stops or starts working again. */
+  report?: StorageReport;
 }
 
 /**
@@ -29,16 +34,34 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server }: Options): Storage {
-  const unlock = server ? lockDatabase(path) : () => {};
+function open(path: string, { clock, server, report }: Options): Storage {
+  const lock = server ? lockDatabase(path) : undefined;
   try {
     const db = openDatabase(path);
     migrate(db);
+    const ownership = lock && takeOwnership(db, path, lock.id);
     if (server) finishRebases(db);
 
     const latest = latestTime(db, clock);
-    const cache = createMerchantCache(db);
-    const { write, read, flush } = createWriter(db, { beforeCommit: latest.record, onRollback: cache.clear });
+    const cache = createMerchantCache(db, respondToChallenge);
+    const health = watchHealth(path, clock.now, report);
+    const { write, read } = createWriter(db, {
+      beforeBegin: health.require,
+      beforeCommit() {
+        ownership?.require();
+        latest.record();
+      },
+      afterCommit: health.committed,
+      onRollback: cache.clear,
+      sleep: clock.sleep,
+    });
+    if (server) db.exec("PRAGMA busy_timeout = 0");
+
+    /** Shows a second server that this one is running. */
+    function respondToChallenge() {
+      if (ownership?.isChallenged()) write(ownership.respond).catch(() => undefined);
+    }
+
     const context: Context = {
       db,
       write,
@@ -48,7 +71,7 @@ function open(path: string, { clock, server }: Options): Storage {
       cache,
       events: eventWriter(db),
     };
-    return {
+    const storage: Storage = {
       ...merchants(context),
       ...disbursements(context),
       ...checkouts(context),
@@ -56,18 +79,44 @@ function open(path: string, { clock, server }: Options): Storage {
       ...deliveryQueue(context),
       ...eventLog(context),
       ...housekeeping(context),
-      async ping() {
-        db.prepare("SELECT 1 FROM merchants LIMIT 1").get();
-      },
+      ping: () => ping(context, health, latest.recordNow),
       async close() {
-        flush();
+        // Wait for the writes in progress.
+        await write(() => undefined).catch(() => undefined);
+        health.close();
         cache.close();
         db.close();
-        unlock();
+        lock?.release();
       },
     };
+    return explaining(storage, health.explain);
   } catch (error) {
-    unlock();
+    lock?.release();
     throw error;
   }
+}
+
+/**
+ * Commits a small write. If the storage is failing, also commits and removes as much as several payouts need, because a
+ * small write may still succeed on a full disk.
+ */
+async function ping({ db, write }: Context, health: Health, smallWrite: () => void) {
+  await write(smallWrite);
+  if (!health.failing) return;
+  await write(() => db.exec("UPDATE server SET room = zeroblob(262144) WHERE id = 1"));
+  await write(() => db.exec("UPDATE server SET room = NULL WHERE id = 1"));
+  if (health.failing)
+    throw new ServiceError("unavailable", "The server's storage failed a moment ago.", { retryAfterSeconds: 5 });
+}
+
+/** Returns the storage with every error converted by `explain`. */
+function explaining(storage: Storage, explain: (error: unknown) => unknown): Storage {
+  const methods = Object.entries(storage).map(([name, method]) => [
+    name,
+    (...args: never[]) =>
+      (method as (...given: never[]) => Promise<unknown>)(...args).catch((error: unknown) => {
+        throw explain(error);
+      }),
+  ]);
+  return Object.fromEntries(methods) as Storage;
 }

@@ -33,7 +33,8 @@ export interface MerchantCache {
 /** Converts a hash to a string that can be a Map key. */
 const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
 
-export function createMerchantCache(db: DatabaseSync): MerchantCache {
+/** @param onForeignWrite called soon after another process has written to the database */
+export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void): MerchantCache {
   const merchants = new Map<string, StoredMerchant>();
   const owners = new Map<string, KeyOwner>();
   const select = db.prepare("SELECT * FROM merchants WHERE id = ?");
@@ -65,12 +66,15 @@ export function createMerchantCache(db: DatabaseSync): MerchantCache {
       return owner;
     },
     clear,
-    close: clearOnForeignWrites(db, clear),
+    close: onForeignWrites(db, () => {
+      clear();
+      onForeignWrite();
+    }),
   };
 }
 
-/** Calls `clear` soon after another process has written to the database. Returns a function that stops this. */
-function clearOnForeignWrites(db: DatabaseSync, clear: () => void): () => void {
+/** Calls `react` soon after another process has written to the database. Returns a function that stops this. */
+function onForeignWrites(db: DatabaseSync, react: () => void): () => void {
   const selectVersion = db.prepare("PRAGMA data_version");
   const version = () => selectVersion.get()!.data_version;
   let seen: unknown = version();
@@ -81,8 +85,9 @@ function clearOnForeignWrites(db: DatabaseSync, clear: () => void): () => void {
     } catch {
       // The disk may have failed. The next lookup then reads the database and reports the error.
     }
-    if (current === undefined || current !== seen) clear();
+    const isNew = current === undefined || current !== seen;
     seen = current;
+    if (isNew) react();
   }, LOOK_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);

@@ -17,6 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => db.close());
 
+const sleep = async () => undefined;
 const insert = (value: string) => () => {
   steps.push(value);
   return db.prepare("INSERT INTO rows VALUES (?) RETURNING value").get(value)!.value;
@@ -28,7 +29,7 @@ const stored = () =>
     .map(({ value }) => value);
 
 test("writes of one turn of the event loop share a commit and resolve after it", async () => {
-  const { write } = createWriter(db);
+  const { write } = createWriter(db, { sleep });
   const values = ["a", "b", "c"];
   const resolved = values.map(async (value) => steps.push(`resolved ${await write(insert(value))}`));
   expect(steps).toEqual([]);
@@ -37,14 +38,14 @@ test("writes of one turn of the event loop share a commit and resolve after it",
 });
 
 test("writes of the next turn have their own commit", async () => {
-  const { write } = createWriter(db);
+  const { write } = createWriter(db, { sleep });
   await write(insert("a"));
   await write(insert("b"));
   expect(steps.filter((step) => step === "COMMIT")).toHaveLength(2);
 });
 
 test("a job that throws fails alone; the others of its batch take effect once", async () => {
-  const { write } = createWriter(db);
+  const { write } = createWriter(db, { sleep });
   const results = await Promise.allSettled([
     write(insert("a")),
     write(insert("b")),
@@ -60,7 +61,7 @@ test("a job that throws fails alone; the others of its batch take effect once", 
 });
 
 test("every write of a batch rejects if the commit fails", async () => {
-  const { write } = createWriter(db);
+  const { write } = createWriter(db, { sleep });
   const exec = vi.mocked(db.exec).getMockImplementation()!;
   vi.mocked(db.exec).mockImplementation((sql) => {
     if (sql === "COMMIT") throw new Error("disk full");
@@ -74,28 +75,43 @@ test("every write of a batch rejects if the commit fails", async () => {
   await expect(write(insert("c"))).resolves.toBe("c");
 });
 
-test("a flush commits waiting writes immediately", async () => {
-  const { write, flush } = createWriter(db);
-  const written = write(insert("a"));
-  flush();
-  expect(stored()).toEqual(["a"]);
-  await expect(written).resolves.toBe("a");
+/** An error as node:sqlite throws it while another program holds the write lock. */
+const locked = () => Object.assign(new Error("database is locked"), { code: "ERR_SQLITE_ERROR", errcode: 5 });
+
+test("while another program holds the lock, writes wait without blocking, and then share one commit", async () => {
+  const { write } = createWriter(db, { sleep: () => gate });
+  const exec = vi.mocked(db.exec).getMockImplementation()!;
+  let refusals = 3;
+  let open!: () => void;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  vi.mocked(db.exec).mockImplementation((sql) => {
+    if (sql === "BEGIN IMMEDIATE" && refusals-- > 0) throw locked();
+    exec(sql);
+  });
+  const first = write(insert("a"));
+  // Let the first try fail. The event loop is free meanwhile, so another write can join.
+  await vi.waitUntil(() => refusals === 2);
+  const second = write(insert("b"));
+  open();
+  expect(await Promise.all([first, second])).toEqual(["a", "b"]);
+  expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "COMMIT"]);
 });
 
-test("if the database stays locked, a batch fails as a whole without further attempts", async () => {
-  const { write } = createWriter(db);
-  vi.mocked(db.exec).mockImplementation((sql) => {
-    steps.push(sql);
-    throw new Error("database is locked");
+test("writes reject if the database stays locked", async () => {
+  let waitedMs = 0;
+  const { write } = createWriter(db, { sleep: async (ms) => void (waitedMs += ms) });
+  vi.mocked(db.exec).mockImplementation(() => {
+    throw locked();
   });
   const results = await Promise.allSettled([write(insert("a")), write(insert("b"))]);
-  expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-  expect(steps).toEqual(["BEGIN IMMEDIATE"]);
+  expect(results).toMatchObject([{ reason: { errcode: 5 } }, { reason: { errcode: 5 } }]);
+  expect(waitedMs).toBeGreaterThan(4_000);
+  expect(waitedMs).toBeLessThanOrEqual(5_000);
   expect(stored()).toEqual([]);
 });
 
 test("the reads of a turn share a transaction, which ends before the turn's writes", async () => {
-  const { write, read } = createWriter(db);
+  const { write, read } = createWriter(db, { sleep });
   const count = () => read(() => db.prepare("SELECT count(*) AS count FROM rows").get()!.count);
   expect([count(), db.isTransaction, count()]).toEqual([0, true, 0]);
   await write(insert("a"));

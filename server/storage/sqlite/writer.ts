@@ -1,13 +1,23 @@
 import type { DatabaseSync } from "node:sqlite";
+import { isBusy } from "./sqlite-errors.ts";
 
 /** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
 export type Write = <T>(work: () => T) => Promise<T>;
 
 interface Hooks {
+  /** Runs before each transaction; if it throws, nothing is written. */
+  beforeBegin?(): void;
   /** Runs at the end of each transaction. */
   beforeCommit?(): void;
+  /** Runs after each commit; if it throws, the writes reject. */
+  afterCommit?(): void;
   onRollback?(): void;
+  sleep(milliseconds: number): Promise<void>;
 }
+
+/** While another program holds the write lock, the writes are retried this often, and reads go on. */
+const RETRY_EVERY_MS = 25;
+const MOST_TRIES = 200;
 
 /** Runs `work`, which only reads, in the read transaction of this turn of the event loop. */
 export type Read = <T>(work: () => T) => T;
@@ -15,14 +25,14 @@ export type Read = <T>(work: () => T) => T;
 export interface Writer {
   write: Write;
   read: Read;
-  /** Immediately runs the work that is waiting for the end of the turn. */
-  flush(): void;
 }
 
 interface Job {
   work: () => unknown;
   resolve: (value: any) => void;
   reject: (error: unknown) => void;
+  /** How often another program's lock has prevented it. */
+  tries: number;
 }
 
 /**
@@ -32,7 +42,7 @@ interface Job {
  * The reads of one turn share a transaction too, so that they take SQLite's locks once. This transaction ends before
  * the turn's writes begin, so that later reads see those writes.
  */
-export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hooks = {}): Writer {
+export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let jobs: Job[] = [];
   const beginReading = db.prepare("BEGIN");
   const endReading = db.prepare("COMMIT");
@@ -53,25 +63,44 @@ export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hoo
     return work();
   }
 
+  /** Keeps the jobs that another program's lock prevents, without blocking the event loop. */
+  function postpone(batch: readonly Job[], error: unknown) {
+    const open = batch.filter((job) => {
+      job.tries += 1;
+      if (job.tries >= MOST_TRIES) job.reject(error);
+      return job.tries < MOST_TRIES;
+    });
+    if (open.length === 0) return;
+    if (jobs.length === 0) void hooks.sleep(RETRY_EVERY_MS).then(flush);
+    jobs = [...open, ...jobs];
+  }
+
   function run(batch: readonly Job[]): void {
     try {
+      hooks.beforeBegin?.();
       db.exec("BEGIN IMMEDIATE");
     } catch (error) {
-      // Another process has held the database for longer than busy_timeout. Retrying each job would wait as long again.
-      for (const job of batch) job.reject(error);
+      if (isBusy(error)) postpone(batch, error);
+      else for (const job of batch) job.reject(error);
       return;
     }
     let results: unknown[];
     try {
       results = batch.map((job) => job.work());
-      beforeCommit?.();
+      hooks.beforeCommit?.();
       db.exec("COMMIT");
     } catch (error) {
       // Some errors, such as a full disk, roll back by themselves.
       if (db.isTransaction) db.exec("ROLLBACK");
-      onRollback?.();
+      hooks.onRollback?.();
       if (batch.length === 1) batch[0]!.reject(error);
       else for (const job of batch) run([job]);
+      return;
+    }
+    try {
+      hooks.afterCommit?.();
+    } catch (error) {
+      for (const job of batch) job.reject(error);
       return;
     }
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
@@ -87,9 +116,9 @@ export function createWriter(db: DatabaseSync, { beforeCommit, onRollback }: Hoo
   function write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (jobs.length === 0) setImmediate(flush);
-      jobs.push({ work, resolve, reject });
+      jobs.push({ work, resolve, reject, tries: 0 });
     });
   }
 
-  return { write, read, flush };
+  return { write, read };
 }

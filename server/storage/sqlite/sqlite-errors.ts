@@ -1,0 +1,23 @@
+/** What keeps the storage from recording anything. */
+export type Trouble = "busy" | "read-only" | "damaged" | "full" | "moved";
+
+/** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
+const [BUSY, LOCKED, READONLY, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 11, 13, 26, 778];
+
+/** Returns what is wrong with the storage if an error says that nothing was recorded; undefined for any other error. */
+export function troubleOf(error: unknown): Trouble | undefined {
+  const { code, errcode = 0 } = error as { code?: string; errcode?: number };
+  if (code !== "ERR_SQLITE_ERROR") return undefined;
+  if (errcode === IOERR_WRITE) return "full";
+  const byCode: Record<number, Trouble> = {
+    [BUSY!]: "busy",
+    [LOCKED!]: "busy",
+    [READONLY!]: "read-only",
+    [CORRUPT!]: "damaged",
+    [NOTADB!]: "damaged",
+    [FULL!]: "full",
+  };
+  return byCode[errcode & 0xff];
+}
+
+export const isBusy = (error: unknown): boolean => troubleOf(error) === "busy";
