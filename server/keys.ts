@@ -5,6 +5,7 @@ import { readConfig, ConfigError } from "./config.ts";
 import { createIds } from "./domain/ids.ts";
 import { createKey, createMerchant, revokeKey, type MerchantContext } from "./domain/merchants.ts";
 import { createSystemClock } from "./domain/clock.ts";
+import { operator } from "./operator.ts";
 import { StorageError } from "./storage/storage-error.ts";
 import { openStorage } from "./storage/open.ts";
 import type { Storage } from "./domain/storage.ts";
@@ -74,7 +75,7 @@ async function main([name = "", ...args]: string[]): Promise<void> {
   const clock = createSystemClock();
   const storage = await openStorage(database, { clock, server: false });
   try {
-    const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes };
+    const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes, actor: operator("command") };
     const lines = await command.run(context, ...args);
     console.log(lines.length === 0 ? "None." : lines.join("\n"));
   } finally {

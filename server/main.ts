@@ -11,6 +11,7 @@ import type { Storage } from "./domain/storage.ts";
 import { connectionLimit } from "./http/connection-limit.ts";
 import { listen, ListenError, type Listener } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
+import { operator } from "./operator.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
 import { StorageError } from "./storage/storage-error.ts";
@@ -47,7 +48,7 @@ async function start(config: Config): Promise<void> {
   });
   // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
   const { newKey, revokedKeyId } = await prepareFirstMerchant(
-    { storage, clock, ids, random: randomBytes },
+    { storage, clock, ids, random: randomBytes, actor: operator("server") },
     config.sandboxApiKey,
   );
   const shown = newKey === undefined ? undefined : keep(newKey, config);

@@ -20,7 +20,7 @@ let context: MerchantContext & { storage: Storage };
 beforeEach(() => {
   const clock = createFakeClock();
   const storage = openSqlite(":memory:", { clock, server: true });
-  context = { storage, clock, ids: createIds(random), random };
+  context = { storage, clock, ids: createIds(random), random, actor: "server app@host" };
 });
 afterEach(() => context.storage.close());
 
@@ -28,7 +28,7 @@ describe("the first merchant", () => {
   test("is created with a key at the first start only", async () => {
     const { newKey } = await prepareFirstMerchant(context);
     expect(newKey).toMatch(/^sk_/);
-    expect((await authenticate(context.storage, newKey)).name).toBe("Sandbox Merchant");
+    expect((await authenticate(context.storage, newKey)).merchant.name).toBe("Sandbox Merchant");
     expect(await prepareFirstMerchant(context)).toEqual({});
     expect(await context.storage.listMerchants()).toHaveLength(1);
     expect(await context.storage.listKeys()).toHaveLength(1);
@@ -38,7 +38,8 @@ describe("the first merchant", () => {
     const { newKey } = await prepareFirstMerchant(context);
     for (let starts = 0; starts < 3; starts += 1) expect(await prepareFirstMerchant(context, CONFIGURED)).toEqual({});
     expect(await context.storage.listKeys()).toHaveLength(2);
-    expect(await authenticate(context.storage, CONFIGURED)).toEqual(await authenticate(context.storage, newKey));
+    const { merchant } = await authenticate(context.storage, newKey);
+    expect((await authenticate(context.storage, CONFIGURED)).merchant).toEqual(merchant);
   });
 
   test("does not get the configured key back after it was revoked", async () => {

@@ -1,3 +1,4 @@
+import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey } from "./keys.ts";
@@ -10,20 +11,22 @@ export interface MerchantContext {
   clock: Clock;
   ids: Ids;
   random: Random;
+  /** Who creates or revokes, for the audit trail. */
+  actor: Actor;
 }
 
 /** Creates a merchant with its own webhook secret. It has no key yet. */
 export async function createMerchant(context: MerchantContext, name: string): Promise<Merchant> {
-  const { storage, clock, ids, random } = context;
+  const { storage, clock, ids, random, actor } = context;
   const createdAt = clock.now();
   const merchant = { id: ids.record(createdAt), name, createdAt };
-  await storage.insertMerchant(merchant, newSecret(random));
+  await storage.insertMerchant(merchant, newSecret(random), actor);
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
 /** Creates a key and returns its text, which is stored nowhere and cannot be read again. */
 export async function createKey(
-  { storage, clock, ids }: MerchantContext,
+  { storage, clock, ids, actor }: MerchantContext,
   merchantId: string,
   text = ids.apiKey(),
 ): Promise<string> {
@@ -35,7 +38,7 @@ export async function createKey(
     hint: text.slice(-4),
     createdAt,
   };
-  await storage.insertKey(key);
+  await storage.insertKey(key, actor);
   return text;
 }
 
@@ -43,8 +46,8 @@ export async function createKey(
  * Revokes a key. A server in another process refuses it within a tenth of a second. Resolves with false if there is no
  * such key.
  */
-export function revokeKey({ storage, clock }: MerchantContext, keyId: string): Promise<boolean> {
-  return storage.revokeKey(keyId, clock.now());
+export function revokeKey({ storage, clock, actor }: MerchantContext, keyId: string): Promise<boolean> {
+  return storage.revokeKey(keyId, clock.now(), actor);
 }
 
 /** Thrown if the value of SANDBOX_API_KEY is a key of another merchant. */

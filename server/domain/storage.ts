@@ -1,3 +1,4 @@
+import type { Actor, AuditEntry } from "./audit.ts";
 import type {
   ApiKey,
   Attempt,
@@ -20,7 +21,7 @@ import type {
  * time never goes backwards.
  */
 export interface Storage
-  extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, Housekeeping {
+  extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, AuditLog, Housekeeping {
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
   /** Finishes the transactions in progress, then closes the storage. */
@@ -32,26 +33,50 @@ export type StorageReport = (state: { working: boolean; message: string; error?:
 
 // ---- merchants and keys -------------------------------------------------------------------------------------------
 
+/** A method with an `actor` records the action in the audit trail, in the same transaction (D41). */
 export interface MerchantStore {
-  insertMerchant(merchant: Pick<Merchant, "id" | "name" | "createdAt">, webhookSecret: string): Promise<void>;
+  insertMerchant(
+    merchant: Pick<Merchant, "id" | "name" | "createdAt">,
+    webhookSecret: string,
+    actor: Actor,
+  ): Promise<void>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
-  insertKey(key: ApiKey): Promise<void>;
+  insertKey(key: ApiKey, actor: Actor): Promise<void>;
   /** Oldest first. */
   listKeys(): Promise<ApiKey[]>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
   /** Revokes a key for good. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
-  revokeKey(keyId: string, revokedAt: number): Promise<boolean>;
-  /** The merchant that owns the key with this hash, and the hash. Undefined if the key is unknown or revoked. */
-  findMerchantByKey(hash: Uint8Array): Promise<{ merchant: Merchant; hash: Uint8Array } | undefined>;
+  revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
+  /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
+  findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
+  /** Reads the secrets to show them to a person. */
+  revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;
   /**
    * Makes `secret` the current secret. The one that it replaces signs for another `keepMs` milliseconds; the expiry of
    * earlier ones does not change. Only the newest `maxPrevious` previous secrets remain (D12).
    */
-  rotateSecret(merchantId: string, secret: string, keepMs: number, maxPrevious: number): Promise<WebhookSecrets>;
+  rotateSecret(merchantId: string, secret: string, rotation: Rotation): Promise<WebhookSecrets>;
+  /**
+   * Sets the address for events whose request gave none (D40), or removes it. Events that exist keep their destination.
+   */
+  setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
+}
+
+/** The owner of a key, and the stored parts of the key. */
+export interface KeyOwner {
+  merchant: Merchant;
+  keyId: string;
+  hash: Uint8Array;
+}
+
+export interface Rotation {
+  keepMs: number;
+  maxPrevious: number;
+  actor: Actor;
 }
 
 // ---- records ------------------------------------------------------------------------------------------------------
@@ -202,10 +227,20 @@ export interface DeliveryQueue {
   /** Claims ready deliveries. Within a lane, those that fell due first are claimed first. */
   claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
   /**
-   * Claims one delivery, in any status. Resolves with "claimed" if an attempt is in progress, and with undefined if the
-   * merchant has no such delivery.
+   * Claims one delivery, in any status, for a replay by `actor`. Resolves with "claimed" if an attempt is in progress,
+   * and with undefined if the merchant has no such delivery.
    */
-  claimDelivery(merchantId: string, id: string, leaseMs: number): Promise<ClaimedDelivery | "claimed" | undefined>;
+  claimDelivery(
+    merchantId: string,
+    id: string,
+    leaseMs: number,
+    actor: Actor,
+  ): Promise<ClaimedDelivery | "claimed" | undefined>;
+  /**
+   * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
+   * Resolves with "claimed", and changes nothing, if an attempt is in progress.
+   */
+  requestReplay(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
   /** Extends the leases of claims whose attempts are in progress. Ignores claims that are no longer valid. */
   renewClaims(claims: readonly Claim[], leaseMs: number): Promise<void>;
   /**
@@ -221,6 +256,11 @@ export interface PageQuery {
   merchantId: string;
   /** The service's reference of a record. If set, only the entries of that record are listed. */
   reference?: string;
+  /**
+   * If set, only the entries of events created at or after this time are listed. The last page takes as long as reading
+   * all older entries, so requests of merchants do not offer this filter.
+   */
+  createdAfter?: number;
   limit: number;
   /** A cursor from an earlier page. */
   cursor?: string;
@@ -242,5 +282,23 @@ export interface EventLog {
   /** @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listEvents(query: PageQuery): Promise<Page<Event>>;
   /** Lists the events that have an address. @throws InvalidCursorError as for `listEvents` */
-  listDeliveries(query: PageQuery & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
+  listDeliveries(query: PageQuery & { status?: DeliveryFilter }): Promise<Page<Delivery>>;
+}
+
+/** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
+export type DeliveryFilter = DeliveryStatus | "failed";
+
+// ---- audit trail --------------------------------------------------------------------------------------------------
+
+export interface AuditQuery {
+  /** If set, only the entries of this merchant are listed. */
+  merchantId?: string;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+}
+
+export interface AuditLog {
+  /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` never returned the cursor */
+  listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
 }

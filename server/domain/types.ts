@@ -16,6 +16,8 @@ export interface Merchant {
    * when it was due, because the move skipped that time (D29).
    */
   movedTo: number;
+  /** The destination of events whose request gave none (D40). */
+  webhookUrl?: string;
 }
 
 /** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */

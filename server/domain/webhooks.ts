@@ -1,10 +1,18 @@
+import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Random } from "./ids.ts";
 import { newSecret } from "./secrets.ts";
-import { DEFAULT_LIMIT, type EventLog, type MerchantStore, type Page, type PageQuery } from "./storage.ts";
+import {
+  DEFAULT_LIMIT,
+  type DeliveryFilter,
+  type EventLog,
+  type MerchantStore,
+  type Page,
+  type PageQuery,
+} from "./storage.ts";
 import { sandboxTime } from "./time.ts";
-import type { Delivery, DeliveryStatus, Event, Merchant, WebhookSecrets } from "./types.ts";
+import type { Delivery, Event, Merchant, WebhookSecrets } from "./types.ts";
 
 /** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
 const ROTATION_MS = 24 * 3_600_000;
@@ -12,29 +20,34 @@ const ROTATION_MS = 24 * 3_600_000;
 const PREVIOUS_SECRETS = 5;
 
 export interface WebhookContext {
-  storage: EventLog & Pick<MerchantStore, "readSecrets" | "rotateSecret">;
+  storage: EventLog & Pick<MerchantStore, "readSecrets" | "revealSecrets" | "rotateSecret">;
   clock: Clock;
   random: Random;
-  /** Makes one attempt of a delivery and resolves when it is recorded (D31). */
-  attempt(merchantId: string, id: string): Promise<"attempted" | "claimed" | "unknown">;
+  /**
+   * Makes one attempt of a delivery and resolves when it is recorded (D31). The command line, which sends nothing,
+   * requests the attempt from the server instead.
+   */
+  attempt(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "requested" | "claimed" | "unknown">;
 }
 
 /** The parts of a `PageQuery` that a caller may set. */
-export type ListFilter = Partial<Pick<PageQuery, "reference" | "limit" | "cursor">>;
+export type ListFilter = Partial<Pick<PageQuery, "reference" | "createdAfter" | "limit" | "cursor">>;
 
 /** A merchant's view of its webhooks, and its actions on them. */
 export interface Webhooks {
   listEvents(merchant: Merchant, filter: ListFilter): Promise<Page<Event>>;
-  listDeliveries(merchant: Merchant, filter: ListFilter & { status?: DeliveryStatus }): Promise<Page<Delivery>>;
+  listDeliveries(merchant: Merchant, filter: ListFilter & { status?: DeliveryFilter }): Promise<Page<Delivery>>;
   /**
-   * Makes one attempt of a delivery and resolves when the attempt is recorded (D31).
+   * Makes or requests one attempt of a delivery (see `WebhookContext.attempt`).
    * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
    */
-  replay(merchant: Merchant, id: string): Promise<Delivery>;
+  replay(merchant: Merchant, id: string, actor: Actor): Promise<Delivery>;
   /** Reads the secrets that sign now. Expired ones are left out. */
   readSecrets(merchant: Merchant): Promise<WebhookSecrets>;
+  /** Like `readSecrets`, but for a person; the audit trail records it. */
+  revealSecrets(merchant: Merchant, actor: Actor): Promise<WebhookSecrets>;
   /** Creates a new secret. The one that it replaces signs for another day of sandbox time (D12). */
-  rotateSecret(merchant: Merchant): Promise<WebhookSecrets>;
+  rotateSecret(merchant: Merchant, actor: Actor): Promise<WebhookSecrets>;
 }
 
 export function createWebhooks({ storage, clock, random, attempt }: WebhookContext): Webhooks {
@@ -47,8 +60,8 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
     listEvents: (merchant, filter) => storage.listEvents({ limit: DEFAULT_LIMIT, ...filter, merchantId: merchant.id }),
     listDeliveries: (merchant, filter) =>
       storage.listDeliveries({ limit: DEFAULT_LIMIT, ...filter, merchantId: merchant.id }),
-    async replay(merchant, id) {
-      if ((await attempt(merchant.id, id)) === "claimed") {
+    async replay(merchant, id, actor) {
+      if ((await attempt(merchant.id, id, actor)) === "claimed") {
         throw new ServiceError(
           "delivery_in_progress",
           "An attempt of this delivery is in progress. Replay it when that has ended.",
@@ -62,9 +75,12 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
     async readSecrets(merchant) {
       return inForce(await storage.readSecrets(merchant.id), merchant);
     },
-    async rotateSecret(merchant) {
-      const rotated = await storage.rotateSecret(merchant.id, newSecret(random), ROTATION_MS, PREVIOUS_SECRETS);
-      return inForce(rotated, merchant);
+    async revealSecrets(merchant, actor) {
+      return inForce(await storage.revealSecrets(merchant.id, actor), merchant);
+    },
+    async rotateSecret(merchant, actor) {
+      const rotation = { keepMs: ROTATION_MS, maxPrevious: PREVIOUS_SECRETS, actor };
+      return inForce(await storage.rotateSecret(merchant.id, newSecret(random), rotation), merchant);
     },
   };
 }

@@ -1,18 +1,17 @@
 import { timingSafeEqual } from "node:crypto";
 import { ServiceError } from "../domain/errors.ts";
 import { hashKey } from "../domain/keys.ts";
-import type { MerchantStore } from "../domain/storage.ts";
-import type { Merchant } from "../domain/types.ts";
+import type { KeyOwner, MerchantStore } from "../domain/storage.ts";
 
 /**
- * Finds the merchant that owns a key (§5). The storage may cache keys; a key that another process revoked is refused
+ * Finds the owner of a key (§5). The storage may cache keys; a key that another process revoked is refused
  * within a tenth of a second.
  * @throws ServiceError `unauthorized`; the message does not reveal whether the key ever existed
  */
 export async function authenticate(
   storage: Pick<MerchantStore, "findMerchantByKey">,
   key: string | undefined,
-): Promise<Merchant> {
+): Promise<KeyOwner> {
   if (key === undefined || key === "") {
     throw new ServiceError("unauthorized", "Send your API key in the x-api-key header.");
   }
@@ -21,5 +20,5 @@ export async function authenticate(
   if (!found || !timingSafeEqual(digest, found.hash)) {
     throw new ServiceError("unauthorized", "This API key is not valid.");
   }
-  return found.merchant;
+  return found;
 }

@@ -2,8 +2,10 @@ import type { Request, RequestHandler, Router } from "express";
 import express from "express";
 import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
+import type { Actor } from "../domain/audit.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { jsonBody } from "./json-body.ts";
+import type { KeyOwner } from "../domain/storage.ts";
 import type { Merchant } from "../domain/types.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
@@ -21,6 +23,8 @@ type Data<Op extends OperationId> = operations[Op]["responses"][200]["content"][
 /** A request that conforms to the contract. */
 export interface Call<Op extends OperationId> {
   merchant: Merchant;
+  /** The key of the request, for the audit trail. */
+  actor: Actor;
   path: Parameters<Op, "path">;
   query: Parameters<Op, "query">;
   body: Body<Op>;
@@ -31,8 +35,8 @@ export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<O
 
 interface Options {
   handlers: Handlers;
-  /** Finds the merchant of the request's key; runs before the body is read. */
-  authenticate(req: Request): Promise<Merchant>;
+  /** Finds the request's key and its merchant; runs before the body is read. */
+  authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId">>;
   /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
   /** True to serve the paths under /sandbox (D18). */
@@ -64,7 +68,9 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
   };
   const router = express.Router({ caseSensitive: true, strict: true });
   const identify: RequestHandler = async (req, res, next) => {
-    res.locals.merchant = await authenticate(req);
+    const { merchant, keyId } = await authenticate(req);
+    res.locals.merchant = merchant;
+    res.locals.actor = `key ${keyId}` satisfies Actor;
     next();
   };
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
@@ -117,8 +123,9 @@ const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sand
 function respond<Op extends OperationId>(handlers: Handlers, operationId: Op): RequestHandler {
   const handler = handlers[operationId] as (call: Call<Op>) => Promise<Data<Op>>;
   return async (req, res) => {
-    const { merchant } = res.locals as { merchant: Merchant };
-    const data = await handler({ merchant, path: req.params, query: req.query, body: req.body } as unknown as Call<Op>);
+    const { merchant, actor } = res.locals as Pick<Call<Op>, "merchant" | "actor">;
+    const call = { merchant, actor, path: req.params, query: req.query, body: req.body };
+    const data = await handler(call as unknown as Call<Op>);
     res.json({ statusCode: 200, data });
   };
 }

@@ -51,9 +51,9 @@ export function createHandlers(context: HandlerContext): Handlers {
     listEvents: async ({ merchant, query }) => listView(await webhooks.listEvents(merchant, query), eventView),
     listDeliveries: async ({ merchant, query }) =>
       listView(await webhooks.listDeliveries(merchant, query), deliveryView),
-    replayDelivery: async ({ merchant, path }) => deliveryView(await webhooks.replay(merchant, path.id)),
+    replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
-    rotateWebhookSecret: async ({ merchant }) => secretView(await webhooks.rotateSecret(merchant)),
+    rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
   };
 }
 

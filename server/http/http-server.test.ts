@@ -154,7 +154,7 @@ describe("unusual but valid HTTP is handled", () => {
     socket.write(`${POST}${fields}Content-Length: ${body.length}\r\n${end}`);
     // The server sends 100 Continue once it has checked the key.
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 100 /);
-    await server.storage.revokeKey(id, server.clock.now());
+    await server.storage.revokeKey(id, server.clock.now(), "command ada@host");
     socket.write(body);
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 401 /);
     socket.destroy();

@@ -76,7 +76,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     },
   );
 
-  const merchants: MerchantContext = { storage, clock, ids, random: random.bytes };
+  const merchants: MerchantContext = { storage, clock, ids, random: random.bytes, actor: "server app@host" };
   const addMerchant = async (name: string) => {
     const merchant = await createMerchant(merchants, name);
     return { merchant, key: await createKey(merchants, merchant.id) };

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue, Lane, NextStep } from "../domain/storage.ts";
@@ -31,7 +32,7 @@ export interface DeliveryWorker {
   /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
   renew(): Promise<void>;
   /** Makes one attempt of a delivery, in any status, and resolves when the attempt is recorded (D31). */
-  replay(merchantId: string, id: string): Promise<"attempted" | "claimed" | "unknown">;
+  replay(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "claimed" | "unknown">;
 }
 
 export interface DeliveryOptions {
@@ -116,9 +117,9 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
         [...underway.values()].map(({ claim }) => claim),
         LEASE_MS,
       ),
-    async replay(merchantId, id) {
+    async replay(merchantId, id, actor) {
       if (underway.has(id)) return "claimed";
-      const claimed = await storage.claimDelivery(merchantId, id, LEASE_MS);
+      const claimed = await storage.claimDelivery(merchantId, id, LEASE_MS, actor);
       if (claimed === undefined) return "unknown";
       if (claimed === "claimed") return "claimed";
       const { dueAt: _, ...claim } = claimed;

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
+import type { AuditWriter } from "./audit.ts";
 import type { EventWriter } from "./events.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
 import type { Read, Write } from "./writer.ts";
@@ -14,6 +15,7 @@ export interface Context {
   /** A transaction that changes a merchant or a key must clear it. */
   cache: MerchantCache;
   events: EventWriter;
+  audit: AuditWriter;
 }
 
 export type Row = Record<string, SQLOutputValue>;

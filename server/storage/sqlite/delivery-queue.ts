@@ -1,6 +1,8 @@
 import type { SQLInputValue } from "node:sqlite";
+import type { Actor } from "../../domain/audit.ts";
 import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../../domain/storage.ts";
 import { insertInto, optional, type Context, type Row } from "./context.ts";
+import { sandboxTime } from "../../domain/time.ts";
 import { toEvent } from "./event-rows.ts";
 import { secretReader } from "./secrets.ts";
 
@@ -17,7 +19,7 @@ const ATTEMPT_COLUMNS = [
   "error",
 ];
 
-export function deliveryQueue({ db, write, now, merchantOf }: Context): DeliveryQueue {
+export function deliveryQueue({ db, write, now, merchantOf, audit }: Context): DeliveryQueue {
   const secretsOf = secretReader(db);
   const promote = (where: string, order: "due_real" | "next_attempt_at") =>
     db.prepare(
@@ -42,6 +44,10 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
     `UPDATE events SET ready = 0, claimed = 1, due_real = ?, claim_token = claim_token + 1 WHERE seq = ?
      RETURNING claim_token`,
   );
+  const restart = db.prepare(
+    `UPDATE events SET status = 'pending', step = 0, next_attempt_at = ?, due_real = NULL, ready = 1, claimed = 0
+     WHERE seq = ?`,
+  );
   const renew = db.prepare("UPDATE events SET due_real = ? WHERE id = ? AND claimed = 1 AND claim_token = ?");
   const forget = db.prepare("UPDATE events SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE seq = ?");
   const lastNumber = db.prepare("SELECT max(number) AS number FROM attempts WHERE event_id = ?");
@@ -51,6 +57,20 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
     `UPDATE events SET status = ?, step = ?, next_attempt_at = ?, due_real = ?, claimed = 0
      WHERE id = ? AND claimed = 1 AND claim_token = ?`,
   );
+
+  /** Returns the merchant's delivery, unless a reset has deleted it. */
+  function rowOf(merchantId: string, id: string): Row | undefined {
+    const row = selectEvent.get(id);
+    const isCurrent = row?.merchant_id === merchantId && merchantOf(merchantId)?.epoch === row.epoch;
+    return isCurrent ? row : undefined;
+  }
+
+  const isUnderway = (row: Row) => row.claimed === 1 && (row.due_real as number) > now();
+
+  function recordReplay({ id, merchant_id: merchantId, status }: Row, actor: Actor): void {
+    const details = { delivery: id as string, status: status as string };
+    audit.record({ actor, action: "delivery.replay", merchantId: merchantId as string, details });
+  }
 
   /** Claims a row. Returns undefined if it belongs to a record that a reset has deleted. */
   function claimRow(row: Row, leaseMs: number): Omit<ClaimedDelivery, "dueAt"> | undefined {
@@ -111,12 +131,22 @@ export function deliveryQueue({ db, write, now, merchantOf }: Context): Delivery
       return lanes;
     },
     claimDeliveries: (lanes, leaseMs) => write(() => lanes.flatMap((lane) => claimLane(lane, leaseMs))),
-    claimDelivery: (merchantId, id, leaseMs) =>
+    claimDelivery: (merchantId, id, leaseMs, actor) =>
       write(() => {
-        const row = selectEvent.get(id);
-        if (row?.merchant_id !== merchantId) return undefined;
-        if (row.claimed === 1 && (row.due_real as number) > now()) return "claimed";
+        const row = rowOf(merchantId, id);
+        if (row === undefined) return undefined;
+        if (isUnderway(row)) return "claimed";
+        recordReplay(row, actor);
         return claimRow(row, leaseMs);
+      }),
+    requestReplay: (merchantId, id, actor) =>
+      write(() => {
+        const row = rowOf(merchantId, id);
+        if (row === undefined) return "unknown";
+        if (isUnderway(row)) return "claimed";
+        recordReplay(row, actor);
+        restart.run(sandboxTime(merchantOf(merchantId)!, now()), row.seq!);
+        return "requested";
       }),
     async renewClaims(claims, leaseMs) {
       if (claims.length === 0) return;

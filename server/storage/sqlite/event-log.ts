@@ -1,18 +1,20 @@
 import type { SQLInputValue } from "node:sqlite";
-import type { EventLog, Page, PageQuery } from "../../domain/storage.ts";
+import type { DeliveryFilter, EventLog, Page, PageQuery } from "../../domain/storage.ts";
 import type { Delivery } from "../../domain/types.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { optional, type Context, type Row } from "./context.ts";
 import { toAttempt, toEvent } from "./event-rows.ts";
 
-/** Each filter has an index that ends in `seq`, so that every page of a list costs the same. */
-const FILTERS = { reference: "reference = :reference", status: "status = :status" };
-/**
- * Few events share a reference, but many share a status. The unary plus keeps SQLite from using the index by status.
- */
-const FILTERS_OF_RECORD = { ...FILTERS, status: "+status = :status" };
+/** Except for `createdAfter`, each filter has an index that ends in `seq`, so that every page costs the same. */
+const FILTERS = {
+  reference: "reference = :reference",
+  status: "status = :status",
+  createdAfter: "created_at >= :createdAfter",
+};
+/** The condition of the index `deliveries_failed`. */
+const FAILED = "status IN ('ended', 'exhausted')";
 
-type Query = PageQuery & { status?: string };
+type Query = PageQuery & { status?: DeliveryFilter };
 
 interface List {
   list: "events" | "deliveries";
@@ -40,8 +42,8 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
     const cursorAt = (row: Row) => sealCursor(list, query.merchantId, [row.seq as number]);
     const { merchantId, limit, cursor, direction = "older" } = query;
     const start = direction === "older" ? Number.MAX_SAFE_INTEGER : 0;
-    const offered = query.reference === undefined ? FILTERS : FILTERS_OF_RECORD;
-    const filters = Object.entries(offered).filter(([name]) => query[name as keyof Query] !== undefined);
+    const names = (Object.keys(FILTERS) as (keyof typeof FILTERS)[]).filter((name) => query[name] !== undefined);
+    const isFailed = query.status === "failed";
     const values: Record<string, SQLInputValue> = {
       merchant: merchantId,
       epoch: merchantOf(merchantId)?.epoch ?? -1,
@@ -49,8 +51,13 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
       // One extra row shows whether another page follows.
       limit: limit + 1,
     };
-    for (const [name] of filters) values[name] = query[name as keyof Query] as string;
-    const found = statement([base, ...filters.map(([, sql]) => sql)], direction).all(values);
+    for (const name of names) if (name !== "status" || !isFailed) values[name] = query[name]!;
+    const conditions = names.map((name) => {
+      const condition = name === "status" && isFailed ? FAILED : FILTERS[name];
+      // Few events share a reference, but many share a status. The unary plus keeps SQLite from using an index by status.
+      return name === "status" && query.reference !== undefined ? `+${condition}` : condition;
+    });
+    const found = statement([base, ...conditions], direction).all(values);
     const rows = found.slice(0, limit);
     const last = rows.at(-1);
     const next = direction === "newer" ? (last ? cursorAt(last) : cursor) : found.length > limit && cursorAt(last!);

@@ -14,9 +14,9 @@ export interface EventWriter {
 export function eventWriter(db: DatabaseSync): EventWriter {
   const insert = insertInto(db, "events", COLUMNS);
   return {
-    insert(record, { name, epoch }) {
+    insert(record, { name, epoch, webhookUrl }) {
       const { id, merchantId, type, reference, createdAt, body } = eventOf(record, name);
-      const url = record.webhookURL;
+      const url = record.webhookURL ?? webhookUrl;
       const delivery: Values =
         url === undefined
           ? { ready: 0 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage, StorageReport } from "../../domain/storage.ts";
+import { auditLog, auditWriter } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
@@ -70,6 +71,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
       merchantOf: cache.merchantOf,
       cache,
       events: eventWriter(db),
+      audit: auditWriter(db, () => clock.now()),
     };
     const storage: Storage = {
       ...merchants(context),
@@ -78,6 +80,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
       ...clockStore(context),
       ...deliveryQueue(context),
       ...eventLog(context),
+      ...auditLog(context),
       ...housekeeping(context),
       ping: () => ping(context, health, latest.recordNow),
       async close() {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { KeyOwner } from "../../domain/storage.ts";
 import type { Merchant } from "../../domain/types.ts";
-import type { Row } from "./context.ts";
+import { optional, type Row } from "./context.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
@@ -8,12 +9,6 @@ const LOOK_EVERY_MS = 100;
 /** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
 export interface StoredMerchant extends Merchant {
   epoch: number;
-}
-
-/** The owner of a key, as `findMerchantByKey` returns it. */
-interface KeyOwner {
-  merchant: Merchant;
-  hash: Uint8Array;
 }
 
 /**
@@ -39,7 +34,7 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
   const owners = new Map<string, KeyOwner>();
   const select = db.prepare("SELECT * FROM merchants WHERE id = ?");
   const selectOwner = db.prepare(
-    "SELECT m.*, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id WHERE k.hash = ? AND k.revoked_at IS NULL",
+    "SELECT m.*, k.id AS key_id, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id WHERE k.hash = ? AND k.revoked_at IS NULL",
   );
   const clear = () => {
     merchants.clear();
@@ -61,7 +56,7 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
       if (known) return known;
       const row = selectOwner.get(hash);
       if (!row) return undefined;
-      const owner = { merchant: toMerchant(row), hash: row.hash as Uint8Array };
+      const owner = { merchant: toMerchant(row), keyId: row.key_id as string, hash: row.hash as Uint8Array };
       owners.set(name(hash), owner);
       return owner;
     },
@@ -94,11 +89,13 @@ function onForeignWrites(db: DatabaseSync, react: () => void): () => void {
 }
 
 export function toMerchant(row: Row): Merchant {
+  const webhookUrl = optional<string>(row.webhook_url!);
   return {
     id: row.id as string,
     name: row.name as string,
     createdAt: row.created_at as number,
     clockOffset: row.clock_offset as number,
     movedTo: row.moved_to as number,
+    ...(webhookUrl === undefined ? {} : { webhookUrl }),
   };
 }

@@ -1,3 +1,4 @@
+import { receiverOf } from "../../domain/events.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { MerchantStore } from "../../domain/storage.ts";
 import type { ApiKey } from "../../domain/types.ts";
@@ -5,7 +6,7 @@ import { optional, type Context, type Row } from "./context.ts";
 import { toMerchant } from "./merchant-cache.ts";
 import { secretReader } from "./secrets.ts";
 
-export function merchants({ db, write, now, merchantOf, cache }: Context): MerchantStore {
+export function merchants({ db, write, now, merchantOf, cache, audit }: Context): MerchantStore {
   const secretsOf = secretReader(db);
   const insertMerchant = db.prepare("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES (?, ?, ?, ?)");
   const insertKey = db.prepare(
@@ -14,28 +15,34 @@ export function merchants({ db, write, now, merchantOf, cache }: Context): Merch
   const selectMerchants = db.prepare("SELECT * FROM merchants ORDER BY created_at, id");
   const selectKeys = db.prepare("SELECT * FROM api_keys ORDER BY created_at, id");
   const selectKey = db.prepare("SELECT * FROM api_keys WHERE hash = ?");
-  const updateRevoked = db.prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?");
+  const selectOwner = db.prepare("SELECT merchant_id, revoked_at FROM api_keys WHERE id = ?");
+  const setRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
   const retireSecret = db.prepare(
     `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
      SELECT id, 1 + (SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = id),
        webhook_secret, ? FROM merchants WHERE id = ?`,
   );
   const setSecret = db.prepare("UPDATE merchants SET webhook_secret = ? WHERE id = ?");
+  const setWebhookUrl = db.prepare("UPDATE merchants SET webhook_url = ? WHERE id = ?");
   const forgetSecrets = db.prepare(
     `DELETE FROM previous_webhook_secrets WHERE merchant_id = :merchant AND (expires_at <= :now OR number <=
        (SELECT max(number) FROM previous_webhook_secrets WHERE merchant_id = :merchant) - :kept)`,
   );
 
   return {
-    async insertMerchant({ id, name, createdAt }, webhookSecret) {
-      await write(() => insertMerchant.run(id, name, createdAt, webhookSecret));
-    },
+    insertMerchant: ({ id, name, createdAt }, webhookSecret, actor) =>
+      write(() => {
+        insertMerchant.run(id, name, createdAt, webhookSecret);
+        audit.record({ actor, action: "merchant.create", merchantId: id, details: { name } });
+      }),
     async listMerchants() {
       return selectMerchants.all().map(toMerchant);
     },
-    async insertKey({ id, merchantId, hash, hint, createdAt, revokedAt }) {
-      await write(() => insertKey.run(id, merchantId, hash, hint, createdAt, revokedAt ?? null));
-    },
+    insertKey: ({ id, merchantId, hash, hint, createdAt, revokedAt }, actor) =>
+      write(() => {
+        insertKey.run(id, merchantId, hash, hint, createdAt, revokedAt ?? null);
+        audit.record({ actor, action: "key.create", merchantId, details: { key: id } });
+      }),
     async listKeys() {
       return selectKeys.all().map(toKey);
     },
@@ -43,10 +50,16 @@ export function merchants({ db, write, now, merchantOf, cache }: Context): Merch
       const row = selectKey.get(hash);
       return row && toKey(row);
     },
-    revokeKey: (keyId, revokedAt) =>
+    revokeKey: (keyId, revokedAt, actor) =>
       write(() => {
-        cache.clear();
-        return updateRevoked.run(revokedAt, keyId).changes === 1;
+        const key = selectOwner.get(keyId);
+        if (key?.revoked_at === null) {
+          cache.clear();
+          setRevoked.run(revokedAt, keyId);
+          const merchantId = key.merchant_id as string;
+          audit.record({ actor, action: "key.revoke", merchantId, details: { key: keyId } });
+        }
+        return key !== undefined;
       }),
     async findMerchantByKey(hash) {
       return cache.ownerOf(hash);
@@ -60,13 +73,27 @@ export function merchants({ db, write, now, merchantOf, cache }: Context): Merch
     async readSecrets(merchantId) {
       return secretsOf(merchantId);
     },
-    rotateSecret: (merchantId, secret, keepMs, maxPrevious) =>
+    revealSecrets: (merchantId, actor) =>
+      write(() => {
+        audit.record({ actor, action: "secret.reveal", merchantId, details: {} });
+        return secretsOf(merchantId);
+      }),
+    rotateSecret: (merchantId, secret, { keepMs, maxPrevious, actor }) =>
       write(() => {
         const at = sandboxTime(merchantOf(merchantId)!, now());
         retireSecret.run(at + keepMs, merchantId);
         setSecret.run(secret, merchantId);
         forgetSecrets.run({ merchant: merchantId, now: at, kept: maxPrevious });
+        audit.record({ actor, action: "secret.rotate", merchantId, details: {} });
         return secretsOf(merchantId);
+      }),
+    setDefaultWebhook: (merchantId, url, actor) =>
+      write(() => {
+        cache.clear();
+        setWebhookUrl.run(url ?? null, merchantId);
+        // The path and query of a URL may contain a secret.
+        const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
+        audit.record({ actor, action, merchantId, details: url === undefined ? {} : { receiver: receiverOf(url) } });
       }),
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Current } from "./current.ts";
-import { addDelivery, addMerchant, claimAll, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
+import { ACTOR, addDelivery, addMerchant, claimAll, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
 
 const attempt = { at: START, sentAt: START + 3, latencyMs: 12 };
 const delivered = { status: "delivered", step: 1 } as const;
@@ -10,14 +10,18 @@ export function claimTests(storage: Current): void {
     const merchant = await addMerchant(storage());
     const { id, reference } = await addDelivery(storage(), merchant.id);
     const find = async () => (await storage().findDelivery(merchant.id, id))!;
-    const replay = () => storage().claimDelivery(merchant.id, id, MINUTE);
+    const replay = () => storage().claimDelivery(merchant.id, id, MINUTE, ACTOR);
     return { merchant, id, reference, find, replay };
   }
   const claimOne = async () => (await claimAll(storage()))[0]!;
 
   test("a claim has everything that an attempt needs", async () => {
     const { merchant, id, reference } = await oneDelivery();
-    const secrets = await storage().rotateSecret(merchant.id, "whsec_new", HOUR, 5);
+    const secrets = await storage().rotateSecret(merchant.id, "whsec_new", {
+      keepMs: HOUR,
+      maxPrevious: 5,
+      actor: ACTOR,
+    });
     const [claimed] = await claimAll(storage());
     expect(claimed).toEqual({
       event: {
@@ -199,8 +203,8 @@ export function claimTests(storage: Current): void {
   test("an unknown delivery, or another merchant's, cannot be claimed", async () => {
     const { id, merchant } = await oneDelivery();
     const kofi = await addMerchant(storage());
-    expect(await storage().claimDelivery(merchant.id, "msg_nothing", MINUTE)).toBeUndefined();
-    expect(await storage().claimDelivery(kofi.id, id, MINUTE)).toBeUndefined();
+    expect(await storage().claimDelivery(merchant.id, "msg_nothing", MINUTE, ACTOR)).toBeUndefined();
+    expect(await storage().claimDelivery(kofi.id, id, MINUTE, ACTOR)).toBeUndefined();
     expect(await claimAll(storage())).toMatchObject([{ event: { id } }]);
   });
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import {
+  ACTOR,
   addDelivery,
   addMerchant,
   aCheckout,
@@ -23,7 +24,7 @@ export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): v
     const before = await open(clock);
     const merchant = await addMerchant(before);
     const key = aKey(merchant.id);
-    await before.insertKey(key);
+    await before.insertKey(key, ACTOR);
     const { record: disbursement } = await before.insertDisbursement(aDisbursement(merchant.id));
     const { record: checkout } = await before.insertCheckout(aCheckout(merchant.id));
     await before.countRefusal(merchant.id, "refused");

@@ -7,6 +7,8 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
+/** Who acts in the tests. */
+export const ACTOR = "command ada@host";
 /** Later than any test moves a clock. */
 export const LATEST = Date.UTC(9999, 11, 31);
 
@@ -19,7 +21,7 @@ export function nextId(): string {
 
 export async function addMerchant(storage: Storage, changes: Partial<Merchant> = {}): Promise<Merchant> {
   const merchant = { id: nextId(), name: "Ada Stores", createdAt: START, ...changes };
-  await storage.insertMerchant(merchant, `whsec_${"A".repeat(43)}=`);
+  await storage.insertMerchant(merchant, `whsec_${"A".repeat(43)}=`, ACTOR);
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import type { Current } from "./current.ts";
-import { addMerchant, aKey, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
+import { ACTOR, addMerchant, aKey, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
 
 const DAY = 24 * HOUR;
 const KEPT = 5;
 
 export function merchantTests(storage: Current): void {
-  const rotate = (merchantId: string, secret: string) => storage().rotateSecret(merchantId, secret, DAY, KEPT);
+  const rotate = (merchantId: string, secret: string) =>
+    storage().rotateSecret(merchantId, secret, { keepMs: DAY, maxPrevious: KEPT, actor: ACTOR });
 
   test("lists merchants oldest first", async () => {
     const third = await addMerchant(storage(), { createdAt: START + 2 });
@@ -20,8 +21,8 @@ export function merchantTests(storage: Current): void {
   test("finds the owner of a key", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const [adas, kofis] = [aKey(ada.id), aKey(kofi.id)];
-    await storage().insertKey(adas);
-    await storage().insertKey(kofis);
+    await storage().insertKey(adas, ACTOR);
+    await storage().insertKey(kofis, ACTOR);
     expect((await storage().findMerchantByKey(adas.hash))?.merchant).toEqual(ada);
     const found = await storage().findMerchantByKey(kofis.hash);
     expect(found?.merchant).toEqual(kofi);
@@ -33,10 +34,10 @@ export function merchantTests(storage: Current): void {
   test("finds no owner for a revoked key, which keeps the time of its first revocation", async () => {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
-    await storage().insertKey(key);
+    await storage().insertKey(key, ACTOR);
 
-    expect(await storage().revokeKey(key.id, START + MINUTE)).toBe(true);
-    expect(await storage().revokeKey(key.id, START + HOUR)).toBe(true);
+    expect(await storage().revokeKey(key.id, START + MINUTE, ACTOR)).toBe(true);
+    expect(await storage().revokeKey(key.id, START + HOUR, ACTOR)).toBe(true);
     expect(await storage().findMerchantByKey(key.hash)).toBeUndefined();
     expect(await storage().findKey(key.hash)).toMatchObject({ id: key.id, revokedAt: START + MINUTE });
   });
@@ -44,22 +45,22 @@ export function merchantTests(storage: Current): void {
   test("finding a key returns its merchant's current time", async () => {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
-    await storage().insertKey(key);
+    await storage().insertKey(key, ACTOR);
     await storage().findMerchantByKey(key.hash);
     const moved = await storage().moveClock(merchant.id, { by: HOUR }, LATEST);
     expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(moved);
   });
 
   test("reports that an unknown key cannot be revoked", async () => {
-    expect(await storage().revokeKey("nothing", START)).toBe(false);
+    expect(await storage().revokeKey("nothing", START, ACTOR)).toBe(false);
   });
 
   test("lists keys oldest first, revoked ones included", async () => {
     const merchant = await addMerchant(storage());
     const later = aKey(merchant.id, { createdAt: START + 1, hint: "late" });
     const earlier = aKey(merchant.id, { revokedAt: START + 5, hint: "soon" });
-    await storage().insertKey(later);
-    await storage().insertKey(earlier);
+    await storage().insertKey(later, ACTOR);
+    await storage().insertKey(earlier, ACTOR);
     const listed = (await storage().listKeys()).map((key) => ({ ...key, hash: new Uint8Array(key.hash) }));
     expect(listed).toEqual([earlier, later]);
   });
@@ -67,8 +68,8 @@ export function merchantTests(storage: Current): void {
   test("refuses an existing key", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const key = aKey(ada.id);
-    await storage().insertKey(key);
-    await expect(storage().insertKey(aKey(kofi.id, { hash: key.hash }))).rejects.toThrow(Error);
+    await storage().insertKey(key, ACTOR);
+    await expect(storage().insertKey(aKey(kofi.id, { hash: key.hash }), ACTOR)).rejects.toThrow(Error);
     expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(ada);
   });
 

@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import type { Current } from "./current.ts";
-import { addDelivery, addMerchant, aFinalDisbursement, claimAll, concurrently, MINUTE, START } from "./fixtures.ts";
+import {
+  ACTOR,
+  addDelivery,
+  addMerchant,
+  aFinalDisbursement,
+  claimAll,
+  concurrently,
+  MINUTE,
+  START,
+} from "./fixtures.ts";
 
 const attempt = { at: START, sentAt: START + 3, latencyMs: 12 };
 
@@ -103,7 +112,7 @@ export function queueTests(storage: Current): void {
     await storage().insertDisbursement(aFinalDisbursement(merchant.id));
     const [event] = (await storage().listEvents({ merchantId: merchant.id, limit: 1 })).items;
     expect(await storage().readyLanes({ limit: 10 })).toEqual([]);
-    expect(await storage().claimDelivery(merchant.id, event!.id, MINUTE)).toBeUndefined();
+    expect(await storage().claimDelivery(merchant.id, event!.id, MINUTE, ACTOR)).toBeUndefined();
     expect(await storage().findDelivery(merchant.id, event!.id)).toBeUndefined();
     expect(await storage().hasDue(merchant.id, START + MINUTE)).toBe(false);
   });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Disbursement, Merchant } from "../../domain/types.ts";
 import type { Current } from "./current.ts";
 import {
+  ACTOR,
   addDelivery,
   addMerchant,
   aCheckout,
@@ -24,7 +25,7 @@ export function resetTests(storage: Current): void {
   async function busyMerchant(label: string) {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
-    await storage().insertKey(key);
+    await storage().insertKey(key, ACTOR);
     await storage().insertDisbursement(aDisbursement(merchant.id, { merchantsReference: "same" }));
     await storage().insertCheckout(aCheckout(merchant.id, { reference: `CHK${label}` }));
     await addDelivery(storage(), merchant.id);
@@ -58,7 +59,7 @@ export function resetTests(storage: Current): void {
 
   test("ends a secret rotation: resetting the clock does not revive an expired secret", async () => {
     const { id } = await addMerchant(storage());
-    const { current } = await storage().rotateSecret(id, "whsec_new", HOUR, 5);
+    const { current } = await storage().rotateSecret(id, "whsec_new", { keepMs: HOUR, maxPrevious: 5, actor: ACTOR });
     await storage().reset(id);
     expect(await storage().readSecrets(id)).toEqual({ current, previous: [] });
   });

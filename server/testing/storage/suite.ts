@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
+import { auditTests } from "./audit.ts";
 import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
@@ -11,6 +12,7 @@ import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
 import { queueTests } from "./queue.ts";
 import { recordListTests } from "./record-lists.ts";
+import { replayTests } from "./replay.ts";
 import { resetTests } from "./reset.ts";
 import { settlementTests } from "./settlement.ts";
 
@@ -30,8 +32,10 @@ const PARTS: Record<string, (current: Current) => void> = {
   reset: resetTests,
   "delivery queue": queueTests,
   "claims and attempts": claimTests,
+  replays: replayTests,
   lists: listTests,
   "lists of records": recordListTests,
+  "audit trail": auditTests,
 };
 
 /**

@@ -1,0 +1,26 @@
+/**
+ * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), or a merchant's
+ * program (`key KEY_ID`).
+ */
+export type Actor = `${"command" | "server" | "key"} ${string}`;
+
+export type AuditAction =
+  | "merchant.create"
+  | "key.create"
+  | "key.revoke"
+  | "secret.reveal"
+  | "secret.rotate"
+  | "delivery.replay"
+  | "default-webhook.set"
+  | "default-webhook.remove";
+
+/** An entry of the audit trail (D41), written in the same transaction as the action. */
+export interface AuditEntry {
+  /** Real time. */
+  at: number;
+  actor: Actor;
+  action: AuditAction;
+  merchantId: string;
+  /** What the action concerned, such as the id of a key. Never contains a secret. */
+  details: Readonly<Record<string, string>>;
+}

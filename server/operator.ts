@@ -1,0 +1,16 @@
+import { hostname, userInfo } from "node:os";
+import type { Actor } from "./domain/audit.ts";
+
+/** The operating system's user that runs this process, for the audit trail. */
+export function operator(kind: "command" | "server"): Actor {
+  return `${kind} ${userName()}@${hostname()}`;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run with a user id that has no name.
+    return `uid-${process.getuid?.() ?? "unknown"}`;
+  }
+}

@@ -1,0 +1,49 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Actor, AuditEntry } from "../../domain/audit.ts";
+import type { AuditLog } from "../../domain/storage.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import { insertInto, type Context, type Row } from "./context.ts";
+
+export interface AuditWriter {
+  /** Records an action inside its transaction. */
+  record(entry: Omit<AuditEntry, "at">): void;
+}
+
+export function auditWriter(db: DatabaseSync, now: () => number): AuditWriter {
+  const insert = insertInto(db, "audit", ["at_real", "actor", "action", "merchant_id", "details"]);
+  return {
+    record({ actor, action, merchantId, details }) {
+      insert({ at_real: now(), actor, action, merchant_id: merchantId, details: JSON.stringify(details) });
+    },
+  };
+}
+
+export function auditLog({ db }: Context): AuditLog {
+  const select = db.prepare("SELECT * FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?");
+  const selectOf = db.prepare("SELECT * FROM audit WHERE merchant_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?");
+  return {
+    async listAudit({ merchantId, limit, cursor }) {
+      const scope = merchantId ?? "";
+      const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : openCursor("audit", scope, cursor)[0]!;
+      // One extra row shows whether another page follows.
+      const range = [before, limit + 1] as const;
+      const found = merchantId === undefined ? select.all(...range) : selectOf.all(merchantId, ...range);
+      const rows = found.slice(0, limit);
+      const isLast = found.length <= limit;
+      return {
+        items: rows.map(toEntry),
+        ...(isLast ? {} : { cursor: sealCursor("audit", scope, [rows.at(-1)!.seq as number]) }),
+      };
+    },
+  };
+}
+
+function toEntry(row: Row): AuditEntry {
+  return {
+    at: row.at_real as number,
+    actor: row.actor as Actor,
+    action: row.action as AuditEntry["action"],
+    merchantId: row.merchant_id as string,
+    details: JSON.parse(row.details as string) as AuditEntry["details"],
+  };
+}

@@ -1,0 +1,90 @@
+import { expect, test } from "vitest";
+import { InvalidCursorError } from "../../domain/errors.ts";
+import type { AuditQuery } from "../../domain/storage.ts";
+import type { Current } from "./current.ts";
+import { ACTOR, addDelivery, addMerchant, aKey, claimAll, HOUR, MINUTE, START } from "./fixtures.ts";
+
+export function auditTests(storage: Current): void {
+  const audit = async (query: Partial<AuditQuery> = {}) =>
+    (await storage().listAudit({ limit: 100, ...query })).items.toReversed();
+  const actions = async (query?: Partial<AuditQuery>) => (await audit(query)).map(({ action }) => action);
+
+  test("records who did what and when, without secrets", async () => {
+    const { id: merchantId } = await addMerchant(storage(), { name: "Ada Stores" });
+    const key = aKey(merchantId);
+    await storage().insertKey(key, "server app@host");
+    storage.clock().advance(MINUTE);
+    await storage().rotateSecret(merchantId, "whsec_new", { keepMs: HOUR, maxPrevious: 5, actor: `key ${key.id}` });
+    await storage().revealSecrets(merchantId, ACTOR);
+    await storage().revokeKey(key.id, START + MINUTE, ACTOR);
+    const url = "https://merchant.example:8443/hook?token=confidential";
+    await storage().setDefaultWebhook(merchantId, url, ACTOR);
+    await storage().setDefaultWebhook(merchantId, undefined, ACTOR);
+
+    const at = START + MINUTE;
+    expect(await audit()).toEqual([
+      { at: START, actor: ACTOR, action: "merchant.create", merchantId, details: { name: "Ada Stores" } },
+      { at: START, actor: "server app@host", action: "key.create", merchantId, details: { key: key.id } },
+      { at, actor: `key ${key.id}`, action: "secret.rotate", merchantId, details: {} },
+      { at, actor: ACTOR, action: "secret.reveal", merchantId, details: {} },
+      { at, actor: ACTOR, action: "key.revoke", merchantId, details: { key: key.id } },
+      { at, actor: ACTOR, action: "default-webhook.set", merchantId, details: { receiver: "merchant.example:8443" } },
+      { at, actor: ACTOR, action: "default-webhook.remove", merchantId, details: {} },
+    ]);
+  });
+
+  test("records nothing for an action without effect", async () => {
+    const merchant = await addMerchant(storage());
+    const key = aKey(merchant.id);
+    await storage().insertKey(key, ACTOR);
+    await storage().revokeKey(key.id, START, ACTOR);
+    const before = await audit();
+    await storage().revokeKey(key.id, START, ACTOR);
+    await storage().revokeKey("nothing", START, ACTOR);
+    await storage().requestReplay(merchant.id, "msg_nothing", ACTOR);
+    await storage().claimDelivery(merchant.id, "msg_nothing", MINUTE, ACTOR);
+    await expect(storage().insertKey(key, ACTOR)).rejects.toThrow(Error);
+    expect(await audit()).toEqual(before);
+  });
+
+  test("records replays, but neither scheduled attempts nor replays that did not start", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const { id } = await addDelivery(storage(), merchantId);
+    const [claimed] = await claimAll(storage());
+    expect(await storage().requestReplay(merchantId, id, ACTOR)).toBe("claimed");
+    expect(await storage().claimDelivery(merchantId, id, MINUTE, ACTOR)).toBe("claimed");
+    const attempt = { at: START, sentAt: START, latencyMs: 1 };
+    await storage().recordAttempt(claimed!, attempt, { status: "ended", step: 1 });
+    expect(await actions()).toEqual(["merchant.create"]);
+
+    await storage().requestReplay(merchantId, id, ACTOR);
+    await storage().claimDelivery(merchantId, id, MINUTE, "key 1");
+    expect((await audit()).slice(1)).toMatchObject([
+      { actor: ACTOR, action: "delivery.replay", merchantId, details: { delivery: id, status: "ended" } },
+      { actor: "key 1", action: "delivery.replay", merchantId, details: { delivery: id, status: "pending" } },
+    ]);
+  });
+
+  test("survives a reset of the merchant's sandbox", async () => {
+    const { id } = await addMerchant(storage());
+    await storage().reset(id);
+    while ((await storage().prune(1_000)) > 0);
+    expect(await actions({ merchantId: id })).toEqual(["merchant.create"]);
+  });
+
+  test("lists all merchants or one, newest first, in pages", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    await storage().insertKey(aKey(ada.id), ACTOR);
+    expect(await actions({ merchantId: ada.id })).toEqual(["merchant.create", "key.create"]);
+    expect(await actions({ merchantId: kofi.id })).toEqual(["merchant.create"]);
+    expect(await actions({ merchantId: "nobody" })).toEqual([]);
+
+    const first = await storage().listAudit({ limit: 2 });
+    expect(first.items.map(({ merchantId }) => merchantId)).toEqual([ada.id, kofi.id]);
+    const cursor = first.cursor!;
+    const last = await storage().listAudit({ limit: 2, cursor });
+    expect(last).toMatchObject({ items: [{ merchantId: ada.id, action: "merchant.create" }] });
+    expect(last).not.toHaveProperty("cursor");
+    await expect(storage().listAudit({ merchantId: ada.id, limit: 2, cursor })).rejects.toThrow(InvalidCursorError);
+  });
+}
