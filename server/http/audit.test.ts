@@ -23,7 +23,7 @@ test("the audit trail names the key of a rotation and of a replay; reads and att
   expect((await server.request("POST", `/sandbox/deliveries/${delivery}/replay`)).status).toBe(200);
   expect((await server.request("POST", "/sandbox/deliveries/msg_nothing/replay")).status).toBe(404);
 
-  const [{ id: keyId }] = (await server.storage.listKeys()) as [{ id: string }];
+  const keyId = (await server.storage.listKeys())[0]!.id;
   const entry = { at: server.clock.now(), actor: `key ${keyId}`, merchantId: server.merchant.id };
   const { items } = await server.storage.listAudit({ limit: 10 });
   expect(items.slice(0, -2)).toEqual([

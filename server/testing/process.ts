@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { createHttpClient, type HttpClient } from "./http.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
-const keys = fileURLToPath(new URL("../keys.ts", import.meta.url));
+const cli = fileURLToPath(new URL("../cli.ts", import.meta.url));
 
 export interface Ended {
   /** The exit code; null if a signal ended the process. */
@@ -76,5 +76,8 @@ export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits): Pro
 /** Runs `node server/main.ts` and waits until it exits by itself. */
 export const runServer = (env: NodeJS.ProcessEnv): Promise<Ended> => run(main, [], { PORT: "0", ...env }).ended;
 
+/** Runs `disbursement-checkout ARGS`. */
+export const runCommand = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => run(cli, args, env).ended;
+
 /** Runs `npm run keys -- ARGS`. */
-export const runKeys = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => run(keys, args, env).ended;
+export const runKeys = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => runCommand(env, "keys", ...args);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
+import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 
 const KEY = "a-key-for-tests-of-the-keys";
 let folder: string;
@@ -55,15 +55,20 @@ describe("beside a running server", () => {
 
 describe("errors exit with 2 and say what to do", () => {
   test.each<[string[], RegExp]>([
-    [[], /^Usage: npm run keys -- COMMAND/],
+    [[], /^Usage: npx disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],
     [["help"], /^Usage/],
     [["toString"], /^Usage/],
-    [["create"], /^Usage/],
-    [["list", "more"], /^Usage/],
+    [["create"], /^Usage: npx disbursement-checkout keys create MERCHANT\n$/],
+    [["list", "more"], /^Usage: npx disbursement-checkout keys list \[--json\]\n$/],
+    [["list", "--all"], /^Unknown option '--all'.*\nUsage: /],
+    [["revoke", "sk_confidential"], /^An argument is a key or secret\. [^_]+$/],
     [["create-merchant", " "], /^NAME must have 1 to 100 characters\.\n$/],
     [["create-merchant", "x".repeat(101)], /^NAME must have/],
-    [["create", "nobody"], /^There is no merchant nobody\. Run `npm run keys -- merchants` to list them\.\n$/],
-    [["revoke", "nothing"], /^There is no key nothing\. Run `npm run keys -- list` to list them\.\n$/],
+    [
+      ["create", "nobody"],
+      /^There is no merchant nobody\. Run `npx disbursement-checkout keys merchants` to list them\.\n$/,
+    ],
+    [["revoke", "nothing"], /^There is no key nothing\. Run `npx disbursement-checkout keys list` to list them\.\n$/],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runKeys(env, ...args);
     expect([code, stdout]).toEqual([2, ""]);
@@ -80,7 +85,12 @@ describe("errors exit with 2 and say what to do", () => {
   });
 
   test("a database that cannot be opened is reported", async () => {
-    const { code, stderr } = await runKeys({ DATABASE_URL: "sqlite:/dev/null/x.db" }, "create-merchant", "Ada");
+    const { code, stderr } = await runCommand(
+      { DATABASE_URL: "sqlite:/dev/null/x.db" },
+      "keys",
+      "create-merchant",
+      "Ada",
+    );
     expect(code).toBe(2);
     expect(stderr).toMatch(/^Cannot open the database .+ Check DATABASE_URL\.\n$/);
   });

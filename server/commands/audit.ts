@@ -1,0 +1,24 @@
+import type { AuditEntry } from "../domain/audit.ts";
+import { timestamp } from "../domain/representation.ts";
+import { merchantOf, type Commands } from "./command.ts";
+import { filterOf } from "./options.ts";
+import { listing } from "./output.ts";
+
+export const auditCommands: Commands = {
+  audit: {
+    args: ["[MERCHANT]"],
+    options: ["limit", "cursor", "json"],
+    summary: "List who did what and when, newest first, for all merchants or one.",
+    async run(context, [id], options) {
+      const merchant = id === undefined ? {} : { merchantId: (await merchantOf(context, id)).id };
+      const page = await context.storage.listAudit({ ...filterOf(options), ...merchant });
+      return listing(page, entryView, ({ at, actor, action, merchantId, details }) => [
+        [at, actor, action, `merchant ${merchantId}`, ...Object.entries(details).map((pair) => pair.join(" "))].join(
+          "  ",
+        ),
+      ]);
+    },
+  },
+};
+
+const entryView = ({ at, ...entry }: AuditEntry) => ({ at: timestamp(at), ...entry });

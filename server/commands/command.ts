@@ -1,0 +1,92 @@
+import { parseArgs } from "node:util";
+import type { Config } from "../config.ts";
+import type { MerchantContext } from "../domain/merchants.ts";
+import type { Storage } from "../domain/storage.ts";
+import type { Merchant } from "../domain/types.ts";
+import type { Webhooks } from "../domain/webhooks.ts";
+import { OPTIONS, type Options } from "./options.ts";
+
+/** A command was called in a wrong way. The message says what to do. */
+export class UsageError extends Error {
+  override name = "UsageError";
+}
+
+export interface CommandContext extends MerchantContext {
+  config: Config;
+  storage: Storage;
+  webhooks: Webhooks;
+}
+
+/** The result of a command. It is printed as lines, or as JSON if the command has the option `json` and it is set. */
+export interface Output {
+  lines: string[];
+  json?: unknown;
+}
+
+export interface Command {
+  /** The names of the positional arguments; a name in brackets is optional. */
+  args: readonly string[];
+  options: readonly (keyof Options)[];
+  summary: string;
+  /** True if the command may create the database. The others expect one. */
+  creates?: boolean;
+  run(context: CommandContext, args: readonly string[], options: Options): Promise<Output>;
+}
+
+export type Commands = Readonly<Record<string, Command>>;
+
+/** How to call the program, in the repository and wherever the package is installed. */
+export const PROGRAM = "npx disbursement-checkout";
+
+/** `deliveries MERCHANT [--status STATUS] …` */
+function synopsis(name: string, { args, options }: Command): string {
+  const flags = options.map(
+    (option) => `[--${option}${"value" in OPTIONS[option] ? ` ${OPTIONS[option].value}` : ""}]`,
+  );
+  return [name, ...args, ...flags].join(" ");
+}
+
+export function usageOf(group: string, commands: Commands): string {
+  const entries = Object.entries(commands).map(
+    ([name, command]) => `  ${synopsis(name, command)}\n      ${command.summary}`,
+  );
+  return `Usage: ${PROGRAM} ${group} COMMAND\n\n${entries.join("\n")}`;
+}
+
+/**
+ * Parses the arguments of a command.
+ * @throws UsageError if they do not fit the command
+ */
+export function parseCommand(group: string, commands: Commands, [name = "", ...rest]: readonly string[]) {
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!command) throw new UsageError(usageOf(group, commands));
+  if (rest.some((text) => /^(sk|whsec)_/.test(text))) {
+    throw new UsageError("An argument is a key or secret. Every user of this machine can read arguments; pass the id.");
+  }
+  const usage = `Usage: ${PROGRAM} ${group} ${synopsis(name, command)}`;
+  const required = command.args.filter((arg) => !arg.startsWith("["));
+  const { positionals, values } = parsed(command, rest, usage);
+  if (positionals.length < required.length || positionals.length > command.args.length) throw new UsageError(usage);
+  return { command, args: positionals, options: values };
+}
+
+function parsed({ options }: Command, args: string[], usage: string): { positionals: string[]; values: Options } {
+  const types = options.map((name) => [name, { type: "value" in OPTIONS[name] ? "string" : "boolean" }] as const);
+  try {
+    const { positionals, values } = parseArgs({ args, options: Object.fromEntries(types), allowPositionals: true });
+    const read = Object.entries(values).map(([name, text]) => [
+      name,
+      OPTIONS[name as keyof Options].parse(text as never),
+    ]);
+    return { positionals, values: Object.fromEntries(read) as Options };
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
+  }
+}
+
+/** @throws UsageError if there is no such merchant */
+export async function merchantOf({ storage }: CommandContext, id: string): Promise<Merchant> {
+  const merchant = await storage.findMerchant(id);
+  if (!merchant) throw new UsageError(`There is no merchant ${id}. Run \`${PROGRAM} keys merchants\` to list them.`);
+  return merchant;
+}

@@ -1,0 +1,56 @@
+import { DEFAULT_LIMIT, type DeliveryFilter } from "../domain/storage.ts";
+
+const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
+const LIMIT_MAX = 1_000;
+
+function status(text: string): DeliveryFilter {
+  const found = STATUSES.find((one) => one === text);
+  if (!found) throw new Error(`--status must be one of ${STATUSES.join(", ")}.`);
+  return found;
+}
+
+function since(text: string): number {
+  const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new Error("--since must be a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z.");
+  return time;
+}
+
+function limit(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
+  throw new Error(`--limit must be a whole number from 1 to ${LIMIT_MAX}.`);
+}
+
+const text = (value: string): string => value;
+const flag = (): true => true;
+
+/** Every option of the command line. Those with a `value` take one. */
+export const OPTIONS = {
+  status: { value: "STATUS", parse: status },
+  reference: { value: "REFERENCE", parse: text },
+  since: { value: "TIME", parse: since },
+  limit: { value: "N", parse: limit },
+  cursor: { value: "CURSOR", parse: text },
+  none: { parse: flag },
+  yes: { parse: flag },
+  json: { parse: flag },
+} as const;
+
+export type Options = { readonly [Name in keyof typeof OPTIONS]?: ReturnType<(typeof OPTIONS)[Name]["parse"]> };
+
+/** The filter of a list of events or deliveries. */
+export function filterOf({
+  reference,
+  since: createdAfter,
+  limit: most = DEFAULT_LIMIT,
+  cursor,
+  status: wanted,
+}: Options) {
+  return {
+    limit: most,
+    ...(reference !== undefined && { reference }),
+    ...(createdAfter !== undefined && { createdAfter }),
+    ...(cursor !== undefined && { cursor }),
+    ...(wanted !== undefined && { status: wanted }),
+  };
+}

@@ -1,0 +1,19 @@
+import type { Page } from "../domain/storage.ts";
+import { listView } from "../http/views.ts";
+import type { Output } from "./command.ts";
+
+/**
+ * Prints a page of a list.
+ * @param view what `--json` prints for an item, as in a response of the API
+ * @param lines what is printed for a view otherwise
+ */
+export function listing<T, V>(page: Page<T>, view: (item: T) => V, lines: (view: V) => string[]): Output {
+  const json = listView(page, view);
+  const printed = json.items.length === 0 ? ["None."] : json.items.flatMap(lines);
+  const more =
+    json.nextCursor === undefined ? [] : [`There are more. For the next page add: --cursor ${json.nextCursor}`];
+  return { lines: [...printed, ...more], json };
+}
+
+/** Replaces control characters, which merchants and receivers could use to change what a terminal shows. */
+export const printable = (line: string): string => line.replaceAll(/\p{Cc}/gu, "\u{fffd}");
