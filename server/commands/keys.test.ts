@@ -85,12 +85,7 @@ describe("errors exit with 2 and say what to do", () => {
   });
 
   test("a database that cannot be opened is reported", async () => {
-    const { code, stderr } = await runCommand(
-      { DATABASE_URL: "sqlite:/dev/null/x.db" },
-      "keys",
-      "create-merchant",
-      "Ada",
-    );
+    const { code, stderr } = await runKeys({ DATABASE_URL: "sqlite:/dev/null/x.db" }, "create-merchant", "Ada");
     expect(code).toBe(2);
     expect(stderr).toMatch(/^Cannot open the database .+ Check DATABASE_URL\.\n$/);
   });
