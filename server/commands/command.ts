@@ -50,7 +50,10 @@ export function usageOf(group: string, commands: Commands): string {
   const entries = Object.entries(commands).map(
     ([name, command]) => `  ${synopsis(name, command)}\n      ${command.summary}`,
   );
-  return `Usage: ${PROGRAM} ${group} COMMAND\n\n${entries.join("\n")}`;
+  const used = new Set(Object.values(commands).flatMap(({ options }) => options));
+  const meanings = [...used].map((name) => `  --${name.padEnd(10)} ${OPTIONS[name].meaning}`);
+  const parts = [`Usage: ${PROGRAM} ${group} COMMAND`, entries.join("\n"), meanings.join("\n")];
+  return parts.filter((part) => part !== "").join("\n\n");
 }
 
 /**

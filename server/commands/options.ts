@@ -24,16 +24,20 @@ function limit(text: string): number {
 const text = (value: string): string => value;
 const flag = (): true => true;
 
-/** Every option of the command line. Those with a `value` take one. */
+/** Every option of the command line, with its meaning. Those with a `value` take one. */
 export const OPTIONS = {
-  status: { value: "STATUS", parse: status },
-  reference: { value: "REFERENCE", parse: text },
-  since: { value: "TIME", parse: since },
-  limit: { value: "N", parse: limit },
-  cursor: { value: "CURSOR", parse: text },
-  none: { parse: flag },
-  yes: { parse: flag },
-  json: { parse: flag },
+  status: {
+    value: "STATUS",
+    parse: status,
+    meaning: "pending, delivered, ended, exhausted, or failed (ended or exhausted)",
+  },
+  reference: { value: "REFERENCE", parse: text, meaning: "of the service, such as DSB… or CHK…" },
+  since: { value: "TIME", parse: since, meaning: "in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
+  limit: { value: "N", parse: limit, meaning: `entries on a page, 1 to ${LIMIT_MAX}; ${DEFAULT_LIMIT} by default` },
+  cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
+  none: { parse: flag, meaning: "remove the address" },
+  yes: { parse: flag, meaning: "do it; without it, only count" },
+  json: { parse: flag, meaning: "print JSON" },
 } as const;
 
 export type Options = { readonly [Name in keyof typeof OPTIONS]?: ReturnType<(typeof OPTIONS)[Name]["parse"]> };

@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { hostname, tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
@@ -123,6 +126,25 @@ test("a delivered webhook can be replayed while the server runs: the same event 
   expect(await keys("audit", merchantId, "--limit", "1")).toMatch(
     new RegExp(`^${at}  ${ACTOR}  delivery\\.replay  merchant ${merchantId}  delivery ${id}  status delivered\n`),
   );
+});
+
+test("a delivery is not replayed while the server attempts it", async () => {
+  const slow = createServer();
+  await once(slow.listen(0, "127.0.0.1"), "listening");
+  const attempt = once(slow, "request");
+  const reference = await pay({ webhookURL: `http://127.0.0.1:${(slow.address() as AddressInfo).port}/` });
+  const [, response] = (await attempt) as [unknown, ServerResponse];
+  const { id } = (await deliveryOf(reference))!;
+
+  const { code, stderr } = await runKeys(env, "replay", merchantId, id);
+  expect([code, stderr]).toEqual([2, "An attempt of this delivery is in progress. Replay it when that has ended.\n"]);
+  expect(await keys("replay", merchantId, "--reference", reference, "--status", "pending", "--yes")).toBe(
+    "1 delivery matches.\nReplays requested: 0\nLeft alone, as an attempt is in progress: 1\n",
+  );
+  response.writeHead(204).end();
+  await untilDelivered(reference, 1);
+  slow.closeAllConnections();
+  slow.close();
 });
 
 test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {
