@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { fillLog } from "./testing/log.ts";
+import { freePort } from "./testing/process.ts";
 
 const KEY = "a-key-for-tests-of-the-log";
 let folder: string;
@@ -17,17 +18,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return port;
-}
-
 /** Starts the server with this standard output. Its banner cannot be read, so the test asks until it responds. */
-async function start(stdout: number | "pipe"): Promise<string> {
+async function start(stdout: number | "pipe"): Promise<number> {
   const port = await freePort();
   const { PATH, HOME } = process.env;
   server = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
@@ -37,20 +29,8 @@ async function start(stdout: number | "pipe"): Promise<string> {
   const url = `http://127.0.0.1:${port}`;
   for (;;) {
     const response = await fetch(`${url}/healthz`).catch(() => undefined);
-    if (response?.ok) return url;
+    if (response?.ok) return port;
     if (server.exitCode !== null) throw new Error(`The server ended with ${server.exitCode}`);
-  }
-}
-
-/** Sends requests whose log lines take more room than a pipe and the log's buffer have. */
-async function fillLog(url: string) {
-  const path = `/${"x".repeat(6_000)}`;
-  for (let round = 0; round < 10; round += 1) {
-    const responses = await Promise.all(Array.from({ length: 30 }, () => fetch(url + path)));
-    for (const response of responses) {
-      expect(response.status).toBe(404);
-      await response.body?.cancel();
-    }
   }
 }
 
@@ -62,21 +42,21 @@ async function stop() {
 
 test("the server runs and stops if its log is on a full disk", async () => {
   const full = openSync("/dev/full", "w");
-  const url = await start(full);
+  const port = await start(full);
   closeSync(full);
-  await fillLog(url);
+  await fillLog(port);
   expect(await stop()).toBe(0);
 });
 
 test("the server runs and stops if nobody reads its log", async () => {
-  const url = await start("pipe");
-  await fillLog(url);
+  const port = await start("pipe");
+  await fillLog(port);
   expect(await stop()).toBe(0);
 });
 
 test("a log that can be written again says how many lines were dropped", async () => {
-  const url = await start("pipe");
-  await fillLog(url);
+  const port = await start("pipe");
+  await fillLog(port);
   let output = "";
   for await (const chunk of server.stdout!) {
     output += String(chunk);
@@ -86,8 +66,8 @@ test("a log that can be written again says how many lines were dropped", async (
 });
 
 test("the server runs and stops if the reader of its log is gone", async () => {
-  const url = await start("pipe");
+  const port = await start("pipe");
   server.stdout?.destroy();
-  await fillLog(url);
+  await fillLog(port);
   expect(await stop()).toBe(0);
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { freePort, runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
 
@@ -70,6 +70,21 @@ describe("first start", () => {
       expect(stdout + stderr).toContain('"route":"/sandbox/clock"');
       expect(stdout + stderr).not.toContain(SANDBOX_API_KEY);
     }
+  });
+
+  test("SANDBOX_API_KEY is valid for the first request", async () => {
+    const port = await freePort();
+    const started = start({ PORT: String(port), SANDBOX_API_KEY: KEY });
+    const list = () => fetch(`http://127.0.0.1:${port}/v1/disbursements`, { headers: { "x-api-key": KEY } });
+    let status: number | undefined;
+    while (status === undefined) {
+      status = await list().then(
+        (response) => response.status,
+        () => undefined,
+      );
+    }
+    expect(status).toBe(200);
+    await started;
   });
 
   test("a revoked SANDBOX_API_KEY stays revoked, and the start says so", async () => {

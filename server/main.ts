@@ -32,6 +32,11 @@ async function start(config: Config): Promise<void> {
     report: ({ working, message, error }) => log[working ? "info" : "error"]({ err: error }, message),
   });
 
+  const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
+  const prepare = () => prepareFirstMerchant(merchants, config.sandboxApiKey);
+  // A given key must be valid for the first request.
+  const given = config.sandboxApiKey === undefined ? undefined : await prepare();
+
   let service!: Service;
   const listener = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {
     service = createService({
@@ -47,10 +52,7 @@ async function start(config: Config): Promise<void> {
     return service.app;
   });
   // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
-  const { newKey, revokedKeyId } = await prepareFirstMerchant(
-    { storage, clock, ids, random: randomBytes, actor: operator("server") },
-    config.sandboxApiKey,
-  );
+  const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
   const color = process.stdout.isTTY && config.color;
   process.stdout.write(banner({ config: withPort(config, listener.port), newKey: shown, revokedKeyId, color }));

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { createHttpClient, type HttpClient } from "./http.ts";
 
@@ -81,3 +82,13 @@ export const runCommand = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<E
 
 /** Runs `npm run keys -- ARGS`. */
 export const runKeys = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => runCommand(env, "keys", ...args);
+
+/** Finds a port on which nothing listens. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, "close");
+  return port;
+}
