@@ -105,12 +105,15 @@ function errorProblems(status: number, body: unknown): string[] {
   return problems;
 }
 
-function shapeProblems({ method, status, sandbox = true }: CheckedResponse, name: string, body: unknown): string[] {
+function shapeProblems(response: CheckedResponse, name: string, body: unknown): string[] {
+  const { method, status, headers, sandbox = true } = response;
   const unknown = name.startsWith("/sandbox/") && !sandbox;
   const operation = unknown ? undefined : routes.find(({ pattern }) => pattern.test(name))?.item[method.toLowerCase()];
   // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, checked above.
   if (!operation) return status >= 400 ? [] : healthProblems(name, body);
   const documented = operation.responses[status];
+  // Any operation can return 503 (the contract's section "Retry safely").
+  if (!documented && status === 503) return headers["retry-after"] ? [] : ["no Retry-After"];
   if (!documented) return [`${operation.operationId} documents no ${status}`];
   const { content } = documented.$ref ? resolve(documented.$ref) : documented;
   return matches(content!["application/json"].schema.$ref, body);

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { FAULTS, runFaults } from "./faults/run.ts";
+
+test("a server under load loses and doubles nothing when it is killed, its disk fills up and its receivers misbehave", async () => {
+  const names = ["kill -9", "full disk", "receiver: flood"];
+  const faults = FAULTS.filter(({ name }) => names.includes(name));
+  expect(faults).toHaveLength(names.length);
+  const violations = await runFaults({
+    seed: 1,
+    faults,
+    rounds: 1,
+    // Other tests keep the processors busy while the server starts.
+    recoveryMs: 30_000,
+    print: () => undefined,
+  });
+  expect(violations).toEqual([]);
+});

@@ -1,0 +1,75 @@
+import type { Caller } from "./caller.ts";
+import { compare, type Payment } from "./payments.ts";
+import type { World } from "./world.ts";
+
+const FOUR_DAYS_S = 345_600;
+const AT_ONCE = 8;
+
+/** Brings all retries forward, then checks every payment and webhook. Returns the numbers of both. */
+export async function audit(world: World): Promise<{ payments: number; webhooks: number }> {
+  const { caller, payments, violate } = world;
+  await deliverAll(caller, violate);
+  const acknowledged = payments.all.filter((one) => one.acknowledged);
+  for (const path of ["/v1/disbursements", "/v1/checkouts"] as const) {
+    await checkList(
+      world,
+      path,
+      acknowledged.filter((one) => one.path === path),
+    );
+  }
+  const left = [...acknowledged];
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let one = left.pop(); one; one = left.pop())
+        compare(one, await caller.read(`${one.path}/${one.acknowledged}`), violate);
+    }),
+  );
+  return { payments: acknowledged.length, webhooks: await checkWebhooks(world, acknowledged) };
+}
+
+/** Moves the clock beyond the whole retry schedule. The move ends when everything due has been attempted. */
+async function deliverAll(caller: Caller, violate: (what: string) => void) {
+  for (let tries = 0; tries < 3; tries += 1) {
+    const options = { body: { seconds: FOUR_DAYS_S }, deadlineMs: 120_000 };
+    const response = await caller.send("POST", "/sandbox/clock/advance", options);
+    if (response?.status === 200) return;
+  }
+  violate("the clock could not be moved");
+}
+
+/** Checks that the server has exactly the payments of this list: one record for each reference, and no other. */
+async function checkList({ caller, violate }: World, path: string, payments: readonly Payment[]) {
+  const expected = new Map(payments.map((one) => [one.request.reference, one.acknowledged]));
+  for await (const { merchantsReference, reference } of everyItem(caller, path)) {
+    if (expected.get(merchantsReference) !== reference)
+      violate(`${merchantsReference} has an unexpected record ${reference}`);
+    expected.delete(merchantsReference);
+  }
+  for (const [reference, lost] of expected) violate(`${reference} is not listed, although ${lost} was acknowledged`);
+}
+
+/** Checks that each payment has one event, and that its receiver has accepted it. */
+async function checkWebhooks({ caller, receivers, violate }: World, payments: readonly Payment[]): Promise<number> {
+  const expected = new Set(payments.map(({ acknowledged }) => acknowledged!));
+  let count = 0;
+  for await (const { id, reference, status } of everyItem(caller, "/sandbox/deliveries")) {
+    count += 1;
+    if (!expected.delete(reference)) violate(`${reference} has an unexpected event ${id}`);
+    if (status !== "delivered") violate(`the webhook ${id} of ${reference} is ${status}`);
+    if (!receivers.some(({ received }) => received.has(id))) violate(`the webhook ${id} never arrived`);
+  }
+  for (const reference of expected) violate(`${reference} has no event`);
+  return count;
+}
+
+async function* everyItem(
+  caller: Caller,
+  path: string,
+): AsyncGenerator<Record<"id" | "reference" | "merchantsReference" | "status", string>> {
+  for (let cursor = ""; ;) {
+    const { items, nextCursor } = await caller.read(`${path}?limit=100${cursor}`);
+    yield* items;
+    if (!nextCursor) return;
+    cursor = `&cursor=${encodeURIComponent(nextCursor)}`;
+  }
+}

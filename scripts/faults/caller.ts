@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createHttpClient, type HttpResponse, type RequestOptions } from "../../server/testing/http.ts";
+
+/** Every request must get a response, or a closed connection, within this time: more than a write waits for a lock. */
+const DEADLINE_MS = 10_000;
+
+export interface Caller {
+  /** Returns undefined if the connection ended without a response. A response that violates the contract is a violation. */
+  send(method: string, path: string, options?: CallOptions): Promise<HttpResponse | undefined>;
+  /** Sends a read until it succeeds. */
+  read(path: string): Promise<any>;
+  /** The longest time that a request took, in milliseconds, since the last call. */
+  slowest(): number;
+}
+
+interface CallOptions extends RequestOptions {
+  deadlineMs?: number;
+}
+
+export function createCaller(port: number, key: string, violate: (what: string) => void): Caller {
+  const client = createHttpClient({ port, key, sandbox: true });
+  let slowest = 0;
+
+  async function send(method: string, path: string, { deadlineMs = DEADLINE_MS, ...options }: CallOptions = {}) {
+    const begun = performance.now();
+    const overdue = new AbortController();
+    const deadline = sleep(deadlineMs, "overdue" as const, { signal: overdue.signal }).catch(() => undefined);
+    const response = await Promise.race([client.request(method, path, options).catch(lost), deadline]);
+    overdue.abort();
+    slowest = Math.max(slowest, performance.now() - begun);
+    if (response !== "overdue") return response;
+    violate(`${method} ${path} got no response within ${deadlineMs} ms`);
+    return undefined;
+  }
+
+  /** Connection errors have a code; the errors of the contract's check have none. */
+  function lost(error: NodeJS.ErrnoException): undefined {
+    if (error.code === undefined && error.message !== "aborted") violate(error.message);
+  }
+
+  return {
+    send,
+    async read(path) {
+      for (let tries = 0; tries < 200; tries += 1) {
+        const response = await send("GET", path);
+        if (response?.status === 200) return response.body.data;
+        if (response && response.status < 500) throw new Error(`GET ${path} returned ${response.status}`);
+        await sleep(100);
+      }
+      throw new Error(`GET ${path} did not succeed within 200 attempts`);
+    },
+    slowest() {
+      const value = slowest;
+      slowest = 0;
+      return value;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../../server/testing/process.ts";
+
+const main = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
+/** Low enough that idle sockets reach it. */
+const OPEN_FILES = 512;
+const SHUTDOWN_TIMEOUT_MS = 4_000;
+/** What the signal and the end of a process may take on a busy machine. */
+const MARGIN_MS = 500;
+
+/** The server process. It keeps its port and its database over restarts. */
+export interface ServerUnderTest {
+  port: number;
+  file: string;
+  /** Starts the process, without waiting until it listens. */
+  launch(): void;
+  /** The standard output, to which the process logs. */
+  output(): Readable;
+  pid(): number;
+  kill(): Promise<void>;
+  /**
+   * Sends SIGTERM. Returns how long the process took to end, in milliseconds.
+   * @param codes the exit codes allowed; 1 says that work was left for the next start
+   */
+  stop(codes?: readonly number[]): Promise<number>;
+}
+
+/** @param violate is called if the process ends when nothing ended it, or does not stop in time */
+export async function prepareServer(
+  file: string,
+  key: string,
+  violate: (what: string) => void,
+): Promise<ServerUnderTest> {
+  const port = await freePort();
+  let child: ChildProcess;
+  let ended: Promise<unknown>;
+  let expected = false;
+
+  function launch() {
+    const { PATH, HOME } = process.env;
+    const env = { PATH, HOME, PORT: String(port), DATABASE_URL: `sqlite:${file}`, SANDBOX_API_KEY: key };
+    const timeouts = { SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS), SETTLE_DELAY_MS: "500" };
+    const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, main];
+    const started = spawn("sh", command, { env: { ...env, ...timeouts } });
+    started.stdout.resume();
+    let errors = "";
+    started.stderr.on("data", (chunk) => (errors += String(chunk)));
+    started.once("exit", (code, signal) => {
+      if (!expected) violate(`the server ended with ${code ?? signal}: ${errors.slice(-1_000)}`);
+    });
+    child = started;
+    expected = false;
+    ended = once(started, "exit");
+  }
+
+  return {
+    port,
+    file,
+    launch,
+    output: () => child.stdout!,
+    pid: () => child.pid!,
+    async kill() {
+      expected = true;
+      child.kill("SIGKILL");
+      await ended;
+    },
+    async stop(codes = [0]) {
+      expected = true;
+      const begun = performance.now();
+      child.kill("SIGTERM");
+      // A process that ignores the signal must not make the run hang.
+      const deadline = setTimeout(() => child.kill("SIGKILL"), 2 * SHUTDOWN_TIMEOUT_MS);
+      await ended;
+      clearTimeout(deadline);
+      const tookMs = performance.now() - begun;
+      if (!codes.includes(child.exitCode!) || tookMs > SHUTDOWN_TIMEOUT_MS + MARGIN_MS)
+        violate(`the server stopped with ${child.exitCode ?? child.signalCode} after ${tookMs.toFixed(0)} ms`);
+      return tookMs;
+    },
+  };
+}
