@@ -9,8 +9,9 @@ test("a server under load loses and doubles nothing when it is killed, its disk 
     seed: 1,
     faults,
     rounds: 1,
-    // Other tests keep the processors busy while the server starts.
+    // Other tests keep the processors busy.
     recoveryMs: 30_000,
+    deadlineMs: 30_000,
     print: () => undefined,
   });
   expect(violations).toEqual([]);

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { FAULTS, runFaults } from "./faults/run.ts";
 
+const DEADLINE_MS = 10_000;
 const USAGE = `Usage: npm run faults -- [--minutes 2] [--seed N] [--recovery-seconds 5]
 
 Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -34,6 +35,7 @@ const violations = await runFaults({
   faults: FAULTS,
   milliseconds: minutes * 60_000,
   recoveryMs: recoverySeconds * 1_000,
+  deadlineMs: DEADLINE_MS,
   print: (line) => console.log(line),
 });
 console.log(violations.length === 0 ? "No violation" : `${violations.length} violations. Repeat with --seed ${seed}`);

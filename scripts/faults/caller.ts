@@ -1,9 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHttpClient, type HttpResponse, type RequestOptions } from "../../server/testing/http.ts";
 
-/** Every request must get a response, or a closed connection, within this time: more than a write waits for a lock. */
-const DEADLINE_MS = 10_000;
-
 export interface Caller {
   /** Returns undefined if the connection ended without a response. A response that violates the contract is a violation. */
   send(method: string, path: string, options?: CallOptions): Promise<HttpResponse | undefined>;
@@ -17,11 +14,19 @@ interface CallOptions extends RequestOptions {
   deadlineMs?: number;
 }
 
-export function createCaller(port: number, key: string, violate: (what: string) => void): Caller {
+interface CallerOptions {
+  port: number;
+  key: string;
+  /** Every request must get a response, or a closed connection, within this time. */
+  deadlineMs: number;
+  violate(what: string): void;
+}
+
+export function createCaller({ port, key, deadlineMs: usual, violate }: CallerOptions): Caller {
   const client = createHttpClient({ port, key, sandbox: true });
   let slowest = 0;
 
-  async function send(method: string, path: string, { deadlineMs = DEADLINE_MS, ...options }: CallOptions = {}) {
+  async function send(method: string, path: string, { deadlineMs = usual, ...options }: CallOptions = {}) {
     const begun = performance.now();
     const overdue = new AbortController();
     const deadline = sleep(deadlineMs, "overdue" as const, { signal: overdue.signal }).catch(() => undefined);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { restart } from "./processes.ts";
-import type { Behaviour } from "./receiver.ts";
+import type { Behaviour } from "./behaviours.ts";
 import type { Fault, World } from "./world.ts";
 
 /** More than the server's limit of open files allows. */

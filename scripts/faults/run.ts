@@ -29,6 +29,8 @@ export interface RunOptions {
   milliseconds?: number;
   /** How long the server may take to record a payout after a fault has ended, start included. */
   recoveryMs: number;
+  /** How long any response may take, in milliseconds: more than the 5 s that a write waits for a lock. */
+  deadlineMs: number;
   print(line: string): void;
 }
 
@@ -41,7 +43,7 @@ export async function runFaults(options: RunOptions): Promise<string[]> {
     violations.push(what);
     print(`VIOLATION ${what}`);
   };
-  const world = await createWorld(folder, seed, violate);
+  const world = await createWorld(folder, options, violate);
   try {
     world.server.launch();
     await world.payments.payout();
@@ -61,10 +63,14 @@ export async function runFaults(options: RunOptions): Promise<string[]> {
   return violations;
 }
 
-async function createWorld(folder: string, seed: number, violate: (what: string) => void): Promise<World> {
+async function createWorld(
+  folder: string,
+  { seed, deadlineMs }: RunOptions,
+  violate: (what: string) => void,
+): Promise<World> {
   const random = seededRandom(seed + 1);
   const server = await prepareServer(join(folder, "server.db"), KEY, violate);
-  const caller = createCaller(server.port, KEY, violate);
+  const caller = createCaller({ port: server.port, key: KEY, deadlineMs, violate });
   const [moody, receiver] = [await startReceiver(random, violate), await startReceiver(random, violate)];
   moody.behave("moody");
   const receivers = [moody, receiver];
