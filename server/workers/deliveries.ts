@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
@@ -19,6 +20,8 @@ export const RENEW_EVERY_MS = 1_000;
 const PROMOTED_PER_SCAN = 1_000;
 const LANES_PER_PAGE = 64;
 const LANES_PER_SCAN = 512;
+/** How many attempts may start in one turn of the event loop. */
+const STARTED_PER_TURN = 8;
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
@@ -87,7 +90,15 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 
   async function claimAndStart(merchantId: string | undefined): Promise<number> {
     const claimed = await scan(merchantId);
-    return claimed.map(start).filter((attempt) => attempt?.catch(() => {})).length;
+    let started = 0;
+    for (const [index, claim] of claimed.entries()) {
+      // Let requests in between: the first attempts of a thousand receivers would block the event loop together.
+      if (index % STARTED_PER_TURN === STARTED_PER_TURN - 1) await nextTurn();
+      // The leases of the rest will expire, and the next process attempts them.
+      if (options.stopping.aborted) break;
+      if (start(claim)?.catch(() => {})) started += 1;
+    }
+    return started;
   }
 
   // Scans run one at a time, because concurrent scans would use the same free capacity twice.
