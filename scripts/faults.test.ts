@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { FAULTS, runFaults } from "./faults/run.ts";
 
-test("a server under load loses and doubles nothing when it is killed, its disk fills up and its receivers misbehave", async () => {
-  const names = ["kill -9", "full disk", "receiver: flood"];
+test("a server under load loses and doubles nothing when it is killed, locked out of its database and flooded", async () => {
+  const names = ["kill -9", "write lock", "receiver: flood"];
   const faults = FAULTS.filter(({ name }) => names.includes(name));
   expect(faults).toHaveLength(names.length);
   const violations = await runFaults({

@@ -5,7 +5,7 @@ import { FAULTS, runFaults } from "./faults/run.ts";
 const DEADLINE_MS = 10_000;
 const USAGE = `Usage: npm run faults -- [--minutes 2] [--seed N] [--recovery-seconds 5]
 
-Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
+Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
 
 function readOptions() {
   try {
