@@ -47,9 +47,9 @@ export const deliveryOutcomeFaults = [
   }),
   fault("replay-of-ended-404", "A delivery that has ended cannot be replayed.", "retries.replay-restarts", {
     storage: (inner) => ({
-      async claimDelivery(merchantId, id, leaseMs) {
+      async claimDelivery(merchantId, id, leaseMs, actor) {
         const delivery = await inner.findDelivery(merchantId, id);
-        return delivery?.status === "ended" ? undefined : inner.claimDelivery(merchantId, id, leaseMs);
+        return delivery?.status === "ended" ? undefined : inner.claimDelivery(merchantId, id, leaseMs, actor);
       },
     }),
   }),
