@@ -18,6 +18,7 @@ import { deliveryOutcomeChecks } from "./delivery-outcomes.ts";
 import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
 import { eventChecks } from "./events.ts";
+import { forcedSettlementChecks } from "./forced-settlement.ts";
 import { forcedChecks } from "./forced.ts";
 import { generatedChecks } from "./generated.ts";
 import { invalidChecks } from "./invalid.ts";
@@ -88,6 +89,7 @@ export const checks: readonly Check[] = [
   ...jsonValueChecks,
   ...numberNotationChecks,
   ...forcedChecks,
+  ...forcedSettlementChecks,
   ...referenceChecks,
   ...sandboxChecks,
   ...clockValueChecks,

@@ -9,6 +9,7 @@ import {
   isOf,
   refusal,
   requests,
+  withFields,
   withHeader,
   type Fields,
 } from "../ways.ts";
@@ -56,6 +57,14 @@ export const forcedFaults = [
     "forced.408-answer-late",
     forcesLike("408", "001"),
   ),
+  fault("forced-504-stays-pending", "A payout whose response was lost never settles.", "forced.lost-settles", {
+    async handle(call, ask) {
+      const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
+      if (!String(fields?.["phoneNumber"]).endsWith("504")) return ask(call);
+      const reply = await ask(withFields(call, { ...fields, phoneNumber: "2250000000129" }));
+      return reply?.status === 200 ? undefined : reply;
+    },
+  }),
   fault(
     "forced-before-duplicate",
     "A forced outcome takes precedence over the check for duplicates.",

@@ -1,4 +1,4 @@
-// Servers that misread the filters of lists, or amounts in other notations.
+// Servers that misread the filters of lists or amounts in other notations, or that name no field in a refusal.
 import { fault, type Hooks } from "../fault.ts";
 import { createDisbursement, fieldsOf, isOf, refusal, withBody, withFields, without } from "../ways.ts";
 

@@ -1,0 +1,34 @@
+// Checks that a payout whose response was lost or late settles as usual (D17). The run learns its reference only from the
+// refusal of a second attempt (D5), so no other check follows it.
+import { Prerequisite, describeResponse, type Check } from "../check.ts";
+import { disbursementBody, pay, usualAmount } from "./requests.ts";
+import { forcing } from "./sandbox-controls.ts";
+import { settledByClock } from "./settlement.ts";
+
+/** Shorter than the sandbox delays a response. Whether it is delayed is judged elsewhere. */
+const timeoutMs = 1000;
+const suffixes = ["504", "408"];
+
+export const forcedSettlementChecks: Check[] = [
+  {
+    name: "Payouts with a lost or late response settle",
+    ids: ["forced.lost-settles"],
+    effect: "moves-money",
+    payouts: 2 * suffixes.length,
+    amount: 2 * suffixes.length * usualAmount,
+    needs: ["forced-outcomes", "clock"],
+    async run(context) {
+      for (const suffix of suffixes) {
+        const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
+        await pay(context, body, { forced: true, timeoutMs });
+        const again = await pay(context, body);
+        const reference = again.headers["location"]?.split("/").at(-1);
+        if (again.status !== 409 || reference === undefined)
+          throw new Prerequisite("409 with the Location of the disbursement", describeResponse(again));
+        const { data } = await settledByClock(context, decodeURIComponent(reference));
+        const expected = `status success after the settle delay, for a number ending in ${suffix}`;
+        context.judge("forced.lost-settles", data.status === "success", expected, data.status);
+      }
+    },
+  },
+];
