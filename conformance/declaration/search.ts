@@ -46,7 +46,7 @@ function roundNumbers(limit: number): number[] {
 }
 
 /** Returns the largest whole number from `low` that is accepted. `low` is accepted and `high` is refused. */
-async function bisect(low: number, high: number, accepts: (value: number) => Promise<boolean>): Promise<number> {
+export async function bisect(low: number, high: number, accepts: (value: number) => Promise<boolean>): Promise<number> {
   let [best, worst] = [low, high];
   while (worst - best > 1) {
     const middle = best + Math.floor((worst - best) / 2);
@@ -116,7 +116,8 @@ async function pairs(search: Search): Promise<Declaration> {
   return { countries: served.map(({ country }) => country), currencies: served.map(({ currency }) => currency) };
 }
 
-const otherDigit = (digit: string) => String((Number(digit) + 5) % 10);
+/** Returns a digit that differs from this one. */
+export const otherDigit = (digit: string) => String((Number(digit) + 5) % 10);
 
 /** Returns the leading digits that a phone number must share with the recipient's. */
 async function numberRange({ recipient, ...search }: Search): Promise<Declaration> {
