@@ -4,6 +4,7 @@
 import { randomInt } from "node:crypto";
 import { doctor } from "./cli/doctor.ts";
 import { usage } from "./cli/flags.ts";
+import { init } from "./cli/init.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
 import { missingLines } from "./run/missing.ts";
@@ -16,8 +17,10 @@ import { writeReports, makeFolder } from "./cli/reporting.ts";
 import { plannedChecks, run } from "./run/run.ts";
 import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
 
+const newSeed = () => randomInt(2 ** 31);
+
 async function certify(args: readonly string[]): Promise<number> {
-  const given = readOptions(args, process.env, () => randomInt(2 ** 31));
+  const given = readOptions(args, process.env, newSeed);
   const options = await probe(given);
   const planned = plannedChecks(options);
   for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) console.log(line);
@@ -83,6 +86,11 @@ async function examine(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
+async function initialise(args: readonly string[]): Promise<number> {
+  await init(args, process.env, newSeed, (line) => console.log(line));
+  return 0;
+}
+
 async function main(args: readonly string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
     console.log(usage);
@@ -91,8 +99,9 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const [name, ...rest] = args;
     if (name === "doctor") return await examine(rest);
+    if (name === "init") return await initialise(rest);
     if (isSubcommand(name)) return await subcommand(name, rest);
-    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name, ["doctor"])]);
+    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name, ["doctor", "init"])]);
     return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError)

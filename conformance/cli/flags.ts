@@ -44,6 +44,9 @@ Report:
 Commands:
   certify doctor --base-url URL [options]
                               examine address, keys, clock and webhooks for a run with these options; creates nothing
+  certify init --base-url URL [options] [--output FILE]
+                              write the limits of the target to FILE (default: ./certify.yaml) for --declare; finds
+                              them with payouts, so only with --effects money; never overwrites a file
   certify list [--profile core|extended]
                               list the requirements
   certify explain ID          what a requirement says, how it is checked, and how to check only it

@@ -116,7 +116,8 @@ function sandboxLines(checks: readonly Check[], options: RunOptions): string[] {
 export const needsConsent = (checks: readonly Check[], options: RunOptions) =>
   !options.loopback && checks.some((check) => check.effect === "moves-money");
 
-const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
+/** Describes the budget. */
+export const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
   Number.isFinite(maxTotal)
     ? `limit ${maxPayouts} payouts with a total of ${maxTotal} (lowest denomination)`
     : `limit ${maxPayouts} payouts of any total, because the target is a sandbox on loopback`;

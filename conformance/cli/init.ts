@@ -1,0 +1,132 @@
+// Implements `certify init`, which writes certify.yaml by asking the target for its limits.
+import { existsSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { askLimits, NotAsked } from "../declaration/ask.ts";
+import { readDeclaration } from "../declaration/declaration.ts";
+import { renderDeclaration, type Answers } from "../declaration/file.ts";
+import { limitPhrases } from "../declaration/words.ts";
+import { counted } from "../report/words.ts";
+import { oneLine } from "../report/visible.ts";
+import { openTarget } from "../run/open.ts";
+import { limitText } from "../run/plan.ts";
+import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
+import { BudgetExceeded } from "../target/budget.ts";
+import { RunStopped } from "../target/ledger.ts";
+import { maskPhone } from "../target/redact.ts";
+import { flags } from "./flags.ts";
+import { OptionsError, readOptions } from "./options.ts";
+import { CannotRun, probe } from "./probe.ts";
+import { isSystemError } from "./reporting.ts";
+
+const defaultFile = "./certify.yaml";
+
+/**
+ * Separates the name of the file to write from the options of a run. `--declare` names it too, so that the options of
+ * the run that follows can be given unchanged.
+ */
+function outputOf(args: readonly string[]): { file: string; rest: string[] } {
+  const options = { ...flags, output: { type: "string" } } as const;
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const files: string[] = [];
+  const taken = new Set<number>();
+  for (const token of tokens) {
+    if (token.kind !== "option" || !["output", "declare"].includes(token.name)) continue;
+    if (!token.value) throw new OptionsError([`--${token.name} needs the name of the file to write`]);
+    files.push(token.value);
+    taken.add(token.index);
+    if (!token.inlineValue) taken.add(token.index + 1);
+  }
+  if (files.length > 1) throw new OptionsError(["give the file to write once, with --output or --declare"]);
+  return { file: files[0] ?? defaultFile, rest: args.filter((_, index) => !taken.has(index)) };
+}
+
+/** Says what `init` is about to do. */
+function planOf(options: RunOptions): string[] {
+  const target = `Target   ${options.baseUrl} (${options.environment ?? "environment unknown"})`;
+  if (options.effects !== "money")
+    return [target, `Asking   nothing, because --effects ${options.effects} permits no payouts`];
+  const large = allowsMadeUpNumbers(options) ? "larger payouts" : "one larger payout";
+  return [
+    target,
+    `Money    about 50 payouts to ${maskPhone(options.recipient)}, most of them of 100, and ${large} to find the ` +
+      `largest amount, each at most a quarter of the total; ${limitText(options)}`,
+  ];
+}
+
+type Asked = { answers: Answers; summary: string };
+
+async function askTarget(options: RunOptions): Promise<Asked> {
+  const { target, limits, close } = openTarget({ ...options, declared: undefined });
+  try {
+    const deps = { target, limits, now: () => new Date(), sleep: (ms: number) => sleep(ms) };
+    const answers = await askLimits(options, deps);
+    const { payouts, total } = target.budget;
+    return { answers, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
+  } catch (error) {
+    // The budget does not even cover the first payout, or the target cannot be asked.
+    if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NotAsked)
+      throw new CannotRun(`${options.baseUrl}: ${oneLine(error.message).replace(/[^.]$/, "$&.")} No file was written.`);
+    throw error;
+  } finally {
+    close();
+  }
+}
+
+function introduction(options: RunOptions, summary: string, now: Date): string[] {
+  return [
+    `What ${options.baseUrl} limits beyond the interface, for certify --declare.`,
+    `Written by certify init on ${now.toISOString().slice(0, 10)} with --effects ${options.effects}: ${summary}.`,
+    "Compare each value with the documentation of the deployment. A commented field declares nothing.",
+  ];
+}
+
+function write(file: string, text: string) {
+  try {
+    writeFileSync(file, text, { flag: "wx" });
+  } catch (error) {
+    if (isSystemError(error)) throw new CannotRun(`--output: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * Writes a declaration of the target's limits.
+ * @param print receives the plan before the first payout
+ * @throws OptionsError, CannotRun
+ */
+export async function init(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  newSeed: () => number,
+  print: (line: string) => void,
+): Promise<void> {
+  const { file, rest } = outputOf(args);
+  const given = readOptions(rest, env, newSeed);
+  if (existsSync(file)) {
+    throw new CannotRun(
+      `${file} already exists, and init never overwrites a file. Nothing was sent to the target. ` +
+        "Move the file away, or name another one with --output FILE.",
+    );
+  }
+  const options = await probe(given);
+  for (const line of planOf(options)) print(line);
+  if (options.effects === "money" && !options.loopback && !given.yes) {
+    throw new CannotRun(
+      "This creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm.",
+    );
+  }
+  const asked: Asked =
+    options.effects === "money"
+      ? await askTarget(options)
+      : { answers: {}, summary: "no payouts, so nothing was asked" };
+  const untried = `Not asked, because --effects ${options.effects} permits no payouts.`;
+  const text = renderDeclaration(introduction(options, asked.summary, new Date()), asked.answers, untried);
+  const declared = limitPhrases(readDeclaration(text));
+  write(file, text);
+  print(`Paid     ${asked.summary}`);
+  for (const phrase of declared) print(`Limit    ${phrase}`);
+  if (declared.length === 0) print("Limit    none declared");
+  if (options.effects !== "money") print("         Add --effects money to ask the target with payouts.");
+  print(`Written: ${file}. Its comments say what was found and what was not asked. Pass it with --declare ${file}.`);
+}
