@@ -73,4 +73,27 @@ export const deliveryOutcomeChecks: Check[] = [
       same(context, "retries.replay-restarts", { what: "attempts 30 s after it:", actual: after, expected: 4 });
     },
   },
+  {
+    name: "Success of one delivery leaves an attempt in progress alone",
+    ids: ["retries.apart"],
+    ...one,
+    payouts: 2,
+    amount: 2 * usualAmount,
+    async run(context) {
+      const held = Promise.withResolvers<void>();
+      const slow = await delivered(context, (response, attempt) => {
+        if (attempt > 1) response.writeHead(204).end();
+        else void held.promise.then(() => response.writeHead(500).end());
+      });
+      const quick = await delivered(context, (response) => void response.writeHead(204).end());
+      const isRecorded = async () => (await deliveryOf(context, quick.reference)).delivery["status"] === "delivered";
+      for (let tries = 0; tries < 40 && !(await isRecorded()); tries += 1) await context.sleep(50);
+      held.resolve();
+      await advance(context, 30);
+      const { response, delivery } = await deliveryOf(context, slow.reference);
+      const actual = { attempts: slow.box.received.length, status: delivery["status"] };
+      const expected = { attempts: 2, status: "delivered" };
+      same(context, "retries.apart", { what: "the delivery that first failed:", actual, expected }, [response]);
+    },
+  },
 ];

@@ -103,4 +103,26 @@ export const sandboxMerchantChecks: Check[] = [
       expectStatus(context, "sandbox.cursors", foreign, 422, "for another merchant's cursor");
     },
   },
+  {
+    name: "Rotating a secret leaves another merchant's secrets alone",
+    ids: ["signature.rotation-own"],
+    effect: "moves-money",
+    // The caller's receivers may rely on the first merchant's secret.
+    needs: ["secret", "rotate", "second-key"],
+    leaves: "The webhook secret of API_KEY_2's merchant is rotated.",
+    async run(context) {
+      const read = async () => {
+        const response = await page(context, "/sandbox/webhook-secret");
+        expectStatus(context, "signature.rotation-own", response, 200, "for the first merchant's secrets");
+        return JSON.stringify(dataOf(response));
+      };
+      const before = await read();
+      const path = "/sandbox/webhook-secret/rotate";
+      const rotated = await context.target.send({ method: "POST", path, effect: "moves-money", key: "second" });
+      expectStatus(context, "signature.rotation-own", rotated, 200, "for a rotation by the second merchant");
+      const isSame = (await read()) === before;
+      const actual = isSame ? "as expected" : "the secrets have changed";
+      context.judge("signature.rotation-own", isSame, "the same current and previous secrets", actual, []);
+    },
+  },
 ];

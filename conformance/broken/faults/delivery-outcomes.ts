@@ -1,6 +1,6 @@
 // Servers that misread a receiver's response, or whose sandbox mixes up merchants or the pages of lists.
 import { fault, type How } from "../fault.ts";
-import { data, isOf, refusal, without } from "../ways.ts";
+import { data, isOf, keyOf, refusal, withKey, without } from "../ways.ts";
 
 /** Changes the status that the server sees in a receiver's response. */
 const readsStatus = (read: (status: number) => number): How => ({
@@ -59,10 +59,8 @@ export const deliveryOutcomeFaults = [
     "sandbox.clock-own-records",
     (world) => ({
       async handle(call, ask) {
-        const isOther = call.headers["x-api-key"] !== world.secondKey;
-        if (isOf(call, "advanceClock") && isOther) {
-          await ask({ ...call, headers: { ...call.headers, "x-api-key": world.secondKey } });
-        }
+        const isOther = keyOf(call) !== world.secondKey;
+        if (isOf(call, "advanceClock") && isOther) await ask(withKey(call, world.secondKey));
         return ask(call);
       },
     }),
@@ -89,4 +87,19 @@ export const deliveryOutcomeFaults = [
   fault("sandbox-cursors-refused", "The list of events refuses its own cursors.", "sandbox.cursors", {
     handle: async (call, ask) => (isOf(call, "listEvents") && call.path.includes("cursor=") ? refusal(422) : ask(call)),
   }),
+  fault("success-ends-other-attempts", "A success also ends the attempts in progress.", "retries.apart", () => {
+    let lastSuccess = 0;
+    return {
+      storage: (inner) => ({
+        recordAttempt(claim, attempt, next) {
+          if (next.status === "delivered") lastSuccess = attempt.sentAt;
+          const isEnded = next.status === "pending" && attempt.sentAt < lastSuccess;
+          return inner.recordAttempt(claim, attempt, isEnded ? { status: "delivered", step: next.step } : next);
+        },
+      }),
+    };
+  }),
+  fault("secrets-shared", "Merchants share one webhook secret.", "signature.rotation-own", (world) => ({
+    handle: async (call, ask) => ask(isOf(call, "readWebhookSecret") ? withKey(call, world.secondKey) : call),
+  })),
 ];
