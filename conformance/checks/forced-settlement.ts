@@ -1,5 +1,5 @@
-// Checks that a payout whose response was lost or late settles as usual (D17). The run learns its reference only from the
-// refusal of a second attempt (D5), so no other check follows it.
+// Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17). The
+// run learns the reference of the latter two only from the refusal of another attempt (D5), so no other check follows them.
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { disbursementBody, pay, usualAmount } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";
@@ -7,20 +7,23 @@ import { settledByClock } from "./settlement.ts";
 
 /** Shorter than the sandbox delays a response. Whether it is delayed is judged elsewhere. */
 const timeoutMs = 1000;
-const suffixes = ["504", "408"];
+const suffixes = ["503", "504", "408"];
 
 export const forcedSettlementChecks: Check[] = [
   {
-    name: "Payouts with a lost or late response settle",
+    name: "Payouts with a refused, lost or late response settle",
     ids: ["forced.lost-settles"],
     effect: "moves-money",
-    payouts: 2 * suffixes.length,
-    amount: 2 * suffixes.length * usualAmount,
+    payouts: 4 + 2 + 2,
+    amount: (4 + 2 + 2) * usualAmount,
     needs: ["forced-outcomes", "clock"],
     async run(context) {
       for (const suffix of suffixes) {
         const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
-        await pay(context, body, { forced: true, timeoutMs });
+        // 503 refuses the first two attempts.
+        for (let attempt = 0; attempt < (suffix === "503" ? 3 : 1); attempt += 1) {
+          await pay(context, body, { forced: true, timeoutMs });
+        }
         const again = await pay(context, body);
         const reference = again.headers["location"]?.split("/").at(-1);
         if (again.status !== 409 || reference === undefined)

@@ -18,6 +18,7 @@ import { deliveryOutcomeChecks } from "./delivery-outcomes.ts";
 import { dreddChecks } from "./dredd.ts";
 import { duplicateChecks } from "./duplicates.ts";
 import { eventChecks } from "./events.ts";
+import { finishOwnChecks } from "./finish-own.ts";
 import { forcedSettlementChecks } from "./forced-settlement.ts";
 import { forcedChecks } from "./forced.ts";
 import { generatedChecks } from "./generated.ts";
@@ -93,6 +94,7 @@ export const checks: readonly Check[] = [
   ...referenceChecks,
   ...sandboxChecks,
   ...clockValueChecks,
+  ...finishOwnChecks,
   ...sandboxReadChecks,
   ...sandboxMerchantChecks,
   ...eventChecks,

@@ -187,4 +187,20 @@ export const sandboxFaults = [
       },
     };
   }),
+  fault("finish-any-owner", "Any merchant can finish a checkout.", "sandbox.finish-own", (world) => ({
+    handle: (call, ask) =>
+      ask(isOf(call, "finishCheckout") && keyOf(call) === world.secondKey ? withKey(call, world.key) : call),
+  })),
+  fault(
+    "finish-refused-too-late",
+    "A merchant that is refused another's checkout has finished it nevertheless.",
+    "sandbox.finish-own",
+    (world) => ({
+      async handle(call, ask) {
+        if (!isOf(call, "finishCheckout") || keyOf(call) !== world.secondKey) return ask(call);
+        await ask(withKey(call, world.key));
+        return refusal(404);
+      },
+    }),
+  ),
 ];
