@@ -37,6 +37,8 @@ const included = [
 export const leftOut: Record<string, string> = {
   "domain/clock.ts": "Handles a wall clock that is set back, which no client can do.",
   "domain/types.ts": "Contains only types.",
+  "http/client-address.ts": "Shortens addresses for the log.",
+  "http/connection-limit.ts": "Derives the number of connections from the process's limit of open files.",
   "http/pages/texts.ts": "Contains texts for people.",
   "http/request-log.ts": "Writes the log.",
   "storage/migrations.ts": "Reads the migrations at start-up.",
