@@ -55,20 +55,20 @@ const imposters: Imposter[] = [
   {
     what: "returns 404 for everything",
     listener: always(404, json, '{"statusCode":404,"error":"Not Found"}'),
-    code: 1,
-    says: /auth\.verify-needs-key[^]*expected[^]*401[^]*404 \{"statusCode":404/,
+    code: 2,
+    says: /^Wrong base URL\?/m,
   },
   {
     what: "closes each connection",
     listener: (request) => void request.socket.destroy(),
     code: 2,
-    says: /does not respond: the connection was closed without a response/,
+    says: /No response: the connection was closed without a response/,
   },
   {
     what: "closes each connection except for /healthz",
     listener: healthy,
     code: 2,
-    says: /does not respond: the connection was closed without a response/,
+    says: /No response: the connection was closed without a response/,
   },
   {
     what: "returns HTML",
@@ -86,7 +86,7 @@ const imposters: Imposter[] = [
     what: "does not speak HTTP",
     listener: (request) => void request.socket.end("SSH-2.0-OpenSSH_9.9\r\n"),
     code: 2,
-    says: /does not respond: Parse Error/,
+    says: /No response: Parse Error/,
   },
 ];
 

@@ -39,6 +39,7 @@ export function createProgress(output: Output, total: number, now: () => number 
   const created: CreatedRecord[] = [];
   let done = 0;
   let failed = 0;
+  let stopped = false;
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
   };
@@ -63,6 +64,12 @@ export function createProgress(output: Output, total: number, now: () => number 
       done += 1;
       clear();
       const verdict = verdictOf(report);
+      // One line says why the run was stopped, instead of one line for each check that did not run.
+      if (verdict === "could-not-run" && report?.stopped !== undefined) {
+        if (!stopped) output.write(`${"STOPPED".padEnd(10)}${oneLine(report.stopped)}\n`);
+        stopped = true;
+        return;
+      }
       if (verdict === "fail") failed += 1;
       created.push(...(report?.created ?? []));
       // On a terminal, only the checks that need attention get a line that stays.

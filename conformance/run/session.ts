@@ -4,7 +4,7 @@ import { withLimits } from "../declaration/gate.ts";
 import { createLimits, type Limits } from "../declaration/limits.ts";
 import { BudgetExceeded, type Budget } from "../target/budget.ts";
 import { costOf, Prerequisite, type Check, type Context, type Watch } from "../check.ts";
-import { permits } from "../target/ledger.ts";
+import { permits, RunStopped } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
 import { unmetNeed } from "./needs.ts";
 import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
@@ -107,8 +107,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     let thrown: unknown;
     lastLimit = undefined;
     searched = false;
+    const wasStopped = target.ledger.stopped !== undefined;
     try {
-      if (target.ledger.stopped && !check.offline) throw target.ledger.stop("");
+      if (wasStopped && !check.offline) throw target.ledger.stop("");
       if (unmet !== undefined) {
         for (const id of check.ids) notes.notApplicable[id] = unmet;
       } else {
@@ -118,7 +119,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         if (!searched && limits.all.smallestAmount === undefined) requireDeclared(check, used);
       }
     } catch (error) {
-      thrown = error;
+      // The check that caused the stop may have thrown before it could judge the response.
+      const isCause = !wasStopped && target.ledger.acceptedWrongly && error instanceof RunStopped;
+      thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
     }
     nameLimits(check, notes, thrown);
     return { notes, thrown };

@@ -63,6 +63,7 @@ function createdBy(request: TargetRequest, response: TargetResponse): CreatedRec
 export function createLedger(effects: EffectsAllowed, budget: Budget) {
   const created: CreatedRecord[] = [];
   let stopped: string | undefined;
+  let acceptedWrongly = false;
 
   return {
     /** Every record that the run created, or may have created if the response was lost. */
@@ -70,6 +71,10 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
     /** The reason why no further request may be sent; undefined while requests are allowed. */
     get stopped() {
       return stopped;
+    },
+    /** True if the run was stopped because the target accepted a request that it must refuse. */
+    get acceptedWrongly() {
+      return acceptedWrongly;
     },
     /** Stops the run, so that every further request throws. Returns the error, with the reason that was given first. */
     stop(reason: string) {
@@ -108,6 +113,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       // With --effects money the budget limits the harm, so continue. With --effects reject the run must not create any
       // record, so stop.
       if (effects === "reject") {
+        acceptedWrongly ||= stopped === undefined;
         stopped ??= `${request.method} ${request.path} was accepted with ${status}, but must be refused`;
       }
     },
