@@ -8,6 +8,7 @@ import { accessFaults } from "./faults/access.ts";
 import { accessReferenceFaults } from "./faults/access-references.ts";
 import { attemptFaults } from "./faults/attempts.ts";
 import { authFaults } from "./faults/auth.ts";
+import { checkoutMerchantFaults } from "./faults/checkout-merchants.ts";
 import { checkoutPageFaults } from "./faults/checkout-pages.ts";
 import { checkoutFaults } from "./faults/checkout.ts";
 import { createFaults } from "./faults/create.ts";
@@ -53,6 +54,7 @@ export const faults: readonly Fault[] = [
   ...verifyFaults,
   ...checkoutFaults,
   ...checkoutPageFaults,
+  ...checkoutMerchantFaults,
   ...redirectFaults,
   ...webhookFaults,
   ...signatureFaults,

@@ -7,6 +7,7 @@ import { accessReferenceChecks } from "./access-references.ts";
 import { addressChecks } from "./addresses.ts";
 import { attemptChecks } from "./attempts.ts";
 import { authChecks } from "./auth.ts";
+import { checkoutMerchantChecks } from "./checkout-merchants.ts";
 import { checkoutPageChecks } from "./checkout-pages.ts";
 import { checkoutStateChecks } from "./checkout-states.ts";
 import { checkoutChecks } from "./checkout.ts";
@@ -82,6 +83,7 @@ export const checks: readonly Check[] = [
   ...refusalChecks,
   ...stateChecks,
   ...checkoutRecordChecks,
+  ...checkoutMerchantChecks,
   ...checkoutStateChecks,
   ...redirectChecks,
   ...addressChecks,

@@ -1,7 +1,7 @@
 // Checks that a move of one merchant's sandbox time leaves another merchant's records alone (D18), and that the pages of
 // events and deliveries are complete.
 import { describeResponse, type Check, type Context } from "../check.ts";
-import { verifyCheckout } from "./checkout-record.ts";
+import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
 import { expectStatus, same } from "./expect.ts";
 import { arrived, mailbox } from "./notifications.ts";
@@ -25,6 +25,16 @@ async function advanceSecond(context: Context, seconds: number) {
     timeoutMs: 60_000,
   });
   expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the other merchant's clock");
+}
+
+/** Advances the first merchant's sandbox time by an hour, and to an hour after the creation of the second's checkout. */
+async function advancePast(context: Context, reference: string) {
+  await advance(context, 3600);
+  const { createdAt } = dataOf(await verifyCheckout(context, reference, { key: "second" }));
+  const to = new Date(Date.parse(String(createdAt)) + 3_600_000).toISOString();
+  const path = "/sandbox/clock/advance";
+  const response = await context.target.send({ method: "POST", path, effect: "moves-money", json: { to } });
+  expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the clock to a time");
 }
 
 export const sandboxMerchantChecks: Check[] = [
@@ -51,7 +61,9 @@ export const sandboxMerchantChecks: Check[] = [
         ]);
       };
       await expectState("before", { status: "pending", attempts: 2 });
-      await advance(context, 3600);
+      // This one falls due in the advance, so the target has something to settle.
+      await started(context);
+      await advancePast(context, reference);
       await expectState("after an hour of another merchant", { status: "pending", attempts: 2 });
       await advanceSecond(context, 1900);
       await expectState("after half an hour of their own merchant", { status: "cancelled", attempts: 3 });
