@@ -21,6 +21,12 @@ const newSeed = () => randomInt(2 ** 31);
 
 async function certify(args: readonly string[]): Promise<number> {
   const given = readOptions(args, process.env, newSeed);
+  if (given.interactive && !process.stdin.isTTY) {
+    throw new CannotRun(
+      "--interactive needs a terminal, because a person must respond, but stdin is not one. Nothing was sent. " +
+        "Run the command in a terminal, or leave the option out.",
+    );
+  }
   const options = await probe(given);
   const planned = plannedChecks(options);
   for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) console.log(line);

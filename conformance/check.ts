@@ -3,6 +3,7 @@ import type { Limits } from "./declaration/limits.ts";
 import type { Control, RunOptions } from "./run-options.ts";
 import type { Random } from "./generate/random.ts";
 import type { Facts } from "./observer/facts.ts";
+import type { Person } from "./target/person.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
 import type { TargetResponse } from "./target/exchange.ts";
@@ -14,7 +15,14 @@ import type { Validator } from "./contract/validate.ts";
  * control is named by itself; "forced-outcomes" are the phone numbers that force an outcome (D17).
  */
 export type Need =
-  Control | "forced-outcomes" | "second-key" | "receiver" | "webhook-secret" | "failing-recipient" | "safe-numbers";
+  | Control
+  | "finish-or-person"
+  | "forced-outcomes"
+  | "second-key"
+  | "receiver"
+  | "webhook-secret"
+  | "failing-recipient"
+  | "safe-numbers";
 
 export type Context = {
   target: Target;
@@ -27,6 +35,8 @@ export type Context = {
   facts: Facts;
   /** The receiver of webhooks; undefined if the run does not listen for webhooks. */
   receiver?: Receiver;
+  /** The person who finishes checkouts by hand; undefined without `--interactive`. */
+  person?: Person;
   /**
    * Records a finding about a requirement and returns `ok`. The check continues even if `ok` is false.
    * @param evidence the responses that show the finding; by default every response that the check received

@@ -47,6 +47,8 @@ export type RunOptions = {
   headers: Record<string, string>;
   /** The certificates to trust, and the client certificate (`--ca`, `--cert`, `--key`). */
   tls?: TlsFiles;
+  /** True if a person on the terminal finishes checkouts (`--interactive`). */
+  interactive?: boolean;
   seed: number;
   key: string;
   secondKey?: string;
@@ -101,6 +103,7 @@ export function repeatFlags(options: RunOptions): string[] {
     ...(timeoutMs === 10_000 ? [] : ["--timeout", String(timeoutMs)]),
     ...(rate === undefined ? [] : ["--rate", String(rate)]),
     ...Object.keys(headers).flatMap((name) => ["--header", `"${name}: \${${headerVariable(name)}:?}"`]),
+    ...(options.interactive ? ["--interactive"] : []),
     ...(loopback || effects !== "money" ? [] : ["--yes"]),
   ];
 }

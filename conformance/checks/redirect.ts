@@ -1,10 +1,12 @@
 // Checks that the payment page leads the customer back to the merchant (§1, §2.4, D10).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { linkOf } from "./checkout.ts";
+import { ended, noneEnded } from "./finishing.ts";
 import { checkoutBody, startCheckout } from "./requests.ts";
-import { finishAny, finishCheckout } from "./sandbox-controls.ts";
+import { finishCheckout } from "./sandbox-controls.ts";
 
 const merchant = "https://merchant.example";
 const maxPages = 10;
@@ -44,19 +46,30 @@ async function returnToMerchant(context: Context, link: string, seen = new Set<s
   return { response };
 }
 
+/** Asks the person where the page led. It may need a script or a session, so the suite cannot follow it. */
+async function askForRedirect(context: Context, link: string, redirectURL: string) {
+  const what = "Open this checkout in a browser, pay it, and see to which address the page leads you:";
+  const question = `Did it lead you to ${redirectURL}, or is there a link to it? (No such site exists.)`;
+  const reply = await context.person?.({ link, what, question });
+  if (reply !== "yes" && reply !== "no") return noneEnded(context, ["checkout.redirect"]);
+  const expected = `a way from the page of the paid checkout to ${redirectURL}`;
+  const actual = reply === "yes" ? "as expected, says the person" : "no such way, says the person";
+  context.judge("checkout.redirect", reply === "yes", expected, actual);
+}
+
 export const redirectChecks: Check[] = [
   {
     name: "Customer is led back to redirectURL",
     ids: ["checkout.redirect"],
     effect: "moves-money",
-    needs: ["finish"],
+    needs: ["finish-or-person"],
     async run(context) {
       const redirectURL = `${merchant}/orders/${context.fresh()}?step=done`;
       const created = await startCheckout(context, checkoutBody({ redirectURL }));
       const link = linkOf(created, [redirectURL]);
       if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(created));
-      if ((await finishAny(context, created, "success")) === undefined)
-        return context.notApplicable("checkout.redirect", "the suite cannot finish the target's checkouts");
+      if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);
+      if (!(await ended(context, created, "success"))) return noneEnded(context, this.ids);
       const { response, address } = await returnToMerchant(context, link);
       const { pathname } = new URL(redirectURL);
       const led = address?.pathname === pathname && address.searchParams.get("step") === "done";

@@ -4,7 +4,7 @@ import type { Check, Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
-import { verifyCheckout } from "./checkout-record.ts";
+import { checkoutStatus, ended, noneEnded } from "./finishing.ts";
 import { arrived, eventName, first, mailbox, tally, type Box } from "./notifications.ts";
 import {
   checkoutBody,
@@ -16,7 +16,7 @@ import {
   startCheckout,
   usualAmount,
 } from "./requests.ts";
-import { advance, finishAny } from "./sandbox-controls.ts";
+import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
@@ -169,21 +169,20 @@ export const webhookChecks: Check[] = [
     name: "Each outcome of a checkout is notified",
     ids: ["webhook.checkout-outcome", "checkout.states"],
     effect: "moves-money",
-    needs: ["receiver", "finish"],
+    needs: ["receiver", "finish-or-person"],
     async run(context) {
       const seen: Record<string, unknown[]> = {};
       for (const outcome of ["success", "failed", "cancelled"]) {
         const box = mailbox(context);
         const created = await startCheckout(context, checkoutBody({ webhookURL: box.url }));
-        const reference = await finishAny(context, created, outcome);
-        if (reference === undefined) continue;
+        if (!(await ended(context, created, outcome))) continue;
         const received = await arrived(context, box);
         const expected = `a notification for a checkout finished as ${outcome}`;
         context.judge("webhook.checkout-outcome", received.length > 0, expected, await tally(context, box));
-        seen[outcome] = [dataOf(created)["status"], dataOf(await verifyCheckout(context, reference))["status"]];
+        seen[outcome] = [dataOf(created)["status"], await checkoutStatus(context, created)];
       }
       if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
-      else for (const id of this.ids) context.notApplicable(id, "the suite cannot finish the target's checkouts");
+      else noneEnded(context, this.ids);
     },
   },
   {

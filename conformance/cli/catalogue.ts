@@ -17,6 +17,7 @@ const effects: Record<Effect, string> = {
 const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
 const needs: Record<Need, string> = {
   ...controls,
+  "finish-or-person": `${controls.finish}, or a person (--interactive)`,
   "forced-outcomes": "a sandbox whose phone numbers force an outcome",
   "second-key": "a second merchant's key (API_KEY_2)",
   receiver: "a webhook receiver (--webhook-listen, --webhook-url)",

@@ -19,6 +19,7 @@ What to judge:
   --profile core|extended     which requirements to judge (default: core)
   --only ID,…                 judge only these requirements
   --declare FILE              limits of the target that the interface leaves open (YAML, see README)
+  --interactive               ask a person on this terminal to finish checkouts where the target has no control for it
   --seed N                    reproduce the generated inputs of an earlier run
   --through-prism             let Prism validate every response too, and show where it disagrees
 
@@ -88,5 +89,6 @@ export const flags = {
   seed: { type: "string" },
   "api-key-file": { type: "string" },
   "through-prism": { type: "boolean", default: false },
+  interactive: { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
 } satisfies ParseArgsOptionsConfig;

@@ -204,6 +204,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     rate: when(values.rate, (value) => read.whole("rate", value, 1, 100_000)),
     headers: readHeaders(values.header, faults),
     tls: readTls({ ca: values.ca, cert: values.cert, key: values.key }, new Date(), faults),
+    ...(values.interactive ? { interactive: true } : {}),
     yes: values.yes,
     throughPrism: values["through-prism"],
     seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),

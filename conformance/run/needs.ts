@@ -41,6 +41,10 @@ const unmet: Record<Need, Unmet> = {
   clock: control("clock"),
   time: control("time"),
   finish: control("finish"),
+  "finish-or-person": fromTarget(
+    (options) => hasControl(options, "finish") || options.interactive === true,
+    `the target has no ${controls.finish}; with --interactive, a person can finish its checkouts`,
+  ),
   events: control("events"),
   deliveries: control("deliveries"),
   replay: control("replay"),

@@ -5,6 +5,7 @@ import { createLimits } from "../declaration/limits.ts";
 import { createVisibility } from "../declaration/visibility.ts";
 import { createHttpClient } from "../target/http.ts";
 import { listens } from "./needs.ts";
+import { createPerson, promptOnTerminal } from "../target/person.ts";
 import { realRecipients, type RunOptions } from "../run-options.ts";
 import { createReceiver } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";
@@ -42,7 +43,8 @@ export async function openSession(options: RunOptions) {
   const { target, limits, close } = openTarget(options);
   const { webhookListen: listen, webhookUrl: publicUrl } = options;
   const receiver = listen && listens(options) ? await createReceiver({ ...listen, publicUrl }, now) : undefined;
-  const session = createSession(options, { target, limits, receiver, now, sleep: (ms) => sleep(ms) });
+  const person = options.interactive ? createPerson(promptOnTerminal) : undefined;
+  const session = createSession(options, { target, limits, receiver, person, now, sleep: (ms) => sleep(ms) });
   return {
     session,
     async close() {

@@ -6,6 +6,7 @@ import { BudgetExceeded, type Budget } from "../target/budget.ts";
 import { costOf, Prerequisite, type Check, type Context, type Watch } from "../check.ts";
 import { permits, RunStopped } from "../target/ledger.ts";
 import { differences } from "../contract/documented.ts";
+import type { Person } from "../target/person.ts";
 import { unmetNeed } from "./needs.ts";
 import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
 import { createRandom } from "../generate/random.ts";
@@ -24,6 +25,7 @@ export type SessionDeps = {
   /** The limits of the target; by default those that the options declare. */
   limits?: Limits;
   receiver?: Receiver;
+  person?: Person;
   now: () => Date;
   sleep: (ms: number) => Promise<void>;
 };
@@ -70,6 +72,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       validator,
       facts,
       ...(receiver ? { receiver } : {}),
+      ...(deps.person ? { person: deps.person } : {}),
       judge(id, ok, expected, actual, evidence?: readonly TargetResponse[]) {
         const limit = evidence ? evidence.find((response) => response.limit !== undefined)?.limit : lastLimit;
         // The extended profile has its own limits (D15), so a limit of the target excuses nothing there.

@@ -1,0 +1,49 @@
+// Asks a person on the terminal to finish checkouts (`--interactive`), on a target where the suite cannot.
+import { createInterface } from "node:readline/promises";
+import { oneLine } from "../report/visible.ts";
+
+/** Something that a person does on a payment page. */
+export type Task = {
+  /** The link to the payment page. It is the target's, so it is untrusted. */
+  link: string;
+  /** What to do there, as an imperative sentence. */
+  what: string;
+  /** The question that Enter confirms and n denies; undefined if Enter only says that the task is done. */
+  question?: string;
+};
+export type Person = (task: Task) => Promise<"yes" | "no" | "skipped">;
+
+/** Shows a text and reads one line. Resolves with undefined if nobody responds within the time limit. */
+export type Prompt = (text: string, timeoutMs: number) => Promise<string | undefined>;
+
+const timeLimitMs = 300_000;
+
+/** Creates a person. After a task that nobody responded to, all further ones are skipped. */
+export function createPerson(prompt: Prompt): Person {
+  let gone = false;
+  return async ({ link, what, question }) => {
+    const keys = question ? `${question} Enter for yes, n for no` : "Press Enter when done";
+    const text = `\n\n${what}\n  ${oneLine(link)}\n${keys}, s to skip (${timeLimitMs / 60_000} minutes): `;
+    while (!gone) {
+      const line = (await prompt(text, timeLimitMs))?.trim().toLowerCase();
+      gone = line === undefined;
+      if (line === "") return "yes";
+      if (line === "s") return "skipped";
+      if (line === "n" && question) return "no";
+    }
+    return "skipped";
+  };
+}
+
+/** Prompts on the terminal. Ctrl-C ends the run as usual, and Ctrl-D responds to nothing further. */
+export const promptOnTerminal: Prompt = async (text, timeoutMs) => {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
+  const closed = new Promise<undefined>((resolve) => terminal.once("close", () => resolve(undefined)));
+  try {
+    const line = terminal.question(text, { signal: AbortSignal.timeout(timeoutMs) });
+    return await Promise.race([line.catch(() => undefined), closed]);
+  } finally {
+    terminal.close();
+  }
+};
