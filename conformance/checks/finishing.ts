@@ -8,9 +8,9 @@ import { dataOf } from "./requests.ts";
 import { finishAny } from "./sandbox-controls.ts";
 
 const tasks: Record<string, string> = {
-  success: "Open this checkout in a browser and pay it:",
-  failed: "Open this checkout in a browser and let its payment fail:",
-  cancelled: "Open this checkout in a browser and cancel it:",
+  success: "Open this checkout in a browser, pay it, and wait for the result:",
+  failed: "Open this checkout in a browser, let its payment fail, and wait for the result:",
+  cancelled: "Open this checkout in a browser, cancel it, and wait for the result:",
 };
 
 /** Ends a checkout with this outcome. Returns false if that is not possible, or if the person skipped it. */
