@@ -129,7 +129,7 @@ describe("what a run does to money", () => {
   });
 
   // The seed decides which check is the first to send a request without a key.
-  test.each(["1", "2", "3"])("--effects reject stops at the first accepted request, seed %s", async (seed) => {
+  test.each(["1", "2"])("--effects reject stops at the first accepted request, seed %s", async (seed) => {
     const data = { reference: "r", merchantsReference: "m", amount: 100, fee: 0, status: "success" };
     const { url, seen } = await target({
       alter: (reply, request) =>
