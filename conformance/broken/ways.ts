@@ -32,7 +32,15 @@ export const without = (fields: Fields, ...names: string[]): Fields =>
 export const dataOf = (reply: Reply): Fields => (fieldsOf(reply.text)?.["data"] ?? {}) as Fields;
 export const keyOf = ({ headers }: Call): string | undefined => headers["x-api-key"]?.toString();
 /** Returns the last segment of the path, decoded and without the query. */
-export const lastPart = ({ path }: Call): string => decodeURIComponent(path.split("?")[0]?.split("/").at(-1) ?? "");
+export function lastPart({ path }: Call): string {
+  const part = path.split("?")[0]?.split("/").at(-1) ?? "";
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // The sound server decides what an invalid percent-encoding means.
+    return part;
+  }
+}
 export const isError = ({ status }: Reply) => status >= 400;
 export const isAccepted = ({ status }: Reply) => status >= 200 && status < 300;
 

@@ -58,8 +58,8 @@ const referenceChecks: Check[] = [
     name: "References of 1 to 64 code points are accepted",
     ids: ["limits.reference-length"],
     effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    payouts: 5,
+    amount: 5 * usualAmount,
     async run(context) {
       const start = context.fresh();
       const accepted = [start.padEnd(64, "x"), start + "💸".repeat(64 - start.length)];

@@ -235,8 +235,11 @@ export const createFaults = [
       ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE", "US"].includes(String(country)),
     ),
   ),
-  fault("status-immediate", "Every create response has the status success.", "create.initial-status", () =>
-    data(createDisbursement, (created) => ({ ...created, status: "success" })),
+  fault(
+    "status-immediate",
+    "Every create response has the status success.",
+    "create.initial-status verify.transitions",
+    () => data(createDisbursement, (created) => ({ ...created, status: "success" })),
   ),
   fault("extra-field-refused", "An unknown field is refused.", "create.extra-field", () =>
     instead(

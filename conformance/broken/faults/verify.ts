@@ -240,7 +240,7 @@ export const verifyFaults = [
   fault(
     "never-settles",
     "Payouts never settle.",
-    "verify.transitions status.settles",
+    "status.settles",
     shown((record) => ({ ...record, status: "pending" })),
   ),
 ];
