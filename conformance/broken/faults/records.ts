@@ -45,7 +45,7 @@ const sharesVariable =
     return {
       async handle(call, ask) {
         if (isOf(call, createDisbursement)) {
-          shared = fieldsOf(call.body)?.[name];
+          shared = fieldsOf(call.body)?.[name] ?? shared;
           const [reply] = await Promise.all([ask(call), sleep(1)]);
           if (reply && isAccepted(reply)) values.set(dataOf(reply)["reference"], shared);
           return reply;
