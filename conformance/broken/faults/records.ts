@@ -46,7 +46,7 @@ const sharesVariable =
       async handle(call, ask) {
         if (isOf(call, createDisbursement)) {
           shared = fieldsOf(call.body)?.[name] ?? shared;
-          const [reply] = await Promise.all([ask(call), sleep(1)]);
+          const [reply] = await Promise.all([ask(call), sleep(20)]);
           if (reply && isAccepted(reply)) values.set(dataOf(reply)["reference"], shared);
           return reply;
         }
