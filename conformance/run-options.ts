@@ -53,6 +53,10 @@ export type RunOptions = {
   key: string;
   secondKey?: string;
   webhookSecret?: string;
+  /** The options, as shell words, that a command needs besides the target to re-run checks of this run. */
+  repeatFlags?: string[];
+  /** The options, as shell words, with which curl connects to the target as this run does. */
+  curlFlags?: string[];
   /** A random text. It is part of the references of this run, so that they differ from those of earlier runs. */
   runId: string;
   /** True if the host of `baseUrl` is a loopback address or `localhost`. */
@@ -83,30 +87,3 @@ export function realRecipients(options: Pick<RunOptions, "recipient" | "failingR
   const real = Object.entries(given).filter(([, phone]) => phone !== undefined && !published.includes(phone));
   return Object.fromEntries(real as [string, string][]);
 }
-
-const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-
-/**
- * Returns the options, as shell words, that a command needs besides the target to re-run checks of this run. Secrets and
- * phone numbers of real people are read from shell variables.
- */
-export function repeatFlags(options: RunOptions): string[] {
-  const people = realRecipients(options);
-  const { webhookUrl, webhookListen: listen, rate, timeoutMs, loopback, effects, headers } = options;
-  return [
-    ...(people["RECIPIENT"] ? ["--recipient", '"${RECIPIENT:?}"'] : []),
-    ...(people["FAILING_RECIPIENT"] ? ["--failing-recipient", '"${FAILING_RECIPIENT:?}"'] : []),
-    ...(webhookUrl === undefined ? [] : ["--webhook-url", quoted(webhookUrl)]),
-    ...(listen && (listen.port !== 0 || !loopback)
-      ? ["--webhook-listen", quoted(`${listen.host}:${listen.port}`)]
-      : []),
-    ...(timeoutMs === 10_000 ? [] : ["--timeout", String(timeoutMs)]),
-    ...(rate === undefined ? [] : ["--rate", String(rate)]),
-    ...Object.keys(headers).flatMap((name) => ["--header", `"${name}: \${${headerVariable(name)}:?}"`]),
-    ...(options.interactive ? ["--interactive"] : []),
-    ...(loopback || effects !== "money" ? [] : ["--yes"]),
-  ];
-}
-
-/** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */
-export const headerVariable = (name: string) => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");

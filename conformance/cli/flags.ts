@@ -1,4 +1,4 @@
-import type { ParseArgsOptionsConfig } from "node:util";
+import type { parseArgs, ParseArgsOptionsConfig } from "node:util";
 
 /** The text that `--help` prints. */
 export const usage = `Usage: certify --base-url URL [options]
@@ -92,3 +92,6 @@ export const flags = {
   interactive: { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
 } satisfies ParseArgsOptionsConfig;
+
+/** The values of these options on a command line. */
+export type Values = ReturnType<typeof parseArgs<{ options: typeof flags }>>["values"];

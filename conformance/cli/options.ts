@@ -5,8 +5,9 @@ import { DeclarationError, readDeclaration } from "../declaration/declaration.ts
 import { inRanges } from "../declaration/fit.ts";
 import { maskPhone } from "../target/redact.ts";
 import { argumentFault } from "./command.ts";
-import { flags } from "./flags.ts";
+import { flags, type Values } from "./flags.ts";
 import { didYouMean } from "./nearest.ts";
+import { curlFlags, repeatFlags } from "./repeat-flags.ts";
 import { isSystemError, readReporting } from "./reporting.ts";
 import type { Reporting } from "./reporting.ts";
 import { catalogue } from "../contract/requirements.ts";
@@ -36,8 +37,6 @@ export class OptionsError extends Error {
     this.faults = faults;
   }
 }
-
-type Values = ReturnType<typeof parseArgs<{ options: typeof flags }>>["values"];
 
 const when = <T>(value: string | undefined, read: (value: string) => T) =>
   value === undefined ? undefined : read(value);
@@ -207,6 +206,8 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     ...(values.interactive ? { interactive: true } : {}),
     yes: values.yes,
     throughPrism: values["through-prism"],
+    repeatFlags: repeatFlags(values),
+    curlFlags: curlFlags(values),
     seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),
     key: readKey(values, env, faults),
     secondKey: read.key("API_KEY_2", env["API_KEY_2"]),

@@ -1,8 +1,7 @@
 // Finds the one command that repeats a failure.
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { quoted } from "../target/shell.ts";
 import { shownBy } from "./likely.ts";
-
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /**
  * Returns the command that re-runs the checks of `ids`, or all checks, with the same inputs. The command reads keys from

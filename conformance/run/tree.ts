@@ -2,7 +2,7 @@
 import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import type { CheckReport } from "./verdicts.ts";
-import { repeatFlags, type RunOptions } from "../run-options.ts";
+import type { RunOptions } from "../run-options.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import {
   worstOf,
@@ -168,7 +168,7 @@ export function buildReport(run: FinishedRun): Report {
     },
     ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
     seed: options.seed,
-    repeatFlags: repeatFlags(options),
+    ...(options.repeatFlags ? { repeatFlags: options.repeatFlags } : {}),
     ...(options.only ? { only: options.only } : {}),
     errors,
   };

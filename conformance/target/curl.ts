@@ -1,5 +1,4 @@
-import { headerVariable } from "../run-options.ts";
-import { printed, shellWord, singleQuoted, type Substitute } from "./shell.ts";
+import { headerVariable, printed, shellWord, singleQuoted, type Substitute } from "./shell.ts";
 
 /** The longest body that a command contains as text. */
 const longestWord = 4000;
@@ -11,6 +10,8 @@ export type CurlRequest = {
   url: string;
   headers: Record<string, string | string[]>;
   body?: Buffer;
+  /** Further options for curl, as shell words. */
+  flags?: readonly string[];
 };
 
 function headerWords(
@@ -45,9 +46,9 @@ export function curlLine(
   substitutes: readonly Substitute[],
   secretHeaders: readonly string[] = [],
 ): string {
-  const { method, url, body } = request;
+  const { method, url, body, flags = [] } = request;
   const words = ["curl -i", method === "HEAD" ? "--head" : `-X ${singleQuoted(method).replaceAll(/^'(\w+)'$/g, "$1")}`];
-  words.push("--globoff --path-as-is", shellWord(url, substitutes));
+  words.push(...flags, "--globoff --path-as-is", shellWord(url, substitutes));
   words.push(...headerWords(request, substitutes, secretHeaders));
   if (!body) return words.join(" ");
   const text = body.toString("utf8");

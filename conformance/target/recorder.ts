@@ -1,5 +1,5 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
-import { curlLine } from "./curl.ts";
+import { curlLine, type CurlRequest } from "./curl.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
 import type { Substitute } from "./shell.ts";
@@ -23,7 +23,7 @@ function referenceIn({ method, path }: TargetRequest, body: Buffer | undefined):
   return found !== undefined && runReference.test(found) ? `${path} ${found}` : "";
 }
 
-export type Sent = { request: TargetRequest; url: string; headers: Record<string, string | string[]>; body?: Buffer };
+export type Sent = { request: TargetRequest } & Omit<CurlRequest, "method">;
 
 export type RecorderOptions = {
   redact: Redact;
@@ -41,7 +41,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
   let count = 0;
   return {
     /** Records a request that is about to be sent. */
-    begin({ request, url, headers, body }: Sent): Exchange {
+    begin({ request, url, headers, body, flags }: Sent): Exchange {
       const { method } = request;
       const requestHeaders = redactHeaders(headers, redact, secretHeaders);
       redact.learn(body?.toString("utf8") ?? "");
@@ -49,7 +49,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
       const reference = referenceIn(request, body);
       const replaced = reference === "" || used.has(reference) ? substitutes : [...substitutes, newReference];
       used.add(reference);
-      const curl = curlLine({ method, url, headers, body }, replaced, secretHeaders);
+      const curl = curlLine({ method, url, headers, body, flags }, replaced, secretHeaders);
       const exchange: Exchange = {
         id: (count += 1),
         at: now().toISOString(),

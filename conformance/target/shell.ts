@@ -9,6 +9,12 @@ type Part = { literal: string } | { shell: string };
 
 export const singleQuoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
+/** Returns a text as one word, quoted if it has to be. */
+export const quoted = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text));
+
+/** Returns the name of the shell variable for the value of a secret header: `X_TEAM` for `x-team`. */
+export const headerVariable = (name: string) => name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
+
 /** A run of one character that is long enough to let the shell repeat the character. */
 const longRun = /([^'"\\$`!\P{ASCII}\p{Cc}])\1{63,}/u;
 

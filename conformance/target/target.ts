@@ -22,6 +22,8 @@ export type TargetOptions = {
   people?: Record<string, string>;
   /** Headers that are sent with every request to the target (`--header`). */
   headers: Record<string, string>;
+  /** Options for the curl commands that repeat requests to the target, as shell words. */
+  curlFlags?: readonly string[];
   /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;
   timeoutMs: number;
@@ -148,8 +150,10 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
     await pace();
     const body = bodyOf(request);
-    const headers = origin.origin === base.origin ? headersOf(request, options, body) : userAgent;
-    const exchange = recorder.begin({ request, url: origin.origin + path, headers, body });
+    const isOwn = origin.origin === base.origin;
+    const headers = isOwn ? headersOf(request, options, body) : userAgent;
+    const flags = isOwn ? options.curlFlags : undefined;
+    const exchange = recorder.begin({ request, url: origin.origin + path, headers, body, flags });
     // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the
     // path prefix, because it was started with the base URL. The path is therefore sent without the prefix.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
