@@ -1,21 +1,22 @@
 // Counts the payouts of a run, both in the requests that the server receives and in the records that it stores.
 import { afterEach, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
-import type { Call } from "./fault.ts";
+import type { Ask, Call } from "./fault.ts";
 import { startBroken, type Running } from "./server.ts";
+import { createCheckout, requests } from "./ways.ts";
 
 const timeout = 120_000;
 let server: Running;
 afterEach(() => server.stop());
 
 /** Starts the reference server and records every request and every insert. */
-async function recording() {
+async function recording(handle: (call: Call, ask: Ask) => ReturnType<Ask> = (call, ask) => ask(call)) {
   const seen: Call[] = [];
   const made = { disbursements: 0, checkouts: 0, total: 0 };
   server = await startBroken({
     async handle(call, ask) {
       seen.push(call);
-      return ask(call);
+      return handle(call, ask);
     },
     storage: (inner) => ({
       async insertDisbursement(record) {
@@ -49,6 +50,21 @@ test("--effects reject creates nothing on a sound server", { timeout }, async ()
   const { code, report } = await runCertify(server.url, server.key, ["--profile", "extended", "--effects", "reject"]);
   expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(seen.some(({ method }) => method === "POST")).toBe(true);
+  expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
+});
+
+test("--effects reject creates nothing on a server that accepts what only a should refuses", { timeout }, async () => {
+  const { handle } = requests(createCheckout, (fields) => {
+    const { country, currency } = fields;
+    const fixed = {
+      ...(typeof country === "string" && country.length === 2 ? { country: "CI" } : {}),
+      ...(typeof currency === "string" ? { currency: "XOF" } : {}),
+    };
+    return { ...fields, ...fixed };
+  });
+  const { made } = await recording(handle);
+  const { code, report } = await runCertify(server.url, server.key, ["--effects", "reject"]);
+  expect([code, report?.verdict, report?.created]).toEqual([0, "passed-partially", []]);
   expect(made).toEqual({ disbursements: 0, checkouts: 0, total: 0 });
 });
 

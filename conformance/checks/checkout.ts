@@ -63,10 +63,14 @@ const bad: Record<"checkout.types" | "checkout.country-length" | "checkout.patte
 };
 
 /** Judges that a checkout with each of these values is refused. Returns the status by value. */
-async function refuseEach(context: Context, id: keyof typeof bad): Promise<Record<string, unknown>> {
+async function refuseEach(
+  context: Context,
+  id: keyof typeof bad,
+  send = startInvalidCheckout,
+): Promise<Record<string, unknown>> {
   const statuses: Record<string, unknown> = {};
   for (const [field, value] of bad[id]) {
-    const response = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
+    const response = await send(context, checkoutBody({ [field]: value }));
     const what = `${field} ${JSON.stringify(value)}`;
     context.judge(id, is4xx(response), `a 4xx for ${what}`, describeResponse(response), [response]);
     statuses[what] = response.status ?? "no response";
@@ -194,8 +198,9 @@ export const checkoutChecks: Check[] = [
   {
     name: "Checkout with an invalid country or currency is refused",
     ids: ["checkout.patterns"],
-    effect: "must-be-rejected",
-    run: async (context) => void (await refuseEach(context, "checkout.patterns")),
+    // The interface does not say that these are refused, so a sound target may create checkouts.
+    effect: "moves-money",
+    run: async (context) => void (await refuseEach(context, "checkout.patterns", startCheckout)),
   },
   {
     name: "Records the response to a checkout",

@@ -39,6 +39,20 @@ describe("requirements and checks", () => {
     },
   );
 
+  // With --effects reject an accepted request stops the run, so it must be one that a must refuses.
+  const alsoRefused: Record<string, string> = {
+    "create.phone-422": "create.phone-pattern",
+    "create.split-400-422": "create.generated-invalid-refused",
+    "checkout.error-statuses": "checkout.types",
+    "errors.checkout-shape": "checkout.malformed-refused",
+  };
+  test.each(catalogue.filter(({ effect, level }) => effect === "must-be-rejected" && level !== "must"))(
+    "$id, which is not a must, sends requests that a must refuses",
+    ({ id }) => {
+      expect(byId.get(alsoRefused[id] ?? "")).toMatchObject({ level: "must", effect: "must-be-rejected" });
+    },
+  );
+
   test("checks have unique names", () => {
     const names = checks.map((check) => check.name);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
