@@ -19,7 +19,7 @@ import type { ErrorInfo, Fetch, Hooks, RequestInfo, Settings } from "./options.t
 import { afterOrAbort } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Reply, Transport } from "./transport.ts";
-import type { OperationId } from "./types.ts";
+import type { ListId, OperationId } from "./types.ts";
 
 /** State shared by all calls of a client. */
 export interface Context {
@@ -42,13 +42,15 @@ export interface Data {
 
 /** The request of a call; every attempt sends the same. */
 export interface Job {
-  operation: OperationId;
+  operation: OperationId | ListId;
   path: Path;
   /** The merchant's reference for a create, the service's reference for a verify. */
   reference: string | undefined;
   body?: unknown;
-  /** True if the response is about the requested record. */
-  matches(data: Data): boolean;
+  /** Set by list: the filters and the cursor. */
+  query?: object;
+  /** True if the response has the requested data. */
+  matches(data: Data | undefined): boolean;
   /** Set by waitFor: poll until the record has one of these statuses. */
   final?: readonly string[];
 }
@@ -74,6 +76,7 @@ const refusalErrors: Record<number, ErrorClass> = {
   401: AuthenticationError,
   403: AuthenticationError,
   404: NotFoundError,
+  405: UnexpectedAnswerError,
   409: DuplicateReferenceError,
   413: ValidationError,
   415: ValidationError,
@@ -158,9 +161,8 @@ function outcomeOfReply(
   const { status, headers, ok } = response;
   const body = (ok ? parse(text) : error) as { data?: Data; error?: unknown; message?: unknown } | undefined;
   const data = body?.data;
-  const isComplete = isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
-  if (ok && isComplete && job.matches(data)) {
-    return { data, response, retry: !!job.final && !job.final.includes(data.status) };
+  if (ok && job.matches(data)) {
+    return { data: data!, response, retry: !!job.final && !job.final.includes(data!.status) };
   }
   // The service may echo the key in its message, so remove it.
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ").replaceAll(key, "[key]");
@@ -177,6 +179,11 @@ function outcomeOfReply(
     retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.now() || 0),
     response,
   };
+}
+
+/** True if a response's `data` has the fields of a record. */
+export function isRecord(data: Data | undefined): data is Data {
+  return isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
 }
 
 function isText(value: unknown): value is string {

@@ -1,6 +1,8 @@
 import type { Context } from "./attempt.ts";
+import { list } from "./list.ts";
+import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 import { resolveClientOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
-import type { CallOptions, ClientOptions, Settings, WaitOptions } from "./options.ts";
+import type { CallOptions, ClientOptions, CreateOptions, Settings, WaitOptions } from "./options.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
 import type { Kind } from "./recovery.ts";
 import { createStatuses, toCall, verifyStatuses } from "./result.ts";
@@ -35,7 +37,7 @@ export interface Disbursements {
    */
   create(
     request: DisbursementRequest,
-    options?: CallOptions,
+    options?: CreateOptions,
   ): Call<"createDisbursement", CreatedDisbursement, Disbursement>;
   /**
    * Returns a payout.
@@ -52,6 +54,12 @@ export interface Disbursements {
    * @throws {NotFoundError} No payout with this reference appeared within 10 s.
    */
   waitFor(reference: string, options?: WaitOptions): Call<"verifyDisbursement", Final<Disbursement>, Disbursement>;
+  /**
+   * Returns payouts, the newest first. Reads page after page while you iterate, and nothing before.
+   *
+   * @throws {NotFoundError} The service has no list. Not every service has one.
+   */
+  list(filters?: DisbursementFilters, options?: CallOptions): AsyncIterable<Disbursement>;
 }
 
 /** Checkouts: payments collected through a link. */
@@ -67,7 +75,7 @@ export interface Checkouts {
    * @throws {OutcomeUnknownError} The checkout may or may not exist. Call again with the same reference.
    * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
    */
-  create(request: CheckoutRequest, options?: CallOptions): Call<"createCheckout", CreatedCheckout, Checkout>;
+  create(request: CheckoutRequest, options?: CreateOptions): Call<"createCheckout", CreatedCheckout, Checkout>;
   /**
    * Returns a checkout.
    *
@@ -83,6 +91,12 @@ export interface Checkouts {
    * @throws {NotFoundError} No checkout with this reference appeared within 10 s.
    */
   waitFor(reference: string, options?: WaitOptions): Call<"verifyCheckout", Final<Checkout>, Checkout>;
+  /**
+   * Returns checkouts, the newest first. Reads page after page while you iterate, and nothing before.
+   *
+   * @throws {NotFoundError} The service has no list. Not every service has one.
+   */
+  list(filters?: CheckoutFilters, options?: CallOptions): AsyncIterable<Checkout>;
 }
 
 /** A client that acts for one merchant. */
@@ -125,11 +139,15 @@ const finalStatuses = ["success", "failed", "cancelled"];
 
 function resource(context: Context, kind: Kind, base: Settings) {
   return {
-    create: (request: DisbursementRequest | CheckoutRequest, options?: CallOptions) =>
-      toCall(createStatuses, () => create(context, kind, request, resolveOptions(options, base))),
+    create: (request: DisbursementRequest | CheckoutRequest, options?: CreateOptions) =>
+      toCall(createStatuses, () => {
+        const { ifExists, ...rest } = options ?? {};
+        return create(context, kind, request, resolveOptions(rest, base), { ifExists });
+      }),
     verify: (reference: string, options?: CallOptions) =>
       toCall(verifyStatuses, () => verify(context, kind, reference, resolveOptions(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>
       toCall(verifyStatuses, () => verify(context, kind, reference, resolveWaitOptions(options, base), finalStatuses)),
+    list: (filters?: object, options?: CallOptions) => list(context, kind, filters, resolveOptions(options, base)),
   };
 }

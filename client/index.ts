@@ -1,9 +1,11 @@
 export { createClient } from "./client.ts";
 export type { Checkouts, DisbursementClient, Disbursements } from "./client.ts";
 export * from "./errors.ts";
+export type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 export type {
   CallOptions,
   ClientOptions,
+  CreateOptions,
   ErrorInfo,
   Fetch,
   Hooks,

@@ -1,5 +1,5 @@
 import { UsageError } from "./errors.ts";
-import type { OperationId } from "./types.ts";
+import type { ListId, OperationId } from "./types.ts";
 
 /** When and how often to retry. Every attempt of a create has the same reference, so the create pays at most once. */
 export interface RetryOptions {
@@ -30,8 +30,8 @@ export interface WaitOptions {
 
 /** Describes an attempt to a hook. Contains no key, headers, bodies or phone numbers. */
 export interface RequestInfo {
-  operation: OperationId;
-  /** The merchant's reference for a create, the service's reference for a verify. */
+  operation: OperationId | ListId;
+  /** The merchant's reference for a create, the service's reference for a verify, nothing for a list. */
   reference: string | undefined;
   /** Number of the attempt; the first is 1. */
   attempt: number;
@@ -80,6 +80,15 @@ export interface CallOptions {
   retry?: RetryOptions;
   /** Extra headers for each request of the client or of the call. They cannot replace the API key. */
   headers?: ConstructorParameters<typeof Headers>[0];
+}
+
+/** Options of a create. */
+export interface CreateOptions extends CallOptions {
+  /**
+   * `"return"`: if the reference is in use by a record that matches the request, return that record with
+   * `recovered: true` instead of throwing DuplicateReferenceError. A record that differs is still an error.
+   */
+  ifExists?: "return" | undefined;
 }
 
 /** The type of a custom `fetch`: compatible with the global one. */
@@ -135,7 +144,7 @@ export function ensure(condition: unknown, message: string): asserts condition {
 }
 
 /** Fills in defaults. Throws a UsageError for an unknown option, a type that differs from the default's, or a number out of range. */
-function complete<T extends object>(options: object | undefined, optionDefaults: T): T {
+export function complete<T extends object>(options: object | undefined, optionDefaults: T): T {
   const whole = { ...optionDefaults } as Record<string, unknown>;
   for (const [name, value] of Object.entries(options ?? {})) {
     ensure(name in whole, `No option "${name}". Use: ${Object.keys(whole).join(", ")}.`);

@@ -1,3 +1,4 @@
+import { isRecord } from "./attempt.ts";
 import type { Context, Data, Job } from "./attempt.ts";
 import { DuplicateReferenceError, OutcomeUnknownError, TimeoutError } from "./errors.ts";
 import type { ErrorDetails } from "./errors.ts";
@@ -23,6 +24,14 @@ type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: s
 type Created = Data & { recovered: boolean };
 type ExistingRecord = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
 
+/** What a create already knows about its reference, and how it treats an existing record. */
+export interface Prior {
+  /** Return an existing record that matches the request, instead of throwing DuplicateReferenceError. */
+  ifExists?: "return" | undefined;
+  /** True if an earlier process may have sent this request. */
+  inDoubt?: boolean;
+}
+
 /**
  * Creates a record at most once. If a response was lost, finds out whether the record exists.
  *
@@ -35,6 +44,7 @@ export async function create(
   kind: Kind,
   request: CreateRequest,
   settings: Settings,
+  { ifExists, inDoubt }: Prior = {},
 ): Promise<Created> {
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
@@ -44,17 +54,22 @@ export async function create(
     reference ? typeof reference === "string" : isCheckout && reference === undefined,
     "reference must be a non-empty string.",
   );
+  ensure(ifExists === undefined || ifExists === "return", 'ifExists must be "return".');
   const job: Job = {
     operation: `create${kind.name}`,
     path: kind.path,
     reference,
     body,
     matches: (data) =>
-      data.amount === amount && (!reference || data.merchantsReference === reference) && (!isCheckout || "url" in data),
+      isRecord(data) &&
+      data.amount === amount &&
+      (!reference || data.merchantsReference === reference) &&
+      (!isCheckout || "url" in data),
   };
   const outcome = await sendWithRetries(context, job, settings);
   if (!outcome.error) return { ...outcome.data, recovered: false };
-  const { error, ambiguous } = outcome;
+  const { error } = outcome;
+  const ambiguous = outcome.ambiguous || inDoubt;
   if (!(error instanceof DuplicateReferenceError)) {
     throw ambiguous ? outcomeUnknown(reference, error) : error;
   }
@@ -63,7 +78,7 @@ export async function create(
   const found = await readExisting(context, kind, outcome.response!, settings).catch((reason) => void (cause = reason));
   const existing = found?.merchantsReference === reference ? found : undefined;
   const matches = existing && isSamePayment(existing, body);
-  if (ambiguous && matches) return { ...existing, recovered: true };
+  if ((ambiguous || ifExists) && matches) return { ...existing, recovered: true };
   Object.assign(error, { existing, matches, cause });
   throw ambiguous && !existing ? outcomeUnknown(reference, error) : error;
 }
@@ -103,7 +118,7 @@ export async function verify(
   // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
   ensure(isSegment, "reference must be one that create returned.");
-  const matches = (data: Data) => data.reference === reference;
+  const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
   const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, final };
   const { error, data, retry } = await sendWithRetries(context, job, settings);
   if (error) throw error;

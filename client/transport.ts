@@ -9,10 +9,11 @@ export type RawClient = Client<paths>;
 /** The path that creates records of a kind, and under which they are read by reference. */
 export type Path = Extract<keyof paths, "/v1/disbursements" | "/v1/checkouts">;
 
-/** A create has a body; a verify has the service's reference. */
+/** A create has a body, a list a query, and a verify the service's reference. */
 interface Message {
   path: Path;
   body?: unknown;
+  query?: object;
   reference?: string | undefined;
 }
 
@@ -63,13 +64,14 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
  */
 export function createTransport(baseUrl: string): Transport {
   const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
-  return ({ path, body, reference = "" }, options, fetch) => {
+  return ({ path, body, query, reference = "" }, options, fetch) => {
     const fetchCarried = (carrier: unknown) => {
       const { url, init } = carrier as Carrier;
       return fetch(url, init);
     };
     const init = { ...options, Request: Carrier, fetch: fetchCarried, parseAs: "text" } as const;
     if (body) return raw.POST(path, { ...init, body: body as never });
+    if (query) return raw.GET(path, { ...init, params: { query } });
     return raw.GET(`${path}/{reference}`, { ...init, params: { path: { reference } } });
   };
 }

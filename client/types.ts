@@ -29,12 +29,15 @@ export type KindName = "Disbursement" | "Checkout";
 /** The `operationId`s of the calls that this client makes. */
 export type OperationId = Extract<keyof operations, `${"create" | "verify"}${KindName}`>;
 
+/** The `operationId`s of the lists that this client reads. */
+export type ListId = Extract<keyof operations, `list${KindName}s`>;
+
 /** The statuses other than 200 that the contract defines for an operation. */
 export type ErrorStatus<Op extends OperationId> = Exclude<keyof operations[Op]["responses"], 200>;
 
 /**
- * A payout that exists. `recovered: true` means that a response was lost and the client read the record instead, which
- * has more fields.
+ * A payout that exists. `recovered: true` means that a response was lost, or that the payout existed before (with
+ * `ifExists: "return"`), and the client read the record instead, which has more fields.
  */
 export type CreatedDisbursement = (DisbursementCreated & { recovered: false }) | (Disbursement & { recovered: true });
 

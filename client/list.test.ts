@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { NotFoundError, UnexpectedAnswerError, UsageError } from "./index.ts";
+import { checkoutCreated, ok, record, refusal, rejectionOf, respond, scriptedClient } from "./testing/fakes.ts";
+import type { Step } from "./testing/fakes.ts";
+
+const page = (references: string[], nextCursor?: unknown) =>
+  ok({ items: references.map((reference) => ({ ...record, reference })), nextCursor });
+
+async function referencesOf(records: AsyncIterable<{ reference: string }>): Promise<string[]> {
+  const references: string[] = [];
+  for await (const { reference } of records) references.push(reference);
+  return references;
+}
+
+describe("a list", () => {
+  test("returns the records of all pages in order, with the filters on each request", async () => {
+    const { client, time, sent } = scriptedClient([page(["a", "b"], "c 1"), page([], "c2"), page(["d"])]);
+    const filters = { status: "failed", limit: 2, createdAfter: new Date(0), createdBefore: "2026-12-01T00:00:00Z" };
+    expect(await time.run(referencesOf(client.disbursements.list({ ...filters, status: "failed" })))).toEqual([
+      "a",
+      "b",
+      "d",
+    ]);
+    const queries = sent.map(({ url }) => Object.fromEntries(new URL(url).searchParams));
+    const first = {
+      status: "failed",
+      limit: "2",
+      createdAfter: "1970-01-01T00:00:00.000Z",
+      createdBefore: filters.createdBefore,
+    };
+    expect(queries).toEqual([first, { ...first, cursor: "c 1" }, { ...first, cursor: "c2" }]);
+    expect(sent.map(({ method, url }) => `${method} ${url.split("?")[0]}`)).toEqual(
+      Array(3).fill("GET https://pay.example/v1/disbursements"),
+    );
+  });
+
+  test("ends at a page whose nextCursor is null", async () => {
+    const { client, time, sent } = scriptedClient([page(["a"], null)]);
+    expect(await time.run(referencesOf(client.disbursements.list()))).toEqual(["a"]);
+    expect(sent[0]!.url).toBe("https://pay.example/v1/disbursements");
+  });
+
+  test("sends nothing until it is read, and requests a page only when the one before is used up", async () => {
+    const { client, time, sent } = scriptedClient([page(["a", "b"], "next"), page(["c"])]);
+    const records = client.disbursements.list()[Symbol.asyncIterator]();
+    expect(sent).toHaveLength(0);
+    for (const [reference, requests] of [
+      ["a", 1],
+      ["b", 1],
+      ["c", 2],
+    ]) {
+      expect((await time.run(records.next())).value).toMatchObject({ reference });
+      expect(sent).toHaveLength(requests as number);
+    }
+    expect(await time.run(records.next())).toEqual({ done: true, value: undefined });
+  });
+
+  test("of checkouts finds a record by the merchant's reference", async () => {
+    const { client, time, sent } = scriptedClient([ok({ items: [checkoutCreated] })]);
+    const checkouts = client.checkouts.list({ merchantsReference: "order #1" }, { headers: { "x-team": "web" } });
+    expect(await time.run(referencesOf(checkouts))).toEqual(["CHK1"]);
+    expect(sent[0]!.url).toBe("https://pay.example/v1/checkouts?merchantsReference=order%20%231");
+    expect(sent[0]!.headers.get("x-team")).toBe("web");
+  });
+
+  test("retries a page, and reports the attempts to hooks", async () => {
+    const seen: string[] = [];
+    const hooks = { onRequest: ({ operation }: { operation: string }) => void seen.push(operation) };
+    const { client, time } = scriptedClient([refusal(503), page(["a"])], { hooks });
+    expect(await time.run(referencesOf(client.disbursements.list()))).toEqual(["a"]);
+    expect(seen).toEqual(["listDisbursements", "listDisbursements"]);
+  });
+
+  test.each([404, 405])("says that the service has no list after %i, without a retry", async (status) => {
+    const { client, time, sent } = scriptedClient([refusal(status)]);
+    const error = await time.run(rejectionOf(referencesOf(client.disbursements.list())));
+    expect(error).toBeInstanceOf(NotFoundError);
+    expect(error).toMatchObject({ status, requestId: "req_1", message: expect.stringContaining("has no list") });
+    expect(sent).toHaveLength(1);
+  });
+
+  test("passes other refusals on", async () => {
+    const { client, time } = scriptedClient([refusal(422)]);
+    expect(await time.run(rejectionOf(referencesOf(client.disbursements.list())))).toMatchObject({ status: 422 });
+  });
+
+  const unusable: [string, Step[]][] = [
+    ["repeats the cursor", [page(["a"], "c1"), page(["b"], "c1")]],
+    ["has no items", [ok({})]],
+    ["has no data", [respond(200, { statusCode: 200 })]],
+  ];
+  test.each(unusable)("fails on a page that %s", async (_, steps) => {
+    const { client, time } = scriptedClient(steps, { retry: { tries: 1 } });
+    expect(await time.run(rejectionOf(referencesOf(client.disbursements.list())))).toBeInstanceOf(
+      UnexpectedAnswerError,
+    );
+  });
+
+  const invalid: [string, object, RegExp][] = [
+    ["an unknown filter", { merchantReference: "x" }, /"merchantReference".*merchantsReference/],
+    ["a cursor", { cursor: "x" }, /"cursor"/],
+    ["an invalid date", { createdAfter: new Date("soon") }, /createdAfter/],
+  ];
+  test.each(invalid)("refuses %s before it sends anything", async (_, filters, message) => {
+    const { client, sent } = scriptedClient([]);
+    const error = await rejectionOf(referencesOf(client.disbursements.list(filters)));
+    expect(error).toBeInstanceOf(UsageError);
+    expect(error).toMatchObject({ message: expect.stringMatching(message) });
+    expect(sent).toHaveLength(0);
+  });
+});
