@@ -25,8 +25,9 @@ async function otherServer() {
   return (server.address() as AddressInfo).port;
 }
 
-async function examine(url: string, args: string[] = [], env: Record<string, string> = {}) {
-  const { exitCode, text } = await doctor(readOptions(["--base-url", url, ...args], { API_KEY: key, ...env }, () => 1));
+async function examine(url: string, args: string[] = [], env: Record<string, string> = {}, overdue?: AbortSignal) {
+  const options = readOptions(["--base-url", url, ...args], { API_KEY: key, ...env }, () => 1);
+  const { exitCode, text } = await doctor(options, overdue);
   const lines = text.trim().split("\n");
   const point = (name: string) => lines.find((line) => line.slice(5).startsWith(`${name} `)) ?? "";
   return { exitCode, lines, point };
@@ -42,8 +43,8 @@ test("a sandbox on loopback is sound, and receives only GET requests", async () 
     "ok   API_KEY",
     "ok   API_KEY_2",
     "ok   clock",
-    "ok   webhooks",
     "ok   sandbox",
+    "ok   webhooks",
     "ok   run",
   ]);
   expect(point("sandbox")).toContain("/healthz says sandbox; controls found: secret");
@@ -105,6 +106,55 @@ describe("a problem is a FIX, with exit code 2", () => {
     const { exitCode, point } = await examine(url, ["--webhook-listen", "127.0.0.1:0", "--webhook-url", elsewhere]);
     expect(exitCode).toBe(2);
     expect(point("webhooks")).toContain(`${elsewhere} returns 404, but the receiver on 127.0.0.1:0 received nothing`);
+  });
+});
+
+describe("the examination ends in time, and names what was not examined", () => {
+  const never = new Promise<never>(() => undefined);
+
+  test.each([
+    ["every request", "/", "address", "Not examined: base path, API_KEY, API_KEY_2, clock, sandbox, webhooks, run."],
+    ["/healthz", "/healthz", "sandbox", "Not examined: webhooks, run."],
+  ])("if %s hangs", async (_, path, name, rest) => {
+    const overdue = new AbortController();
+    const { url } = await sound({
+      alter(reply, request) {
+        if (!request.path.startsWith(path)) return reply;
+        overdue.abort();
+        return never;
+      },
+    });
+    const { exitCode, lines, point } = await examine(url, [], {}, overdue.signal);
+    expect(exitCode).toBe(2);
+    expect(point(name)).toMatch(/^FIX .* no result in time/);
+    expect(point(name)).toContain(rest);
+    expect(lines.at(-2)).toBe(point(name));
+  });
+
+  test("if a response never ends", async () => {
+    const overdue = new AbortController();
+    const server = createServer((_, response) => {
+      response.writeHead(200).write("{");
+      overdue.abort();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closing.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const { point } = await examine(`http://127.0.0.1:${port}`, [], {}, overdue.signal);
+    expect(point("address")).toContain("no result in time");
+  });
+
+  test("if the target asks to wait", async () => {
+    const overdue = new AbortController();
+    const { url } = await sound({
+      alter(reply, request) {
+        if (request.path !== "/healthz") return reply;
+        overdue.abort();
+        return { status: 429, headers: { "retry-after": "60" } };
+      },
+    });
+    const { lines } = await examine(url, [], {}, overdue.signal);
+    expect(lines.at(-2)).toContain("Not examined: webhooks, run.");
   });
 });
 

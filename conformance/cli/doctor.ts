@@ -21,8 +21,10 @@ type Point = { name: string; ok: boolean; text: string };
 const ok = (name: string, text: string): Point => ({ name, ok: true, text });
 const fix = (name: string, text: string): Point => ({ name, ok: false, text });
 
-/** The longest time limit of a request, so that the examination ends within ten seconds. */
+/** The longest time limit of a request. */
 const longestMs = 2500;
+/** The time limit of the examination, which leaves a second for the start of the command. */
+const longestExaminationMs = 9000;
 const mostSkewMs = 30_000;
 /** The mean number of requests of a check, measured in a complete run. */
 const requestsPerCheck = 9;
@@ -163,36 +165,62 @@ function examineRun(options: RunOptions, given: CertifyOptions, latencyMs: numbe
   return ok(name, `--effects ${options.effects}: ${counted(planned.length, "check")}, about ${time}${wait}; ${money}`);
 }
 
-async function examine(given: CertifyOptions): Promise<Point[]> {
-  const options = { ...given, timeoutMs: Math.min(given.timeoutMs, longestMs) };
-  const opened = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 });
-  try {
-    const { point, response } = await examineAddress(options, opened);
-    if (!response) return [point];
-    const path = isRefused(response) ? ok("base path", "exists") : await examinePath(opened, response);
-    if (!path.ok) return [point, path];
-    const key = examineKey("API_KEY", response);
-    const second = await examineSecondKey(options, opened);
-    const clock = examineClock(response.headers.date, new Date());
-    const health = await opened.target.send({ method: "GET", path: "/healthz", key: "none" });
-    const controls = key.ok ? await findControls(opened.target, "none") : [];
-    const run = runOptions(given, { environment: environmentOf(health), controls, runId: "doctor" });
-    const webhooks = await examineWebhooks(run);
-    // The first request also established the connection.
-    const latencyMs = Math.min(response.exchange.durationMs, health.exchange.durationMs);
-    const plan = examineRun(run, given, latencyMs);
-    return [point, path, key, second, clock, webhooks, examineSandbox(run), plan];
-  } finally {
-    opened.close();
+const names = ["address", "base path", "API_KEY", "API_KEY_2", "clock", "sandbox", "webhooks", "run"];
+
+const tooSlow = "no result in time, because the target, a proxy or DNS responds too slowly, or because of a 429.";
+
+/** Examines the points in the order of `names`. It ends early if a point makes the rest pointless. */
+async function* examine(given: CertifyOptions, opened: Opened): AsyncGenerator<Point, void> {
+  const options = { ...given, timeoutMs: opened.target.options.timeoutMs };
+  const { point, response } = await examineAddress(options, opened);
+  yield point;
+  if (!response) return;
+  const path = isRefused(response) ? ok("base path", "exists") : await examinePath(opened, response);
+  yield path;
+  if (!path.ok) return;
+  const key = examineKey("API_KEY", response);
+  yield key;
+  yield await examineSecondKey(options, opened);
+  yield examineClock(response.headers.date, new Date());
+  const health = await opened.target.send({ method: "GET", path: "/healthz", key: "none" });
+  const controls = key.ok ? await findControls(opened.target, "none") : [];
+  const run = runOptions(given, { environment: environmentOf(health), controls, runId: "doctor" });
+  yield examineSandbox(run);
+  yield await examineWebhooks(run);
+  // The first request also established the connection.
+  yield examineRun(run, given, Math.min(response.exchange.durationMs, health.exchange.durationMs));
+}
+
+/** Collects points until there are no more, or until the time is up. The last point then names what is missing. */
+async function pointsUntil(points: AsyncGenerator<Point, void>, overdue: AbortSignal): Promise<Point[]> {
+  const found: Point[] = [];
+  const end = new Promise<undefined>((resolve) => {
+    overdue.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+  for (;;) {
+    const next = await Promise.race([points.next(), end]);
+    if (next?.done) return found;
+    if (!next) {
+      const [current = "run", ...rest] = names.slice(found.length);
+      const others = rest.length === 0 ? "" : ` Not examined: ${rest.join(", ")}.`;
+      return [...found, fix(current, `${tooSlow}${others}`)];
+    }
+    found.push(next.value);
   }
 }
 
 /**
  * Examines what a run with these options needs, and renders one line for each point. The exit code is 0 if nothing
  * needs to be fixed, otherwise 2.
+ * @param overdue ends the examination when it is aborted
  */
-export async function doctor(options: CertifyOptions): Promise<CommandResult> {
-  const points = await examine(options);
+export async function doctor(
+  options: CertifyOptions,
+  overdue = AbortSignal.timeout(longestExaminationMs),
+): Promise<CommandResult> {
+  const timeoutMs = Math.min(options.timeoutMs, longestMs);
+  const opened = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 });
+  const points = await pointsUntil(examine(options, opened), overdue).finally(opened.close);
   const lines = points.map((point) => `${point.ok ? "ok " : "FIX"}  ${point.name.padEnd(11)}${oneLine(point.text)}`);
   const wrong = points.filter((point) => !point.ok).length;
   const last =
