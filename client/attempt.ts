@@ -16,6 +16,7 @@ import type { ErrorDetails } from "./errors.ts";
 import { parse } from "./json.ts";
 import { ignore } from "./options.ts";
 import type { ErrorInfo, Fetch, Hooks, RequestInfo, Settings } from "./options.ts";
+import type { Limiter } from "./limiter.ts";
 import { afterOrAbort } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Reply, Transport } from "./transport.ts";
@@ -24,6 +25,7 @@ import type { ListId, OperationId } from "./types.ts";
 /** State shared by all calls of a client. */
 export interface Context {
   runtime: Runtime;
+  limiter: Limiter;
   transport: Transport;
   fetch: Fetch;
   /** URL of the service, without a trailing slash. */
@@ -176,7 +178,7 @@ function outcomeOfReply(
     error: new ErrorType(message, { status, requestId: requestIdOf(response), serverMessage }),
     retry: !RefusalError || status === 429 || (status === 404 && !!job.final),
     ambiguous: !RefusalError,
-    retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.now() || 0),
+    retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.date() || 0),
     response,
   };
 }

@@ -1,4 +1,5 @@
 import type { Context } from "./attempt.ts";
+import { createLimiter } from "./limiter.ts";
 import { list } from "./list.ts";
 import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 import { resolveClientOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
@@ -127,7 +128,8 @@ export function createClient(options: ClientOptions): DisbursementClient {
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
   const raw = createRawClient(rest);
-  const context: Context = { runtime, transport: createTransport(rest.baseUrl), ...rest };
+  const transport = createTransport(rest.baseUrl);
+  const context: Context = { runtime, limiter: createLimiter(runtime), transport, ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,

@@ -1,7 +1,9 @@
 /** Clock, timers and randomness, passed in so that tests control them. */
 export interface Runtime {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since some moment, unaffected by changes of the system clock. Measures durations. */
   now(): number;
+  /** Milliseconds since 1970, by the system clock. */
+  date(): number;
   /** A random number from 0 up to but not including 1. */
   random(): number;
   /** Runs `action` after `delay` ms. The returned function cancels it. */
@@ -9,7 +11,8 @@ export interface Runtime {
 }
 
 export const system: Runtime = {
-  now: () => Date.now(),
+  now: () => performance.now(),
+  date: () => Date.now(),
   random: Math.random,
   after(delay, action) {
     const timer = setTimeout(action, delay);

@@ -53,6 +53,16 @@ describe("waitFor", () => {
     expect(sent.map(({ at }) => at - started)).toEqual([0, 1000, 3000, 7000, 9500]);
   });
 
+  test.each([-10_000, 3_600_000])("keeps its time if the system clock jumps by %i ms", async (jump) => {
+    const { client, time, sent } = scriptedClient(Array.from({ length: 9 }, pending), {
+      hooks: { onRetry: () => void (time.offset += jump) },
+    });
+    const started = time.now();
+    const error = await time.run(rejectionOf(client.disbursements.waitFor("DSB1", { timeout: 10_000 })));
+    expect(error).toMatchObject({ last: { reference: "DSB1" } });
+    expect(sent.map(({ at }) => at - started)).toEqual([0, 1000, 3000, 7000, 9500]);
+  });
+
   test("treats an unknown status as not final", async () => {
     const { client, time } = scriptedClient([ended("reviewed"), ended("success")]);
     expect(await time.run(client.disbursements.waitFor("DSB1"))).toMatchObject({ status: "success" });

@@ -47,6 +47,20 @@ test("clears a cancelled timer", () => {
   vi.useRealTimers();
 });
 
+test.each([-10_000, 3_600_000])(
+  "measures durations with a clock that ignores a jump of the system clock by %i ms",
+  (jump) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const [started, startDate] = [system.now(), system.date()];
+    vi.setSystemTime(startDate + jump);
+    const [elapsed, moved] = [system.now() - started, system.date() - startDate];
+    vi.useRealTimers();
+    expect(moved).toBe(jump);
+    expect(elapsed).toBeGreaterThanOrEqual(0);
+    expect(elapsed).toBeLessThan(10_000);
+  },
+);
+
 describe("over a real connection", () => {
   test("a create is one JSON POST with the key", async () => {
     listener = respondWith(disbursementCreated);

@@ -40,13 +40,18 @@ export const checkoutCreated = {
 };
 
 /** A clock that stands still until {@link FakeTime.run} moves it from one timer to the next. */
-class FakeTime implements Runtime {
-  time = Date.parse("2026-11-20T10:00:00.000Z");
+export class FakeTime implements Runtime {
+  time = 5000;
+  /** The difference between the system clock and {@link FakeTime.time}. A test sets it to move the system clock alone. */
+  offset = Date.parse("2026-11-20T10:00:00.000Z") - this.time;
   randomValue = 1;
   private timers: { at: number; action: () => void }[] = [];
 
   now() {
     return this.time;
+  }
+  date() {
+    return this.time + this.offset;
   }
   random() {
     return this.randomValue;

@@ -8,12 +8,25 @@ import { fileURLToPath } from "node:url";
 import client from "../package.json" with { type: "json" };
 import root from "../../package.json" with { type: "json" };
 
-const tests = ["checkouts", "client", "hooks", "if-exists", "list", "recovery", "retry", "wait", "webhooks", "wire"];
+const tests = [
+  "checkouts",
+  "client",
+  "hooks",
+  "if-exists",
+  "limiter",
+  "list",
+  "recovery",
+  "retry",
+  "wait",
+  "webhooks",
+  "wire",
+];
 const sources = [
   "attempt",
   "client",
   "errors",
   "json",
+  "limiter",
   "list",
   "options",
   "recovery",

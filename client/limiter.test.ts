@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import { buildClient } from "./client.ts";
+import { AbortedError, TimeoutError } from "./index.ts";
+import { disbursementCreated, disbursementRequest, FakeTime, key, ok, refusal, rejectionOf } from "./testing/fakes.ts";
+import type { Fetch } from "./options.ts";
+
+/** Decides whether a service accepts a request at this time, in ms. Otherwise returns the `Retry-After`, in seconds. */
+type Policy = (now: number) => true | number;
+
+function tokenBucket(perSecond: number, burst: number): Policy {
+  let tokens = burst;
+  let at: number | undefined;
+  return (now) => {
+    tokens = Math.min(burst, tokens + ((now - (at ?? now)) * perSecond) / 1000);
+    at = now;
+    if (tokens < 1) return 1;
+    tokens--;
+    return true;
+  };
+}
+
+function fixedWindow(perSecond: number): Policy {
+  const counts = new Map<number, number>();
+  return (now) => {
+    const second = Math.floor(now / 1000);
+    const count = counts.get(second) ?? 0;
+    if (count >= perSecond) return 1;
+    counts.set(second, count + 1);
+    return true;
+  };
+}
+
+/** A client of a service with this policy, which responds after `latency` ms, and the times of its requests. */
+function limitedClient(policy: Policy, { latency = 20, options = {} } = {}) {
+  const time = new FakeTime();
+  time.randomValue = 0.5;
+  const sent: { at: number; accepted: boolean }[] = [];
+  const fetch: Fetch = async (_, init) => {
+    const verdict = policy(time.now());
+    sent.push({ at: time.now(), accepted: verdict === true });
+    const { reference } = JSON.parse(init!.body as string) as { reference: string };
+    await new Promise<void>((resolve) => void time.after(latency, resolve));
+    return verdict === true
+      ? ok({ ...disbursementCreated, merchantsReference: reference })
+      : refusal(429, { "retry-after": `${verdict}` });
+  };
+  const client = buildClient({ baseUrl: "https://pay.example", apiKey: key, fetch, ...options }, time);
+  const pay = (index: number, callOptions = {}) =>
+    client.disbursements.create({ ...disbursementRequest, reference: `p-${index}` }, callOptions);
+  const refused = () => sent.filter(({ accepted }) => !accepted).length;
+  return { time, sent, pay, refused };
+}
+
+const payAll = (pay: (index: number) => Promise<unknown>, count: number) =>
+  Promise.all(Array.from({ length: count }, (_, index) => pay(index)));
+
+describe("500 payouts at the same time to a service that allows 20 per second", () => {
+  const policies: [string, () => Policy, number][] = [
+    ["in a bucket of 20", () => tokenBucket(20, 20), 20],
+    ["in a bucket of 100", () => tokenBucket(20, 100), 20],
+    ["in a bucket of 5", () => tokenBucket(20, 5), 20],
+    ["in each second", () => fixedWindow(20), 20],
+    ["in a bucket of 20, after a second", () => tokenBucket(20, 20), 1000],
+  ];
+  test.each(policies)("are all created soon, with few refusals: %s", async (_, policy, latency) => {
+    const { time, pay, sent, refused } = limitedClient(policy(), { latency });
+    const started = time.now();
+    await time.run(payAll(pay, 500));
+    expect(refused()).toBeGreaterThan(0);
+    expect(sent.length).toBeLessThan(1.2 * 500);
+    expect(time.now() - started).toBeLessThan(1.3 * 25_000);
+    expect(time.waiting).toBe(0);
+  });
+});
+
+test("a service without a limit is not slowed down", async () => {
+  const { time, pay, sent } = limitedClient(() => true);
+  const started = time.now();
+  await time.run(payAll(pay, 500));
+  expect(time.now() - started).toBeLessThan(10 * 20);
+  expect(sent).toHaveLength(500);
+});
+
+test("after idling, a client starts with few requests again", async () => {
+  const { time, pay, sent } = limitedClient(() => true);
+  await time.run(payAll(pay, 100));
+  const started = time.now();
+  await time.run(payAll((index) => pay(index + 100), 100));
+  expect(sent.filter(({ at }) => at === started)).toHaveLength(16);
+});
+
+/** Refuses the first request and accepts all others. */
+function refuseFirst(seconds: number): Policy {
+  let count = 0;
+  return () => count++ > 0 || seconds;
+}
+
+describe("Retry-After", () => {
+  test("is obeyed by all calls of the client", async () => {
+    const { time, pay, sent } = limitedClient(refuseFirst(5));
+    const first = pay(1);
+    await time.run(pay(2));
+    await time.run(Promise.all([first, payAll((index) => pay(index + 3), 3)]));
+    const [refusedAt] = sent.map(({ at }) => at);
+    expect(sent).toHaveLength(6);
+    // The second request was in flight when the first was refused.
+    expect(sent.slice(2).every(({ at }) => at >= refusedAt! + 20 + 5000)).toBe(true);
+  });
+
+  test("does not concern other clients", async () => {
+    const [one, other] = [limitedClient(() => 50), limitedClient(() => true)];
+    await one.time.run(rejectionOf(one.pay(1)));
+    const started = other.time.now();
+    await other.time.run(other.pay(1));
+    expect(other.time.now() - started).toBe(20);
+  });
+
+  test("beyond a call's time fails the call immediately, and nothing is sent", async () => {
+    const { time, pay, sent } = limitedClient(refuseFirst(30));
+    await time.run(rejectionOf(pay(1, { retry: { tries: 1 } })));
+    const started = time.now();
+    const error = await time.run(rejectionOf(pay(2, { retry: { totalTime: 29_000 } })));
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect((error as Error).message).toMatch(/^Not sent within 29000 ms/);
+    expect([sent.length, time.now() - started]).toEqual([1, 0]);
+    await time.run(pay(3, { retry: { totalTime: 31_000 } }));
+    expect(sent[1]!.at - started).toBe(30_000);
+  });
+
+  test("is obeyed before the rate: a shorter one of another request does not end it", async () => {
+    const verdicts = [10, 1];
+    const { time, pay, sent } = limitedClient(() => verdicts.shift() ?? true);
+    await time.run(payAll(pay, 2));
+    expect(sent[2]!.at - sent[0]!.at).toBeGreaterThanOrEqual(10_000);
+  });
+});
+
+describe("a call that waits for its turn", () => {
+  test("ends immediately when its signal is aborted, and the others go on", async () => {
+    const { time, pay, sent } = limitedClient(() => true);
+    const controller = new AbortController();
+    const calls = Array.from({ length: 20 }, (_, index) =>
+      pay(index, index === 17 ? { signal: controller.signal } : {}),
+    );
+    controller.abort();
+    const started = time.now();
+    expect(await time.run(rejectionOf(calls[17]!))).toBeInstanceOf(AbortedError);
+    expect(time.now()).toBe(started);
+    const others = await time.run(Promise.all(calls.filter((_, index) => index !== 17)));
+    expect(others.map(({ merchantsReference }) => merchantsReference)).not.toContain("p-17");
+    expect([sent.length, time.waiting]).toEqual([19, 0]);
+  });
+
+  test("ends when its time is up", async () => {
+    const { time, pay, sent } = limitedClient(() => true, { latency: 5000 });
+    const calls = Array.from({ length: 16 }, (_, index) => pay(index));
+    const started = time.now();
+    const error = await time.run(rejectionOf(pay(16, { retry: { totalTime: 1000 } })));
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(time.now() - started).toBe(1000);
+    await time.run(Promise.all(calls));
+    expect([sent.length, time.waiting]).toEqual([16, 0]);
+  });
+
+  test("lets a retry go first", async () => {
+    // The first request of the first burst is refused; all later ones wait for the pause.
+    const order: string[] = [];
+    const { time, pay } = limitedClient(refuseFirst(1), {
+      options: { hooks: { onRequest: ({ reference }: { reference: string }) => void order.push(reference) } },
+    });
+    time.randomValue = 0;
+    await time.run(payAll(pay, 40));
+    expect(order.slice(16, 18)).toContain("p-0");
+  });
+});
