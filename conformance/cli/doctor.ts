@@ -23,8 +23,6 @@ const fix = (name: string, text: string): Point => ({ name, ok: false, text });
 
 /** The longest time limit of a request. */
 const longestMs = 2500;
-/** The time limit of the examination, which leaves a second for the start of the command. */
-const longestExaminationMs = 9000;
 const mostSkewMs = 30_000;
 /** The mean number of requests of a check, measured in a complete run. */
 const requestsPerCheck = 9;
@@ -192,10 +190,10 @@ async function* examine(given: CertifyOptions, opened: Opened): AsyncGenerator<P
 }
 
 /** Collects points until there are no more, or until the time is up. The last point then names what is missing. */
-async function pointsUntil(points: AsyncGenerator<Point, void>, overdue: AbortSignal): Promise<Point[]> {
+async function pointsUntil(points: AsyncGenerator<Point, void>, overdue?: AbortSignal): Promise<Point[]> {
   const found: Point[] = [];
   const end = new Promise<undefined>((resolve) => {
-    overdue.addEventListener("abort", () => resolve(undefined), { once: true });
+    overdue?.addEventListener("abort", () => resolve(undefined), { once: true });
   });
   for (;;) {
     const next = await Promise.race([points.next(), end]);
@@ -214,10 +212,7 @@ async function pointsUntil(points: AsyncGenerator<Point, void>, overdue: AbortSi
  * needs to be fixed, otherwise 2.
  * @param overdue ends the examination when it is aborted
  */
-export async function doctor(
-  options: CertifyOptions,
-  overdue = AbortSignal.timeout(longestExaminationMs),
-): Promise<CommandResult> {
+export async function doctor(options: CertifyOptions, overdue?: AbortSignal): Promise<CommandResult> {
   const timeoutMs = Math.min(options.timeoutMs, longestMs);
   const opened = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 });
   const points = await pointsUntil(examine(options, opened), overdue).finally(opened.close);
