@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { rejectionOf } from "./testing/fakes.ts";
-import { signWebhook, verifyWebhook, WebhookError } from "./webhooks.ts";
+import { signWebhook, UsageError, verifyWebhook, WebhookError } from "./webhooks.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
 const now = Date.parse("2026-11-20T10:00:00.000Z");
@@ -25,6 +25,8 @@ interface Case {
   headers?: Record<string, string>;
   secrets?: string | string[];
   trusted: boolean;
+  /** True if the caller is wrong and not the sender, which is a UsageError. */
+  misuse?: boolean;
   /** Set if the reference library returns the opposite verdict, which is wrong. Says why. */
   referenceIsWrong?: string;
 }
@@ -96,11 +98,11 @@ const cases: Case[] = [
   { name: "signed with none of the secrets", secrets: [older, `whsec_${base64(24, 5)}`], trusted: false },
   { name: "a secret in the wrong case", secrets: `whsec_${base64(32, 1).toLowerCase()}`, trusted: false },
   { name: "a truncated secret", secrets: secret.slice(0, -5), trusted: false },
-  { name: "an empty secret", secrets: "", trusted: false },
-  { name: "a secret that is only the prefix", secrets: "whsec_", trusted: false },
-  { name: "a secret that is not base64", secrets: "whsec_!!!!", trusted: false },
-  { name: "a secret with dashes", secrets: "whsec_ab-_cd-_", trusted: false },
-  { name: "no secret", secrets: [], trusted: false },
+  { name: "an empty secret", secrets: "", trusted: false, misuse: true },
+  { name: "a secret that is only the prefix", secrets: "whsec_", trusted: false, misuse: true },
+  { name: "a secret that is not base64", secrets: "whsec_!!!!", trusted: false, misuse: true },
+  { name: "a secret with dashes", secrets: "whsec_ab-_cd-_", trusted: false, misuse: true },
+  { name: "no secret", secrets: [], trusted: false, misuse: true },
   ...[-300, -299, -60, -1, 0, 1, 60, 299, 300].map((s) => ({ name: `${s} s from now`, headers: at(s), trusted: true })),
   ...[-1e9, -86_400, -3600, -301, 301, 3600, 86_400, 1e9].map((s) => ({
     name: `${s} s from now`,
@@ -216,11 +218,11 @@ describe("compared with the npm package standardwebhooks", () => {
   });
 
   test.each(cases)("$name", async (one) => {
-    const { body: given = text, headers: sent = headers(), secrets = secret, trusted, referenceIsWrong } = one;
+    const { body: given = text, headers: sent = headers(), secrets = secret, trusted, misuse, referenceIsWrong } = one;
     const verdict = await verifyWebhook(given, sent, secrets).then(
       () => true,
       (error: unknown) => {
-        expect(error).toBeInstanceOf(WebhookError);
+        expect(error).toBeInstanceOf(misuse ? UsageError : WebhookError);
         return false;
       },
     );
@@ -235,9 +237,11 @@ describe("verifyWebhook", () => {
     [/missing/, { headers: without("webhook-timestamp") }],
     [/missing/, { headers: headers({ "webhook-signature": "" }) }],
     [/^No signature matches/, { body: `${text} ` }],
-    [/^No signature matches/, { secrets: [] }],
     [/tolerance/, { headers: at(-301) }],
     [/not an event/, { body: "{}", headers: signatures(sign("{}")) }],
+    [/secret is not set/, { secrets: [] }],
+    [/secret is not set/, { secrets: [secret, ""] }],
+    [/secret is not set/, { secrets: "", headers: {} }],
     [/secret must be whsec_/, { secrets: `AAAAwhsec_${secret.slice(6)}` }],
   ];
   test.each(messages)(
@@ -254,8 +258,8 @@ describe("verifyWebhook", () => {
     ["a Buffer inside a larger one", Buffer.from(`..${text}..`).subarray(2, -2)],
     ["a Uint8Array", new TextEncoder().encode(text)],
     ["an ArrayBuffer", new TextEncoder().encode(text).buffer],
-  ])("accepts %s and returns the event", async (_, given) => {
-    expect(await verifyWebhook(given, headers(), secret)).toEqual(event);
+  ])("accepts %s and returns id, time and event", async (_, given) => {
+    expect(await verifyWebhook(given, headers(), secret)).toEqual({ id: "msg_1", timestamp: new Date(now), event });
   });
 
   test.each([
@@ -265,24 +269,33 @@ describe("verifyWebhook", () => {
       { ...headers(), "webhook-signature": [sign(text, older), sign(text)], cookie: undefined },
     ],
   ])("accepts headers %s", async (_, given) => {
-    expect(await verifyWebhook(text, given, secret)).toEqual(event);
+    expect((await verifyWebhook(text, given, secret)).event).toEqual(event);
   });
 
   test.each([{}, [], 7, null, undefined, { event: "x" }])(
     "rejects the parsed body %j and says how to get the raw one",
     async (given) => {
       const error = await rejectionOf(verifyWebhook(given as never, headers(), secret));
-      expect(error).toBeInstanceOf(WebhookError);
+      expect(error).toBeInstanceOf(UsageError);
       expect((error as Error).message).toMatch(/express\.raw.*request\.text/);
     },
   );
 
-  test.each([undefined, null, 7, "whsec_????", "whsec_"])("rejects the secret %j without showing it", async (given) => {
-    const error = await rejectionOf(verifyWebhook(text, headers(), given as never));
-    expect(error).toBeInstanceOf(WebhookError);
-    expect((error as WebhookError).code).toBe("WebhookError");
-    expect((error as Error).message).toMatch(/secret must be/);
-    expect((error as Error).message).not.toContain("????");
+  test.each([undefined, null, "", 7, "whsec_????", "whsec_"])(
+    "throws a UsageError for the secret %j without showing it, whatever is received",
+    async (given) => {
+      for (const call of [verifyWebhook(text, headers(), given as never), verifyWebhook("", {}, given as never)]) {
+        const error = (await rejectionOf(call)) as Error;
+        expect(error).toBeInstanceOf(UsageError);
+        expect(error.message).toMatch(given ? /secret must be/ : /secret is not set/);
+        expect(error.message).not.toContain("????");
+      }
+      await expect(signWebhook(event, given as never)).rejects.toBeInstanceOf(UsageError);
+    },
+  );
+
+  test("rejects a request without headers as a forgery, whatever its body", async () => {
+    expect(await rejectionOf(verifyWebhook({} as never, {}, secret))).toBeInstanceOf(WebhookError);
   });
 
   test.each(["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"])(
@@ -294,9 +307,10 @@ describe("verifyWebhook", () => {
 
   test("uses the given time and tolerance", async () => {
     const old = at(-3600);
-    expect(await verifyWebhook(text, old, secret, { tolerance: 3600 })).toEqual(event);
-    expect(await verifyWebhook(text, old, secret, { now: now - 3_600_000 })).toEqual(event);
-    expect(await verifyWebhook(text, old, secret, { now: new Date(now - 3_600_000), tolerance: 0 })).toEqual(event);
+    const verified = { id: "msg_1", timestamp: new Date(now - 3_600_000), event };
+    expect(await verifyWebhook(text, old, secret, { tolerance: 3600 })).toEqual(verified);
+    expect(await verifyWebhook(text, old, secret, { now: now - 3_600_000 })).toEqual(verified);
+    expect(await verifyWebhook(text, old, secret, { now: new Date(now - 3_600_000), tolerance: 0 })).toEqual(verified);
     expect(await rejectionOf(verifyWebhook(text, old, secret, { tolerance: 3599 }))).toBeInstanceOf(WebhookError);
     expect(await rejectionOf(verifyWebhook(text, headers(), secret, { tolerance: NaN }))).toBeInstanceOf(WebhookError);
     expect(await rejectionOf(verifyWebhook(text, headers(), secret, { now: NaN }))).toBeInstanceOf(WebhookError);
@@ -306,7 +320,7 @@ describe("verifyWebhook", () => {
 describe("signWebhook", () => {
   test("creates signatures that verifyWebhook and the reference library accept", async () => {
     const signed = await signWebhook(event, secret);
-    expect(await verifyWebhook(signed.body, signed.headers, secret)).toEqual(event);
+    expect((await verifyWebhook(signed.body, signed.headers, secret)).event).toEqual(event);
     expect(new Webhook(secret).verify(signed.body, signed.headers)).toEqual(event);
     expect(signed.headers["webhook-id"]).toMatch(/^msg_[0-9a-f-]{36}$/);
   });

@@ -1,12 +1,22 @@
-import { ClientError } from "./errors.ts";
+import { ClientError, UsageError } from "./errors.ts";
 import { parse } from "./json.ts";
 import type { WebhookEvent } from "./types.ts";
 
+export { UsageError };
 export type { WebhookEvent };
 
 /** The webhook must not be trusted. Respond with 400. */
 export class WebhookError extends ClientError {
   override readonly name = "WebhookError";
+}
+
+/** A webhook whose signature and timestamp are valid. */
+export interface VerifiedWebhook {
+  /** The event's id (`webhook-id`), the same on every delivery of the event. Deduplicate on it. */
+  id: string;
+  /** The time of this delivery attempt (`webhook-timestamp`). */
+  timestamp: Date;
+  event: WebhookEvent;
 }
 
 /** The body as received, not parsed. */
@@ -34,24 +44,28 @@ export interface SignOptions {
 /**
  * Verifies the signature and timestamp of a webhook and returns its event.
  *
- * An event may be delivered more than once, so deduplicate on `webhook-id`. Ignore events that you do not know, because
- * new ones may be added.
+ * An event may be delivered more than once, so deduplicate on `id`. Ignore events that you do not know, because new ones
+ * may be added.
  *
- * @param body The body as received, text or bytes. A parsed body is refused, because its exact bytes are lost.
+ * @param body The body as received, text or bytes, because the signature covers its exact bytes.
  * @param secret `whsec_…`; during a rotation an array of the current and earlier secrets.
  * @throws {WebhookError} The webhook must not be trusted. Respond with 400.
+ * @throws {UsageError} The secret is not set or not valid, or the body was parsed. The program needs a fix: respond with
+ * 500, so that the service retries.
  */
 export async function verifyWebhook(
   body: RawBody,
   headers: WebhookHeaders,
   secret: string | readonly string[],
   { tolerance = 300, now = Date.now() }: VerifyOptions = {},
-): Promise<WebhookEvent> {
-  const isRaw = typeof body === "string" || body instanceof ArrayBuffer || ArrayBuffer.isView(body);
-  check(isRaw, "The body was parsed. Pass it raw: express.raw({ type: '*/*' }), or await request.text().");
+): Promise<VerifiedWebhook> {
+  const keys = [secret].flat().map(keyOf);
+  if (keys.length === 0) keyOf(undefined);
   const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => headerOf(headers, name));
   check(id && timestamp && signatures, "Header webhook-id, webhook-timestamp or webhook-signature is missing.");
-  const accepted = await Promise.all([secret].flat().map((one) => sign(one, id, timestamp, body)));
+  if (typeof body !== "string" && !(body instanceof ArrayBuffer) && !ArrayBuffer.isView(body))
+    throw new UsageError("The body was parsed. Pass it raw: express.raw({ type: '*/*' }), or await request.text().");
+  const accepted = await Promise.all(keys.map((key) => sign(key, id, timestamp, body)));
   // Compares every pair, each to the end, so that the duration reveals nothing about a valid signature.
   const matches = signatures.split(" ").flatMap((given) => accepted.map((one) => isEqual(given, one)));
   check(matches.includes(true), "No signature matches: check the secret, and pass the body unchanged.");
@@ -59,7 +73,7 @@ export async function verifyWebhook(
   check(Math.abs(age) <= tolerance, "webhook-timestamp is not within the tolerance.");
   const event = parse(await new Blob([body as BlobPart]).text()) as { event?: unknown; data?: unknown } | undefined;
   check(typeof event?.event === "string" && event.data, "The body is not an event.");
-  return event as WebhookEvent;
+  return { id, timestamp: new Date(Number(timestamp) * 1000), event: event as WebhookEvent };
 }
 
 /**
@@ -75,7 +89,7 @@ export async function signWebhook(
 ): Promise<{ body: string; headers: Record<string, string> }> {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const timestamp = `${Math.floor(Number(now) / 1000)}`;
-  const signature = await sign(secret, id, timestamp, text);
+  const signature = await sign(keyOf(secret), id, timestamp, text);
   return {
     body: text,
     headers: {
@@ -97,21 +111,24 @@ function headerOf(headers: WebhookHeaders, end: string): string {
   return [Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]].flat().join(" ");
 }
 
-async function sign(secret: string, id: string, timestamp: string, body: RawBody): Promise<string> {
+type Key = Uint8Array<ArrayBuffer>;
+
+async function sign(secret: Key, id: string, timestamp: string, body: RawBody): Promise<string> {
   const message = await new Blob([`${id}.${timestamp}.`, body as BlobPart]).arrayBuffer();
-  const key = await crypto.subtle.importKey("raw", keyOf(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   return `v1,${btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", key, message))))}`;
 }
 
 /** Decodes a secret. The error message must not contain the secret. */
-function keyOf(secret: string): Uint8Array<ArrayBuffer> {
+function keyOf(secret: string | undefined): Key {
+  if (!secret) throw new UsageError("The webhook secret is not set.");
   let binary = "";
   try {
     binary = atob(secret.replace(/^whsec_/, ""));
   } catch {
     // The secret is not a string or not base64. The check below throws.
   }
-  check(binary, "The secret must be whsec_ followed by base64.");
+  if (!binary) throw new UsageError("The webhook secret must be whsec_ followed by base64.");
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 

@@ -29,7 +29,7 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
   const raw = await client.raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: created.reference } } });
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const signed = await signWebhook({ event: "disbursement.completed", data: final }, secret);
-  const event = await verifyWebhook(signed.body, new Headers(signed.headers), secret);
+  const { event } = await verifyWebhook(signed.body, new Headers(signed.headers), secret);
   return JSON.stringify([
     created.recovered === false && final.status === "success",
     duplicate instanceof DuplicateReferenceError && duplicate.matches,
