@@ -3,15 +3,19 @@
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import client from "./package.json" with { type: "json" };
 
-/** The entry points of the package; each is measured with all its exports. */
-const entries = { client: "index.ts", webhooks: "webhooks.ts" };
+/** The source of each entry point; each is measured with all its exports. */
+const entries = Object.entries(client.exports).flatMap(([name, entry]) =>
+  typeof entry === "string" ? [] : [[name, entry.default.replace("./dist/client/", "").replace(".js", ".ts")] as const],
+);
 
-export type Sizes = Record<keyof typeof entries, { minified: number; gzipped: number }>;
+export type Sizes = Record<string, { minified: number; gzipped: number }>;
 
 export async function measureSizes(): Promise<Sizes> {
-  const measured = await Promise.all(Object.entries(entries).map(async ([name, file]) => [name, await sizeOf(file)]));
-  return Object.fromEntries(measured);
+  return Object.fromEntries(
+    await Promise.all(entries.map(async ([name, file]) => [name, await sizeOf(file)] as const)),
+  );
 }
 
 async function sizeOf(file: string) {
