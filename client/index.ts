@@ -15,6 +15,15 @@ export type {
   RetryOptions,
   WaitOptions,
 } from "./options.ts";
+export type {
+  CreateAllOptions,
+  Journal,
+  JournalEntry,
+  ManyOptions,
+  PayoutResult,
+  Progress,
+  VerifyResult,
+} from "./payroll.ts";
 export type { Call, Result } from "./result.ts";
 export type { RawClient } from "./transport.ts";
 export type {

@@ -47,9 +47,9 @@ export async function* list(
   settings: Settings,
 ): AsyncGenerator<Data, void> {
   const query: Record<string, unknown> = complete(filters, noFilters);
-  for (const [filter, value] of Object.entries(query)) {
-    ensure(`${value as string}` !== "Invalid Date", `${filter} must be a valid date.`);
-    if (value instanceof Date) query[filter] = value.toISOString();
+  for (const filter of ["createdAfter", "createdBefore"]) {
+    const time = query[filter];
+    if (time instanceof Date) ensure((query[filter] = time.toJSON()), `${filter} must be a valid date.`);
   }
   do {
     const job = {
@@ -65,7 +65,7 @@ export async function* list(
     } as const;
     const { error, data } = await sendWithRetries(context, job, settings);
     if (error?.status === 404 || error?.status === 405) {
-      throw new NotFoundError(`The service has no list of records: it returned ${error.status} for ${path}.`, error);
+      throw new NotFoundError(`The service has no list: ${error.status} for ${path}.`, error);
     }
     if (error) throw error;
     const { items, nextCursor } = data as unknown as Page;

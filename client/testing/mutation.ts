@@ -29,6 +29,8 @@ const sources = [
   "limiter",
   "list",
   "options",
+  "payroll",
+  "pool",
   "recovery",
   "result",
   "retry",

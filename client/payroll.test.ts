@@ -1,0 +1,367 @@
+import { describe, expect, test } from "vitest";
+import { AbortedError, DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "./index.ts";
+import type { DisbursementRequest, Journal, JournalEntry, PayoutResult, Progress } from "./index.ts";
+import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "./testing/fakes.ts";
+import type { Step } from "./testing/fakes.ts";
+
+const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });
+const created = ({ reference, amount }: DisbursementRequest) => ({
+  reference: `DSB-${reference}`,
+  merchantsReference: reference,
+  amount,
+  fee: 100,
+  status: "pending",
+});
+
+/** A service that records payouts in memory. `script` replaces its responses, in order, for each reference. */
+function fakeService(script: Record<string, Step[]> = {}, options: object = {}) {
+  const payouts = new Map<string, object>();
+  const handle: Step = async (request, init) => {
+    const body = request.body as DisbursementRequest;
+    const reference = body?.reference ?? decodeURIComponent(request.url.split("/").at(-1)!).replace("DSB-", "");
+    const step = script[reference]?.shift();
+    if (step) return typeof step === "function" ? step(request, init) : (step as Response);
+    if (request.method === "GET") return payouts.has(reference) ? ok(payouts.get(reference)) : refusal(404);
+    if (payouts.has(reference)) return duplicate(`/v1/disbursements/DSB-${reference}`);
+    const payout = { ...record, ...created(body), customer: { ...record.customer, phoneNumber: body.phoneNumber } };
+    payouts.set(reference, payout);
+    return ok(created(body));
+  };
+  return { payouts, ...scriptedClient(Array<Step>(100).fill(handle), options) };
+}
+
+/** A journal that remembers its calls. */
+function fakeJournal(known: Record<string, JournalEntry> = {}) {
+  const calls: unknown[][] = [];
+  const journal: Journal = {
+    before: async (request) => {
+      calls.push(["before", request]);
+      return known[request.reference];
+    },
+    after: async (request, payout) => void calls.push(["after", request, payout]),
+    close: async () => void calls.push(["close"]),
+  };
+  return { journal, calls, names: () => calls.map(([name]) => name) };
+}
+
+async function all<R>(results: AsyncIterable<R>): Promise<R[]> {
+  const list: R[] = [];
+  for await (const result of results) list.push(result);
+  return list;
+}
+
+const short = ({ index, reference, status }: PayoutResult) => [index, reference, status];
+
+describe("createAll", () => {
+  test("creates a payout for each entry and says which entry each result belongs to", async () => {
+    const { client, time, payouts, sent } = fakeService();
+    const entries = [entry("a"), entry("b", { amount: 7 })];
+    expect(await time.run(all(client.disbursements.createAll(entries)))).toEqual(
+      entries.map((input, index) => ({
+        index,
+        input,
+        reference: input.reference,
+        fromJournal: false,
+        ok: true,
+        status: 200,
+        data: { ...created(input), recovered: false },
+      })),
+    );
+    expect(payouts.size).toBe(2);
+    expect(sent).toHaveLength(2);
+  });
+
+  test("returns a failed payout as a result and continues", async () => {
+    const { client, time } = fakeService({ a: [refusal(422)], b: [refusal(500)] }, { retry: { tries: 1 } });
+    const entries = [entry("a"), entry("b"), entry("c")];
+    const results = await time.run(all(client.disbursements.createAll(entries, { concurrency: 1 })));
+    expect(results.map(short)).toEqual([
+      [0, "a", 422],
+      [1, "b", "unknown"],
+      [2, "c", 200],
+    ]);
+    expect(results[0]).toMatchObject({ ok: false, error: expect.any(ValidationError) });
+    expect(results[1]).toMatchObject({ ok: false, error: expect.any(OutcomeUnknownError) });
+  });
+
+  test("counts an existing payout that matches as created, and one that differs as a duplicate", async () => {
+    const { client, time } = fakeService();
+    await time.run(all(client.disbursements.createAll([entry("a"), entry("b")])));
+    const again = [entry("a"), entry("b", { amount: 1 })];
+    const results = await time.run(all(client.disbursements.createAll(again, { concurrency: 1 })));
+    expect(results.map(short)).toEqual([
+      [0, "a", 200],
+      [1, "b", 409],
+    ]);
+    expect(results[0]).toMatchObject({ data: { reference: "DSB-a", recovered: true } });
+    expect(results[1]).toMatchObject({ error: expect.any(DuplicateReferenceError) });
+  });
+
+  test("reports a reference that is repeated in the input and does not send it again", async () => {
+    const { client, time, sent } = fakeService();
+    const { journal, calls } = fakeJournal();
+    const entries = [entry("a"), entry("b"), entry("a", { amount: 2 })];
+    const results = await time.run(all(client.disbursements.createAll(entries, { journal, concurrency: 1 })));
+    expect(results.at(-1)).toMatchObject({ index: 2, reference: "a", ok: false, status: "no-answer" });
+    const { error } = results.at(-1) as { error?: unknown };
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toMatch(/repeats the reference "a"\. Not sent/);
+    expect(sent).toHaveLength(2);
+    expect(calls.filter(([name]) => name === "before")).toHaveLength(2);
+    expect(calls.filter(([name]) => name === "after")).toHaveLength(2);
+  });
+
+  test.each([
+    ["no reference", entry(undefined as never), ""],
+    ["an empty reference", entry(""), ""],
+    ["a number as reference", entry(7 as never), 7],
+    ["nothing at all", undefined as never, ""],
+  ])("reports an entry with %s and sends nothing", async (_, input, reference) => {
+    const { client, time, sent } = fakeService();
+    const { journal, names } = fakeJournal();
+    const results = await time.run(all(client.disbursements.createAll([input], { journal })));
+    expect(results).toMatchObject([{ index: 0, input, reference, ok: false, status: "no-answer" }]);
+    expect((results[0] as { error: Error }).error).toMatchObject({
+      name: "UsageError",
+      message: "reference must be a non-empty string.",
+    });
+    expect(sent).toHaveLength(0);
+    expect(names()).toEqual(["close"]);
+  });
+
+  test("keeps 16 payouts in progress by default", async () => {
+    let release!: () => void;
+    const released = new Promise<void>((resolve) => void (release = resolve));
+    const wait: Step = async () => {
+      await released;
+      return refusal(422);
+    };
+    const references = Array.from({ length: 40 }, (_, i) => `r${i}`);
+    const script = Object.fromEntries(references.map((reference) => [reference, [wait]]));
+    const { client, time, sent } = fakeService(script);
+    const run = all(client.disbursements.createAll(references.map((reference) => entry(reference))));
+    await new Promise(setImmediate);
+    expect(sent).toHaveLength(16);
+    release();
+    expect(await time.run(run)).toHaveLength(40);
+  });
+
+  test.each([0, -1, "2", NaN, Infinity])("refuses concurrency %s", async (concurrency) => {
+    const options = { concurrency: concurrency as number };
+    const { disbursements } = fakeService().client;
+    for (const run of [() => disbursements.createAll([], options), () => disbursements.verifyAll([], options)]) {
+      const error = await rejectionOf((async () => all<unknown>(run()))());
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error).toMatchObject({ message: expect.stringContaining("concurrency") });
+    }
+  });
+
+  test("passes options on to each call and refuses unknown ones before it reads the input", async () => {
+    const { client, time, sent } = fakeService();
+    await time.run(all(client.disbursements.createAll([entry("a")], { headers: { "x-batch": "11" } })));
+    expect(sent[0]!.headers.get("x-batch")).toBe("11");
+    const options = { width: 3 } as object;
+    const error = await rejectionOf(all(client.disbursements.createAll([entry("b")], options)));
+    expect(error).toBeInstanceOf(UsageError);
+    expect(sent).toHaveLength(1);
+  });
+
+  test("sends what an entry was when it was read, even if the caller changes it later", async () => {
+    const { client, time, sent } = fakeService();
+    const changing = entry("a");
+    const { journal } = fakeJournal();
+    const before = journal.before.bind(journal);
+    journal.before = (request) => {
+      changing.amount = 1;
+      return before(request);
+    };
+    await time.run(all(client.disbursements.createAll([changing], { journal })));
+    expect(sent[0]!.body).toEqual(entry("a"));
+  });
+
+  test("calls onProgress after each result and survives its errors", async () => {
+    const { client, time } = fakeService({ b: [refusal(422)], c: [refusal(500)] }, { retry: { tries: 1 } });
+    const seen: Progress[] = [];
+    const onProgress = (progress: Progress) => {
+      seen.push(progress);
+      throw new Error("of the caller");
+    };
+    const entries = [entry("a"), entry("b"), entry("c")];
+    const results = all(client.disbursements.createAll(entries, { concurrency: 1, onProgress }));
+    expect(await time.run(results)).toHaveLength(3);
+    expect(seen).toEqual([
+      { done: 1, ok: 1, failed: 0, unknown: 0 },
+      { done: 2, ok: 1, failed: 1, unknown: 0 },
+      { done: 3, ok: 1, failed: 1, unknown: 1 },
+    ]);
+  });
+
+  test.each(["a call's", "the client's"])("%s signal ends the run with AbortedError", async (whose) => {
+    const controller = new AbortController();
+    const abort: Step = (_, init) => {
+      controller.abort("enough");
+      throw init.signal!.reason;
+    };
+    const { signal } = controller;
+    const { client, time, sent } = fakeService({ b: [abort] }, whose === "the client's" ? { signal } : {});
+    const results: PayoutResult[] = [];
+    const options = { concurrency: 1, ...(whose === "a call's" && { signal }) };
+    const run = async () => {
+      const payouts = client.disbursements.createAll([entry("a"), entry("b"), entry("c")], options);
+      for await (const result of payouts) results.push(result);
+    };
+    const error = await time.run(rejectionOf(run()));
+    expect(error).toBeInstanceOf(AbortedError);
+    expect(results.map(short)).toEqual([
+      [0, "a", 200],
+      [1, "b", "unknown"],
+    ]);
+    expect(sent).toHaveLength(2);
+  });
+});
+
+describe("createAll with a journal", () => {
+  test("asks it before each request and tells it the outcome afterwards, without the phone number", async () => {
+    const { client, time, sent } = fakeService();
+    const { journal, calls } = fakeJournal();
+    const before = journal.before.bind(journal);
+    journal.before = async (request) => {
+      expect(sent).toHaveLength(0);
+      return before(request);
+    };
+    await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    expect(calls).toEqual([["before", entry("a")], ["after", entry("a"), created(entry("a"))], ["close"]]);
+  });
+
+  test("returns a known payout without a request", async () => {
+    const { client, time, sent } = fakeService();
+    const payout = created(entry("a")) as JournalEntry["payout"];
+    const { journal, names } = fakeJournal({ a: { payout } });
+    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    expect(result).toMatchObject({ ok: true, status: 200, fromJournal: true, data: { ...payout, recovered: false } });
+    expect(sent).toHaveLength(0);
+    expect(names()).toEqual(["before", "close"]);
+  });
+
+  test("sends an entry in doubt again, once if it was not recorded", async () => {
+    const { client, time, sent, payouts } = fakeService();
+    const { journal, names } = fakeJournal({ a: {} });
+    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    expect(result).toMatchObject({ ok: true, fromJournal: false, data: { recovered: false } });
+    expect([sent.length, payouts.size]).toEqual([1, 1]);
+    expect(names()).toEqual(["before", "after", "close"]);
+  });
+
+  test("finds an entry in doubt that was recorded, and stores its summary", async () => {
+    const { client, time, payouts } = fakeService();
+    await time.run(client.disbursements.create(entry("a")));
+    const { journal, calls } = fakeJournal({ a: {} });
+    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    expect(result).toMatchObject({ ok: true, data: { recovered: true, customer: { phoneNumber: "2257038102473" } } });
+    expect(payouts.size).toBe(1);
+    expect(calls[1]).toEqual(["after", entry("a"), created(entry("a"))]);
+  });
+
+  test("does not claim that an entry in doubt was refused, because the earlier request may be the reason", async () => {
+    const { client, time } = fakeService({ a: [refusal(422)] });
+    const { journal, names } = fakeJournal({ a: {} });
+    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    expect(result).toMatchObject({ status: "unknown", error: expect.any(OutcomeUnknownError) });
+    expect(names()).toEqual(["before", "close"]);
+  });
+
+  test.each([
+    ["a refusal", [refusal(422)], 422, true],
+    [
+      "a payout that differs",
+      [duplicate("/v1/disbursements/DSB-a"), ok({ ...record, ...created(entry("a", { amount: 1 })) })],
+      409,
+      true,
+    ],
+    ["a duplicate that cannot be read", [duplicate()], 409, false],
+    ["an unknown outcome", [refusal(500)], "unknown", false],
+  ] as [string, Step[], unknown, boolean][])("after %s", async (_, steps, status, isCertain) => {
+    const { client, time } = fakeService({ a: steps }, { retry: { tries: 1 } });
+    const { journal, calls } = fakeJournal();
+    const seen: Progress[] = [];
+    const options = { journal, onProgress: (progress: Progress) => void seen.push(progress) };
+    const results = await time.run(all(client.disbursements.createAll([entry("a")], options)));
+    expect(results[0]!.status).toBe(status);
+    expect(calls.filter(([name]) => name === "after")).toEqual(isCertain ? [["after", entry("a"), undefined]] : []);
+    expect(seen).toEqual([{ done: 1, ok: 0, failed: Number(isCertain), unknown: Number(!isCertain) }]);
+  });
+
+  test("stops if the journal cannot store an entry, and sends nothing for it", async () => {
+    const { client, time, sent } = fakeService();
+    const { journal, names } = fakeJournal();
+    journal.before = async () => Promise.reject(new Error("disk full"));
+    const error = await time.run(rejectionOf(all(client.disbursements.createAll([entry("a")], { journal }))));
+    expect(error).toMatchObject({ message: "disk full" });
+    expect(sent).toHaveLength(0);
+    expect(names()).toEqual(["close"]);
+  });
+
+  test("still returns the payout if the journal cannot store it, and then stops", async () => {
+    const { client, time, sent } = fakeService();
+    const { journal } = fakeJournal();
+    journal.after = async () => Promise.reject(new Error("disk full"));
+    const results: PayoutResult[] = [];
+    const run = async () => {
+      const payouts = client.disbursements.createAll([entry("a"), entry("b")], { journal, concurrency: 1 });
+      for await (const result of payouts) results.push(result);
+    };
+    expect(await time.run(rejectionOf(run()))).toMatchObject({ message: "disk full" });
+    expect(results.map(short)).toEqual([[0, "a", 200]]);
+    expect(sent).toHaveLength(1);
+  });
+
+  test("needs no close", async () => {
+    const { client, time } = fakeService();
+    const { close, ...journal } = fakeJournal().journal;
+    expect(close).toBeDefined();
+    expect(await time.run(all(client.disbursements.createAll([entry("a")], { journal })))).toHaveLength(1);
+  });
+
+  test("closes it when the reader leaves the loop", async () => {
+    const { client, time } = fakeService();
+    const { journal, names } = fakeJournal();
+    const run = async () => {
+      for await (const result of client.disbursements.createAll([entry("a")], { journal })) return result;
+    };
+    await time.run(run());
+    expect(names()).toEqual(["before", "after", "close"]);
+  });
+});
+
+describe("verifyAll", () => {
+  test("reads each payout and returns failures as results", async () => {
+    const { client, time, sent } = fakeService();
+    await time.run(all(client.disbursements.createAll([entry("a"), entry("b")])));
+    const results = await time.run(
+      all(client.disbursements.verifyAll(["DSB-b", "DSB-x", "", "DSB-a"], { concurrency: 1 })),
+    );
+    expect(results.map(({ index, input, reference, status }) => [index, input, reference, status])).toEqual([
+      [0, "DSB-b", "DSB-b", 200],
+      [1, "DSB-x", "DSB-x", 404],
+      [2, "", "", "no-answer"],
+      [3, "DSB-a", "DSB-a", 200],
+    ]);
+    expect(results[0]).toMatchObject({ ok: true, data: { merchantsReference: "b" } });
+    expect(sent).toHaveLength(5);
+  });
+
+  test("of checkouts reads checkouts, with the options of a call", async () => {
+    const { client, time, sent } = fakeService();
+    const results = await time.run(all(client.checkouts.verifyAll(["DSB-x"], { headers: { "x-batch": "11" } })));
+    expect(results).toMatchObject([{ ok: false, status: 404 }]);
+    expect(sent[0]!.url).toBe("https://pay.example/v1/checkouts/DSB-x");
+    expect(sent[0]!.headers.get("x-batch")).toBe("11");
+  });
+
+  test("ends with its signal", async () => {
+    const { client, time, sent } = fakeService();
+    const run = all(client.disbursements.verifyAll(["DSB-x"], { signal: AbortSignal.abort() }));
+    expect(await time.run(rejectionOf(run))).toBeInstanceOf(AbortedError);
+    expect(sent).toHaveLength(0);
+  });
+});
