@@ -26,17 +26,5 @@ export type {
 } from "./payroll.ts";
 export type { Call, Result } from "./result.ts";
 export type { RawClient } from "./transport.ts";
-export type {
-  Checkout,
-  CheckoutCreated,
-  CheckoutRequest,
-  CheckoutStatus,
-  CreatedCheckout,
-  CreatedDisbursement,
-  Disbursement,
-  DisbursementCreated,
-  DisbursementRequest,
-  DisbursementStatus,
-  Final,
-  WebhookEvent,
-} from "./types.ts";
+export type * from "../generated/models.ts";
+export type { CreatedCheckout, CreatedDisbursement, Final } from "./types.ts";

@@ -1,27 +1,7 @@
-import type { components, operations } from "../generated/openapi.ts";
+import type { Checkout, CheckoutCreated, Disbursement, DisbursementCreated } from "../generated/models.ts";
+import type { operations } from "../generated/openapi.ts";
 
-type Schemas = components["schemas"];
-
-/** The request of `disbursements.create`. `amount` is in the lowest denomination: `10000` is 100.00. */
-export type DisbursementRequest = Schemas["DisbursementRequest"];
-/** The response to creating a payout. */
-export type DisbursementCreated = Schemas["DisbursementCreated"];
-/** A payout, as returned by verify. */
-export type Disbursement = Schemas["Disbursement"];
-/** Starts as `pending` and ends as `success` or `failed`, both final. */
-export type DisbursementStatus = Schemas["DisbursementStatus"];
-
-/** The request of `checkouts.create`. `amount` is in the lowest denomination: `10000` is 100.00. */
-export type CheckoutRequest = Schemas["CheckoutRequest"];
-/** The response to creating a checkout. Send the customer to `url` and store `reference`. */
-export type CheckoutCreated = Schemas["CheckoutCreated"];
-/** A checkout, as returned by verify. */
-export type Checkout = Schemas["Checkout"];
-/** Starts as `pending` and ends as `success`, `failed` or `cancelled`, all final. */
-export type CheckoutStatus = Schemas["CheckoutStatus"];
-
-/** The body of a webhook, discriminated by `event`. */
-export type WebhookEvent = Schemas["WebhookEvent"];
+export type * from "../generated/models.ts";
 
 /** A kind of record, as named in the operation ids. */
 export type KindName = "Disbursement" | "Checkout";
@@ -35,18 +15,32 @@ export type ListId = Extract<keyof operations, `list${KindName}s`>;
 /** The statuses other than 200 that the contract defines for an operation. */
 export type ErrorStatus<Op extends OperationId> = Exclude<keyof operations[Op]["responses"], 200>;
 
+interface New {
+  /** False: this call created the record, and this is the response. */
+  recovered: false;
+}
+
+interface Recovered {
+  /** True: the record existed when the client read it, because a response was lost or another call had created it. */
+  recovered: true;
+}
+
+interface NoUrl {
+  /** Only the first response has the URL. */
+  url?: undefined;
+}
+
 /**
  * A payout that exists. `recovered: true` means that a response was lost, or that the payout existed before (with
  * `ifExists: "return"`), and the client read the record instead, which has more fields.
  */
-export type CreatedDisbursement = (DisbursementCreated & { recovered: false }) | (Disbursement & { recovered: true });
+export type CreatedDisbursement = (DisbursementCreated & New) | (Disbursement & Recovered);
 
 /**
  * A checkout that exists. A recovered one has no `url`, because the service does not return it again. If this was your
  * first call for the order, nobody has the link, and you can safely create another checkout under a new reference.
  */
-export type CreatedCheckout =
-  (CheckoutCreated & { recovered: false }) | (Checkout & { recovered: true; url?: undefined });
+export type CreatedCheckout = (CheckoutCreated & New) | (Checkout & Recovered & NoUrl);
 
 /** A record whose status is final. */
 export type Final<R extends { status: string }> = R & { status: Exclude<R["status"], "pending"> };

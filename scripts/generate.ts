@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
+import { modelsOf, type Schema } from "./models.ts";
 
 const root = new URL("..", import.meta.url);
 const source = new URL("spec/openapi.yaml", root);
@@ -23,10 +24,26 @@ async function flattened() {
   return { ...rest, components: { securitySchemes } };
 }
 
+/** The schemas that the client's users see: requests, records, events and the details of errors. */
+const models = [
+  "DisbursementRequest",
+  "DisbursementCreated",
+  "Disbursement",
+  "CheckoutRequest",
+  "CheckoutCreated",
+  "Checkout",
+  "WebhookEvent",
+  "ErrorCode",
+  "FieldError",
+];
+
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
+const bundled = await spec(false);
+const { schemas } = bundled["components"] as { schemas: Record<string, Schema> };
 const files: Record<string, string> = {
-  "openapi.json": json(await spec(false)),
+  "openapi.json": json(bundled),
   "openapi.dredd.json": json(await flattened()),
+  "models.ts": banner + modelsOf(schemas, models),
   // A request may omit a field that has a default.
   "openapi.ts": banner + astToString(await openapiTS(source, { defaultNonNullable: false })),
 };
