@@ -85,8 +85,17 @@ export type Check = {
   phase?: "opening" | "closing";
   /** Set if the check sends no requests. Such a check is executed even after the run was stopped. */
   offline?: true;
-  run(context: Context): Promise<void>;
+  /**
+   * Runs the check. If it waits for payouts to settle, it is a generator that yields once after it has created them. If
+   * the target's clock cannot be moved, a run starts all these checks first, so that their payouts settle together.
+   */
+  run(context: Context): Promise<void> | AsyncGenerator<void, void>;
 };
+
+const asyncGenerator = Object.getPrototypeOf(async function* () {}) as object;
+
+/** Returns true if the check waits for payouts to settle. */
+export const waits = ({ run }: Check) => Object.getPrototypeOf(run) === asyncGenerator;
 
 /** Returns the largest number of payouts that a check can cause in a run, and the largest possible sum of them. */
 export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) {

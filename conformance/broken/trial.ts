@@ -56,8 +56,8 @@ export async function runTrial(
   try {
     const watched = session.watchAll(watches);
     const watching = trial.watching ?? only?.some((id) => watched.ids.includes(id)) ?? false;
-    for (const check of choose(checksOf({ only, through }, watched.ids, options))) {
-      const report = await session.runCheck(check);
+    const chosen = choose(checksOf({ only, through }, watched.ids, options));
+    for await (const { check, report } of session.runAll(chosen)) {
       reports.push(report);
       if (enough(report, check) || (watching && enough(await session.runCheck(watched), watched))) break;
     }

@@ -74,9 +74,10 @@ export const accessReadChecks: Check[] = [
     name: "GET, HEAD and OPTIONS pay nothing",
     ids: ["reads.pay-nothing", "refused.no-webhook"],
     ...costOf(reads),
-    async run(context) {
+    async *run(context) {
       // A list of disbursements is a sound response too, so the status does not matter.
       const { paid: valid } = await refuseThenPay(context, "reads.pay-nothing", reads, () => true);
+      yield;
       if (valid) await awaitWebhook(context, valid);
       judgeAddresses(context);
     },
@@ -95,8 +96,9 @@ export const accessReadChecks: Check[] = [
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
-    async run(context) {
+    async *run(context) {
       const { reference } = await paid(context);
+      yield;
       const { data: before } = await settled(context, reference);
       await look(context, reference);
       const { data, response } = await verified(context, reference);

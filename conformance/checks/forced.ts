@@ -37,17 +37,6 @@ const forced: Forced[] = [
   { id: "forced.001-success", name: "001 succeeds immediately", payouts: 1, run: immediate("001", "success") },
   { id: "forced.002-failed", name: "002 fails immediately", payouts: 1, run: immediate("002", "failed") },
   {
-    id: "forced.089-fails-later",
-    name: "089 is pending, then fails",
-    payouts: 1,
-    async run(context, id) {
-      const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
-      context.judge(id, data.status === "pending", "status pending at first", data.status);
-      const { data: record } = await settledByClock(context, reference);
-      context.judge(id, record.status === "failed", "status failed in the end", record.status);
-    },
-  },
-  {
     id: "forced.129-stays-pending",
     name: "129 stays pending",
     payouts: 1,
@@ -148,12 +137,30 @@ const forced: Forced[] = [
   },
 ];
 
-export const forcedChecks: Check[] = forced.map(({ id, name, payouts = 0, needs = [], run }) => ({
-  name,
-  ids: [id],
-  effect: "moves-money",
-  payouts,
-  amount: payouts * usualAmount,
-  needs: ["forced-outcomes", ...needs],
-  run: (context) => run(context, id),
-}));
+export const forcedChecks: Check[] = [
+  ...forced.map(({ id, name, payouts = 0, needs = [], run }): Check => ({
+    name,
+    ids: [id],
+    effect: "moves-money",
+    payouts,
+    amount: payouts * usualAmount,
+    needs: ["forced-outcomes", ...needs],
+    run: (context) => run(context, id),
+  })),
+  {
+    name: "089 is pending, then fails",
+    ids: ["forced.089-fails-later"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["forced-outcomes"],
+    async *run(context) {
+      const [id = ""] = this.ids;
+      const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
+      context.judge(id, data.status === "pending", "status pending at first", data.status);
+      yield;
+      const { data: record } = await settledByClock(context, reference);
+      context.judge(id, record.status === "failed", "status failed in the end", record.status);
+    },
+  },
+];

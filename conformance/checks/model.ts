@@ -98,9 +98,10 @@ export const modelChecks: Check[] = [
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
-    async run(context) {
+    async *run(context) {
       const { reference } = await paid(context);
       const early = await watchStatus(context, reference, 4);
+      yield;
       await settled(context, reference);
       const seen = [...early, ...(await watchStatus(context, reference, 6))];
       const firstFinal = seen.findIndex((round) => round.some((status) => status !== "pending"));

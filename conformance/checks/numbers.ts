@@ -38,15 +38,22 @@ function amountsIn(value: unknown, name = ""): string[] {
   return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
 }
 
-/** Judges the notification of a payout, and returns true if it states an amount. */
-async function judgeNotification(context: Context, amount: number): Promise<boolean> {
+/** Creates a payout with a mailbox as its webhookURL. Returns undefined if the target's limits do not allow it. */
+async function payNotified(context: Context, amount: number) {
   const box = mailbox(context);
   const { recipient: phoneNumber } = context.options;
   const body = disbursementBody(context, { phoneNumber, webhookURL: box.url });
   const response = await pay(context, { ...body, amount });
-  if (isLimit(response)) return false;
+  if (isLimit(response)) return undefined;
   const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
   if (typeof reference !== "string") throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`);
+  return { amount, box, reference };
+}
+
+type Notified = NonNullable<Awaited<ReturnType<typeof payNotified>>>;
+
+/** Judges the notification of a payout, and returns true if it states an amount. */
+async function judgeNotification(context: Context, { amount, box, reference }: Notified): Promise<boolean> {
   await settled(context, reference);
   const [notification] = await arrived(context, box);
   const stated = amountsIn(notification?.json);
@@ -88,10 +95,16 @@ export const numberChecks: Check[] = [
     payouts: inWebhooks.length,
     amount: triedInWebhooks,
     needs: ["receiver"],
-    async run(context) {
-      let stated = false;
+    async *run(context) {
+      const made: Notified[] = [];
       for (const amount of triedInWebhooks(context.options)) {
-        if (await judgeNotification(context, amount)) stated = true;
+        const payout = await payNotified(context, amount);
+        if (payout) made.push(payout);
+      }
+      yield;
+      let stated = false;
+      for (const payout of made) {
+        if (await judgeNotification(context, payout)) stated = true;
       }
       if (!stated) context.notApplicable("webhook.amount", "no notification with an amount was received");
     },

@@ -101,9 +101,10 @@ export const refusedDisbursementChecks: Check[] = [
     name,
     ids: [id, "refused.no-webhook"],
     ...costOf(cases),
-    async run(context) {
+    async *run(context) {
       const { judged, paid } = await refuseThenPay(context, id, cases);
       if (!judged) throw new Prerequisite("a refusal of an invalid request", "every such request was accepted");
+      yield;
       if (paid) await awaitWebhook(context, paid);
       judgeAddresses(context);
     },
@@ -112,11 +113,12 @@ export const refusedDisbursementChecks: Check[] = [
     name: "Request with another path, method, size or Content-Type leaves nothing behind if refused",
     ids: ["refused.unsupported-leaves-nothing", "refused.no-webhook"],
     ...costOf(...open),
-    async run(context) {
+    async *run(context) {
       const [id = ""] = this.ids;
       const groups = [];
       for (const cases of open) groups.push(await refuseThenPay(context, id, cases));
       const last = groups.findLast(({ paid }) => paid)?.paid;
+      yield;
       if (last) await awaitWebhook(context, last);
       if (!groups.some(({ judged }) => judged))
         context.notApplicable(id, "the target refuses no path, method, size or Content-Type");

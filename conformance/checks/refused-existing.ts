@@ -75,8 +75,9 @@ export const refusedExistingChecks: Check[] = [
     effect: "moves-money",
     payouts: 5,
     amount: 5 * (usualAmount + 9),
-    async run(context) {
+    async *run(context) {
       const made = await paid(context, addressOf(context.receiver?.openMailbox()));
+      yield;
       let { data: record } = await settled(context, made.reference);
       for (const [what, request] of attempts(context, made.reference, made.body)) {
         const box = context.receiver?.openMailbox();
@@ -104,7 +105,7 @@ export const refusedExistingChecks: Check[] = [
     effect: "moves-money",
     payouts: racers,
     amount: racers * (usualAmount + racers),
-    async run(context) {
+    async *run(context) {
       const reference = context.fresh();
       const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());
       const bodies = boxes.map((box, index) =>
@@ -117,6 +118,7 @@ export const refusedExistingChecks: Check[] = [
       const winner = responses.findIndex(({ status }) => status === 200);
       const accepted = responses[winner];
       if (!accepted) throw new Prerequisite("200 for one of the requests", responses.map(describeResponse).join("; "));
+      yield;
       const { data } = await settled(context, String(dataOf(accepted)["reference"]));
       for (const field of ["amount", "webhookURL"] as const) {
         const expected = bodies[winner]?.[field];

@@ -2,7 +2,7 @@
 import { OutOfTime, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Target } from "../target/target.ts";
-import { paid, verified, type Disbursement } from "./requests.ts";
+import { verified, type Disbursement } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
 /**
@@ -70,10 +70,4 @@ export async function settled(context: Context, reference: string): Promise<Outc
  */
 export async function settledByClock(context: Context, reference: string): Promise<Outcome> {
   return hasControl(context.options, "clock") ? poll(context, reference) : settled(context, reference);
-}
-
-/** Creates a disbursement to this phone number and waits until it has settled. */
-export async function paidAndSettled(context: Context, phoneNumber: string, over: Record<string, unknown> = {}) {
-  const made = await paid(context, { phoneNumber, ...over });
-  return { ...made, ...(await settled(context, made.reference)) };
 }

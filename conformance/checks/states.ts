@@ -16,7 +16,7 @@ import {
 } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 import { otherStatus } from "./webhooks.ts";
-import { paidAndSettled, settledByClock } from "./settlement.ts";
+import { settled, settledByClock } from "./settlement.ts";
 
 const one = { payouts: 1, amount: usualAmount };
 
@@ -40,13 +40,15 @@ export const stateChecks: Check[] = [
     ids: ["status.final-stays", "status.settles", "status.updated-at-moves"],
     effect: "moves-money",
     ...one,
-    async run(context) {
-      const { reference } = await paid(context);
-      const { response: first } = await verified(context, reference);
+    async *run(context) {
+      const { data: created, reference } = await paid(context);
+      const { data: early, response: first } = await verified(context, reference);
+      yield;
       const { data: final, seen } = await settledByClock(context, reference);
       const ended = final.status === "success" || final.status === "failed";
-      const known = seen.every((status) => ["pending", "success", "failed"].includes(status));
-      context.judge("status.settles", ended && known, "pending, then success or failed", seen.join(", then "));
+      const all = [created.status, early.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
+      const known = all.every((status) => ["pending", "success", "failed"].includes(status));
+      context.judge("status.settles", ended && known, "pending, then success or failed", all.join(", then "));
       if (!ended) {
         for (const id of ["status.final-stays", "status.updated-at-moves"])
           context.couldNotRun(id, "the payout did not settle");
@@ -87,8 +89,10 @@ export const stateChecks: Check[] = [
     payouts: 2,
     amount: 2 * usualAmount,
     needs: ["failing-recipient"],
-    async run(context) {
-      const { body, data, reference } = await paidAndSettled(context, context.options.failingRecipient ?? "");
+    async *run(context) {
+      const { body, reference } = await paid(context, { phoneNumber: context.options.failingRecipient });
+      yield;
+      const { data } = await settled(context, reference);
       if (data.status !== "failed") {
         for (const id of this.ids) otherStatus(context, id, "failed", data.status);
         return;

@@ -29,10 +29,11 @@ const statusWords: [status: string, words: RegExp][] = [
   ["pending", /pending|processing/i],
 ];
 
-/** Creates a payout with a mailbox as its webhookURL and waits until its status is final or the wait times out. */
-async function notified(context: Context, phoneNumber: string) {
+/** Creates a payout with a mailbox as its webhookURL and waits until its status is final. */
+async function* notified(context: Context, phoneNumber: string) {
   const box = mailbox(context);
   const made = await paid(context, { phoneNumber, webhookURL: box.url });
+  yield;
   const { data, seen } = await settled(context, made.reference);
   return { ...made, box, data, seen: [made.data.status, ...seen] };
 }
@@ -56,8 +57,8 @@ export function otherStatus(context: Context, id: string, wanted: "success" | "f
 }
 
 /** Judges that a payout with this status is notified. */
-async function judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
-  const { box, data } = await notified(context, phoneNumber);
+async function* judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
+  const { box, data } = yield* notified(context, phoneNumber);
   if (data.status !== status) return otherStatus(context, id, status, data.status);
   const received = await arrived(context, box);
   const expected = `a notification for the payout with status ${status}`;
@@ -88,8 +89,8 @@ function statedStatuses(json: unknown): string[] {
  * Judges that every notification of a payout states only statuses that the payout had, and returns the first one. A
  * payout that fails shows whether a success is notified that never was.
  */
-async function judgeTruth(context: Context, phoneNumber: string): Promise<Notification> {
-  const { box, seen } = await notified(context, phoneNumber);
+async function* judgeTruth(context: Context, phoneNumber: string): AsyncGenerator<void, Notification> {
+  const { box, seen } = yield* notified(context, phoneNumber);
   const notification = await first(context, box);
   const named = box.received.flatMap(({ json }) => statedStatuses(json));
   const isTrue = named.every((status) => seen.includes(status));
@@ -119,7 +120,7 @@ const about = (
 ) => body.includes(reference) || body.includes(String(sent["reference"]));
 
 /** Creates payouts with two addresses and with none, and requests that are refused. Returns what was received. */
-async function threePayouts(context: Context) {
+async function* threePayouts(context: Context) {
   const boxes: [Box, Box] = [mailbox(context), mailbox(context)];
   const refused = mailbox(context);
   const made = [
@@ -129,12 +130,13 @@ async function threePayouts(context: Context) {
   const silent = await paid(context);
   await payInvalid(context, disbursementBody(context, { amount: -1, webhookURL: refused.url }));
   await pay(context, { ...made[0].body, webhookURL: refused.url });
+  yield;
   for (const { reference } of [...made, silent]) await settled(context, reference);
   for (const box of boxes) await first(context, box);
   return { boxes, made, silent, refused };
 }
 
-type Payouts = Awaited<ReturnType<typeof threePayouts>>;
+type Payouts = ReturnType<typeof threePayouts> extends AsyncGenerator<void, infer Made> ? Made : never;
 
 const describeStray = ({ body }: Notification) => body.slice(0, 80);
 
@@ -155,15 +157,18 @@ export const webhookChecks: Check[] = [
     ids: ["webhook.disbursement-success"],
     ...one,
     needs: ["receiver"],
-    run: (context) => judgeOutcome(context, "webhook.disbursement-success", context.options.recipient, "success"),
+    async *run(context) {
+      yield* judgeOutcome(context, "webhook.disbursement-success", context.options.recipient, "success");
+    },
   },
   {
     name: "Failure is notified",
     ids: ["webhook.disbursement-failure"],
     ...one,
     needs: ["receiver", "failing-recipient"],
-    run: (context) =>
-      judgeOutcome(context, "webhook.disbursement-failure", context.options.failingRecipient ?? "", "failed"),
+    async *run(context) {
+      yield* judgeOutcome(context, "webhook.disbursement-failure", context.options.failingRecipient ?? "", "failed");
+    },
   },
   {
     name: "Each outcome of a checkout is notified",
@@ -192,9 +197,9 @@ export const webhookChecks: Check[] = [
     payouts: 4,
     amount: 4 * usualAmount,
     needs: ["receiver"],
-    async run(context) {
+    async *run(context) {
       const id = "webhook.only-with-address";
-      const payouts = await threePayouts(context);
+      const payouts = yield* threePayouts(context);
       const refused = payouts.refused.received.map((stray) => `for a refused request: ${describeStray(stray)}`);
       const strays = [...refused, ...strayNotifications(payouts)];
       if (strays.length === 0 && !areNamed(payouts))
@@ -210,8 +215,8 @@ export const webhookChecks: Check[] = [
     ids: ofOne,
     ...one,
     needs: ["receiver"],
-    async run(context) {
-      const notification = await judgeTruth(context, context.options.recipient);
+    async *run(context) {
+      const notification = yield* judgeTruth(context, context.options.recipient);
       context.observe("webhook.event-names", "name", eventName(notification.json));
       context.observe("webhook.payload", "fields", shapeOf(notification.json));
       context.observe("webhook.headers", "names", headerNames(notification));
@@ -222,8 +227,8 @@ export const webhookChecks: Check[] = [
     ids: ["webhook.truth"],
     ...one,
     needs: ["receiver", "failing-recipient"],
-    async run(context) {
-      await judgeTruth(context, context.options.failingRecipient ?? "");
+    async *run(context) {
+      yield* judgeTruth(context, context.options.failingRecipient ?? "");
     },
   },
   {
@@ -231,9 +236,10 @@ export const webhookChecks: Check[] = [
     ids: ["webhook.retries"],
     ...one,
     needs: ["receiver"],
-    async run(context) {
+    async *run(context) {
       const box = mailbox(context, (response) => void response.writeHead(500).end());
       const { reference } = await paid(context, { webhookURL: box.url });
+      yield;
       await settled(context, reference);
       await first(context, box);
       if (hasControl(context.options, "clock")) await advance(context, 60);

@@ -23,9 +23,7 @@ async function execute(options: RunOptions, output: Output, reports: CheckReport
   try {
     const planned = [...plannedChecks(options), session.watchAll(watches)];
     const progress = createProgress(output, planned.length);
-    for (const check of planned) {
-      progress.started(check.name);
-      const report = await session.runCheck(check);
+    for await (const { check, report } of session.runAll(planned, progress.started)) {
       if (interrupted.aborted) break;
       progress.finished(check.name, report);
       reports.push(report);

@@ -3,18 +3,18 @@ import { freshReference } from "../declaration/fit.ts";
 import { withLimits } from "../declaration/gate.ts";
 import { createLimits, type Limits } from "../declaration/limits.ts";
 import { BudgetExceeded, type Budget } from "../target/budget.ts";
-import { costOf, Prerequisite, type Check, type Context, type Watch } from "../check.ts";
-import { permits, RunStopped } from "../target/ledger.ts";
-import { differences } from "../contract/documented.ts";
+import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
+import { RunStopped } from "../target/ledger.ts";
 import type { Person } from "../target/person.ts";
 import { unmetNeed } from "./needs.ts";
-import { conclude, type CheckReport, type Finding } from "./verdicts.ts";
+import { conclude, type CheckReport } from "./verdicts.ts";
+import { compareWithPrism, watchAll } from "./watching.ts";
+import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
 import { createRandom } from "../generate/random.ts";
-import type { RunOptions } from "../run-options.ts";
+import { hasControl, type RunOptions } from "../run-options.ts";
 import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
-import type { Disagreement, NotJudged, Observation } from "../results.ts";
-import { counted } from "../report/words.ts";
+import type { Exchange } from "../results.ts";
 import { selectedRequirements } from "./selection.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
@@ -30,15 +30,6 @@ export type SessionDeps = {
   sleep: (ms: number) => Promise<void>;
 };
 
-type Notes = {
-  findings: Finding[];
-  observed: Observation[];
-  notApplicable: Record<string, NotJudged>;
-  notRun: Record<string, string>;
-  /** The limits of the target that prevented a finding, by requirement id. */
-  limited: Record<string, string>;
-};
-
 /** A check is repeated at most this often, because it met a limit that was not known before. */
 const mostRepeats = 8;
 
@@ -49,6 +40,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   let lastLimit: string | undefined;
   const onLimit = (limit: string) => void (lastLimit = limit);
   let searched = false;
+  /** The checks that wait for payouts to settle. */
+  const started = new Map<Check, { attempt: Attempt; exchanges: Exchange[] }>();
   const onSearch = () => void (searched = true);
   const target = withLimits(deps.target, limits, options, { ...deps, fresh, onLimit, onSearch });
   const selected = selectedRequirements(options);
@@ -102,32 +95,49 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
   }
 
-  /** Runs a check once. What it throws is returned. */
-  async function attempt(check: Check): Promise<{ notes: Notes; thrown?: unknown }> {
+  function newAttempt(check: Check): Attempt {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, limited: {} };
-    const unmet = unmetNeed(check, options, receiver !== undefined, limits.all);
-    const used = { payouts: target.budget.payouts, total: target.budget.total };
-    let thrown: unknown;
-    lastLimit = undefined;
+    const steps = stepsOf(check, contextOf(check, notes));
+    return { notes, steps, isDone: false, isLimited: false, created: [], payouts: 0, total: 0, durationMs: 0 };
+  }
+
+  /** Runs a check to its end, or only until it starts to wait. What it throws is recorded. */
+  async function proceed(check: Check, attempt: Attempt, toEnd: boolean): Promise<void> {
+    const { notes } = attempt;
+    const { payouts, total } = target.budget;
+    const [known, createdBefore, start] = [limits.version, target.ledger.created.length, deps.now().getTime()];
+    lastLimit = attempt.limit;
     searched = false;
     const wasStopped = target.ledger.stopped !== undefined;
     try {
       if (wasStopped && !check.offline) throw target.ledger.stop("");
+      const unmet = unmetNeed(check, options, receiver !== undefined, limits.all);
       if (unmet !== undefined) {
         for (const id of check.ids) notes.notApplicable[id] = unmet;
+        attempt.isDone = true;
       } else {
-        requireBudget(check);
-        await check.run(contextOf(check, notes));
-        // A search for limits pays in addition, and a smallest amount raises the others.
-        if (!searched && limits.all.smallestAmount === undefined) requireDeclared(check, used);
+        requireBudget(check, attempt);
+        do attempt.isDone = (await attempt.steps.next()).done ?? false;
+        while (toEnd && !attempt.isDone);
       }
     } catch (error) {
       // The check that caused the stop may have thrown before it could judge the response.
       const isCause = !wasStopped && target.ledger.acceptedWrongly && error instanceof RunStopped;
-      thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
+      attempt.thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
+      attempt.isDone = true;
     }
-    nameLimits(check, notes, thrown);
-    return { notes, thrown };
+    attempt.limit = lastLimit;
+    attempt.isSearched ||= searched;
+    attempt.isLimited ||= limits.version > known;
+    attempt.payouts += target.budget.payouts - payouts;
+    attempt.total += target.budget.total - total;
+    attempt.durationMs += deps.now().getTime() - start;
+    attempt.created.push(...target.ledger.created.slice(createdBefore));
+    if (!attempt.isDone) return;
+    // A search for limits pays in addition, and a smallest amount raises the others.
+    const isExact = !attempt.isSearched && limits.all.smallestAmount === undefined;
+    if (isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt);
+    nameLimits(check, notes, attempt.thrown);
   }
 
   /** Marks the requirements as not applicable that a limit of the target prevented from being judged in full. */
@@ -141,25 +151,38 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     }
   }
 
+  /** Starts the checks that wait for payouts to settle. `runCheck` continues them. */
+  async function startWaiting(checks: readonly Check[]) {
+    for (const check of checks.filter(waits)) {
+      const attempt = newAttempt(check);
+      target.takeExchanges();
+      await proceed(check, attempt, false);
+      started.set(check, { attempt, exchanges: target.takeExchanges() });
+    }
+  }
+
   /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
-    const createdBefore = target.ledger.created.length;
-    const start = deps.now().getTime();
+    let { attempt, exchanges } = started.get(check) ?? { attempt: newAttempt(check), exchanges: [] };
+    const created = attempt.created;
+    started.delete(check);
     target.takeExchanges();
-    let known = limits.version;
-    let { notes, thrown } = await attempt(check);
-    for (let repeats = 0; limits.version > known && repeats < mostRepeats; repeats += 1) {
-      known = limits.version;
-      ({ notes, thrown } = await attempt(check));
+    if (!attempt.isDone) await proceed(check, attempt, true);
+    let { durationMs } = attempt;
+    for (let repeats = 0; attempt.isLimited && repeats < mostRepeats; repeats += 1) {
+      attempt = newAttempt(check);
+      await proceed(check, attempt, true);
+      created.push(...attempt.created);
+      durationMs += attempt.durationMs;
     }
-    const durationMs = deps.now().getTime() - start;
-    const exchanges = target.takeExchanges();
+    exchanges = [...exchanges, ...target.takeExchanges()];
+    const { notes, thrown } = attempt;
     const { payouts, total } = target.budget;
     return {
       ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
       notApplicable: Object.fromEntries(Object.entries(notes.notApplicable).filter(([id]) => selected.has(id))),
       observed: notes.observed.filter(({ requirement }) => selected.has(requirement)),
-      created: target.ledger.created.slice(createdBefore),
+      created,
       payouts,
       total,
       found: limits.found,
@@ -168,9 +191,27 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     };
   }
 
-  function requireBudget(check: Check) {
+  /**
+   * Runs checks one after the other and yields their reports.
+   * @param announce called with what is about to run
+   */
+  async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {
+    let isStarted = hasControl(options, "clock");
+    for (const [index, check] of checks.entries()) {
+      if (!isStarted && check.effect === "moves-money" && check.phase === undefined) {
+        isStarted = true;
+        announce("Payouts that later checks wait for");
+        await startWaiting(checks.slice(index));
+      }
+      announce(check.name);
+      yield { check, report: await runCheck(check) };
+    }
+  }
+
+  function requireBudget(check: Check, made: Attempt) {
     const { budget } = target;
-    const { payouts, amount } = costOf(check, options);
+    const cost = costOf(check, options);
+    const [payouts, amount] = [Math.max(0, cost.payouts - made.payouts), Math.max(0, cost.amount - made.total)];
     if (budget.allows(payouts, amount)) return;
     throw new BudgetExceeded(
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
@@ -180,87 +221,25 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   /**
-   * Throws if a check paid more than it declares, because the plan and the budget rely on what it declares. A check with
-   * effect `must-be-rejected` declares nothing: what a faulty target pays for it is charged to the budget.
+   * Returns an error if a check paid more than it declares, because the plan and the budget rely on what it declares. A
+   * check with effect `must-be-rejected` declares nothing: what a faulty target pays for it is charged to the budget.
    */
-  function requireDeclared(check: Check, before: { payouts: number; total: number }) {
+  function undeclared(check: Check, { payouts: made, total }: Attempt): Error | undefined {
     const { name, effect } = check;
     const { payouts, amount } = costOf(check, options);
-    const made = target.budget.payouts - before.payouts;
-    const total = target.budget.total - before.total;
     // Without a limit, the sum of all payouts may exceed 2^53 and is then rounded.
     const rounding = target.budget.total * Number.EPSILON * (made + 1);
-    if (effect !== "moves-money" || (made <= payouts && total <= amount + rounding)) return;
-    throw new Error(
+    if (effect !== "moves-money" || (made <= payouts && total <= amount + rounding)) return undefined;
+    return new Error(
       `${name} made ${made} payouts with a total of ${total}, but declares ${payouts} with a total of ${amount}`,
     );
   }
 
-  /** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
-  function watchAll(watches: readonly Watch[]): Check {
-    const tallies = new Map(
-      watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]),
-    );
-    target.onResponse((response) => {
-      for (const [watch, seen] of tallies) {
-        if (!watch.applies(response)) continue;
-        seen.responses += 1;
-        const faults = watch.faults(response, validator);
-        if (faults.length > 0) seen.faulty.set(response, faults);
-      }
-    });
-    return {
-      name: "Every response of the run",
-      names: Object.fromEntries(watches.map((watch) => [watch.id, `Every response: ${watch.name}`])),
-      ids: watches.map((watch) => watch.id),
-      effect: "none",
-      offline: true,
-      async run(context) {
-        for (const [watch, seen] of tallies) {
-          const effect = selected.get(watch.id)?.effect ?? "none";
-          reportWatch(context, watch, seen, permits(options.effects, effect));
-        }
-      },
-    };
-  }
-
-  return { runCheck, watchAll };
-}
-
-/**
- * Records the responses about which Prism and the suite disagree. Both judge by the whole document, not by a profile.
- */
-function compareWithPrism(target: Target) {
-  const validator = createValidators("extended");
-  const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };
-  target.onResponse((response) => {
-    if (!response.prism) return;
-    opinions.answers += 1;
-    const suite = differences(response, validator);
-    if (suite.length > 0 !== response.prism.length > 0) {
-      opinions.disagreements.push({ exchange: response.exchange, suite, prism: response.prism });
-    }
-  });
-  return opinions;
-}
-
-type WatchTally = { responses: number; faulty: Map<TargetResponse, string[]> };
-
-function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted: boolean) {
-  if (seen.responses === 0) {
-    const { effects } = context.options;
-    if (watch.rare) context.notApplicable(watch.id, watch.rare);
-    else if (!permitted) context.notApplicable(watch.id, `needs more than --effects ${effects}`, "effects");
-    else context.couldNotRun(watch.id, "no response of this kind was received");
-    return;
-  }
-  const sample = [...seen.faulty].slice(0, 50);
-  for (const [response, faults] of sample) {
-    const where = `${response.request.method} ${response.request.path.slice(0, 80)} → ${response.status ?? "no response"}`;
-    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [response]);
-  }
-  if (sample.length === 0)
-    context.judge(watch.id, true, watch.expected, `as expected in ${counted(seen.responses, "response")}`, []);
+  return {
+    runCheck,
+    runAll,
+    watchAll: (watches: readonly Watch[]) => watchAll(watches, { target, validator, selected, options }),
+  };
 }
 
 const leftOf = ({ maxTotal, total }: Budget) =>

@@ -1,0 +1,39 @@
+// Defines one run of a check, which may be interrupted while payouts settle.
+import type { Check, Context } from "../check.ts";
+import type { CreatedRecord, NotJudged, Observation } from "../results.ts";
+import type { Finding } from "./verdicts.ts";
+
+export type Notes = {
+  findings: Finding[];
+  observed: Observation[];
+  notApplicable: Record<string, NotJudged>;
+  notRun: Record<string, string>;
+  /** The limits of the target that prevented a finding, by requirement id. */
+  limited: Record<string, string>;
+};
+
+export type Attempt = {
+  notes: Notes;
+  /** The part of the check that has not run. */
+  steps: AsyncGenerator<void, void>;
+  isDone: boolean;
+  thrown?: unknown;
+  /** The last limit of the target that it met. */
+  limit?: string | undefined;
+  /** True if it found a limit, so that it must be repeated. */
+  isLimited: boolean;
+  /** True if limits were searched for with payouts of other amounts. */
+  isSearched?: boolean;
+  /** What it has created and paid. */
+  created: CreatedRecord[];
+  payouts: number;
+  total: number;
+  durationMs: number;
+};
+
+/** Runs a check step by step. A check that does not wait has one step. */
+export async function* stepsOf(check: Check, context: Context): AsyncGenerator<void, void> {
+  const running = check.run(context);
+  if ("then" in running) await running;
+  else yield* running;
+}

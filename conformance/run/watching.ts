@@ -1,0 +1,81 @@
+// Judges every response of a run, whichever check sent the request.
+import type { Check, Context, Watch } from "../check.ts";
+import { differences } from "../contract/documented.ts";
+import { createValidators, type Validator } from "../contract/validate.ts";
+import { counted } from "../report/words.ts";
+import type { Disagreement, Requirement } from "../results.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { permits } from "../target/ledger.ts";
+import type { Target } from "../target/target.ts";
+
+type WatchDeps = {
+  target: Target;
+  validator: (schema: string) => Validator;
+  selected: ReadonlyMap<string, Requirement>;
+  options: RunOptions;
+};
+
+/** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
+export function watchAll(watches: readonly Watch[], { target, validator, selected, options }: WatchDeps): Check {
+  const tallies = new Map(
+    watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]),
+  );
+  target.onResponse((response) => {
+    for (const [watch, seen] of tallies) {
+      if (!watch.applies(response)) continue;
+      seen.responses += 1;
+      const faults = watch.faults(response, validator);
+      if (faults.length > 0) seen.faulty.set(response, faults);
+    }
+  });
+  return {
+    name: "Every response of the run",
+    names: Object.fromEntries(watches.map((watch) => [watch.id, `Every response: ${watch.name}`])),
+    ids: watches.map((watch) => watch.id),
+    effect: "none",
+    offline: true,
+    async run(context) {
+      for (const [watch, seen] of tallies) {
+        const effect = selected.get(watch.id)?.effect ?? "none";
+        reportWatch(context, watch, seen, permits(options.effects, effect));
+      }
+    },
+  };
+}
+
+/**
+ * Records the responses about which Prism and the suite disagree. Both judge by the whole document, not by a profile.
+ */
+export function compareWithPrism(target: Target) {
+  const validator = createValidators("extended");
+  const opinions: { answers: number; disagreements: Disagreement[] } = { answers: 0, disagreements: [] };
+  target.onResponse((response) => {
+    if (!response.prism) return;
+    opinions.answers += 1;
+    const suite = differences(response, validator);
+    if (suite.length > 0 !== response.prism.length > 0) {
+      opinions.disagreements.push({ exchange: response.exchange, suite, prism: response.prism });
+    }
+  });
+  return opinions;
+}
+
+type WatchTally = { responses: number; faulty: Map<TargetResponse, string[]> };
+
+function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted: boolean) {
+  if (seen.responses === 0) {
+    const { effects } = context.options;
+    if (watch.rare) context.notApplicable(watch.id, watch.rare);
+    else if (!permitted) context.notApplicable(watch.id, `needs more than --effects ${effects}`, "effects");
+    else context.couldNotRun(watch.id, "no response of this kind was received");
+    return;
+  }
+  const sample = [...seen.faulty].slice(0, 50);
+  for (const [response, faults] of sample) {
+    const where = `${response.request.method} ${response.request.path.slice(0, 80)} → ${response.status ?? "no response"}`;
+    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [response]);
+  }
+  if (sample.length === 0)
+    context.judge(watch.id, true, watch.expected, `as expected in ${counted(seen.responses, "response")}`, []);
+}
