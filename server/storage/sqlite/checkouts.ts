@@ -4,7 +4,7 @@ import type { Checkout } from "../../domain/types.ts";
 import { insertInto, type Context, type Row } from "./context.ts";
 import { customers } from "./customers.ts";
 import { recordList } from "./record-lists.ts";
-import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "./record-rows.ts";
+import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "../record-rows.ts";
 
 const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
 

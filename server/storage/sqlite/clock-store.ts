@@ -3,7 +3,7 @@ import { happensAt, sandboxTime } from "../../domain/time.ts";
 import type { ClockMove, ClockStore } from "../../domain/storage.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context, Row } from "./context.ts";
-import { toCheckout, toDisbursement } from "./record-rows.ts";
+import { toCheckout, toDisbursement } from "../record-rows.ts";
 
 const RECORDS = [
   { table: "disbursements", toRecord: toDisbursement },

@@ -1,4 +1,5 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { Values } from "../rows.ts";
 import type { AuditWriter } from "./audit.ts";
 import type { EventWriter } from "./events.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
@@ -19,14 +20,6 @@ export interface Context {
 }
 
 export type Row = Record<string, SQLOutputValue>;
-
-/** Values to store, by column. */
-export type Values = Record<string, SQLInputValue>;
-
-/** Returns the value of a nullable column, or undefined for NULL. */
-export function optional<T extends SQLOutputValue>(value: SQLOutputValue): T | undefined {
-  return value === null ? undefined : (value as T);
-}
 
 /** Prepares an INSERT of these columns. Each call stores one row; a column without a value becomes NULL. */
 export function insertInto(db: DatabaseSync, table: string, columns: readonly string[]): (values: Values) => void {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Customer } from "../../domain/types.ts";
-import type { StoredMerchant } from "./merchant-cache.ts";
+import type { StoredMerchant } from "../rows.ts";
 
 /**
  * Returns a function that finds or creates a merchant's customer by phone number. A merchant has one customer per

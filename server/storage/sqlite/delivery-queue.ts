@@ -1,9 +1,10 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Actor } from "../../domain/audit.ts";
 import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../../domain/storage.ts";
-import { insertInto, optional, type Context, type Row } from "./context.ts";
+import { optional } from "../rows.ts";
+import { insertInto, type Context, type Row } from "./context.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { toEvent } from "./event-rows.ts";
+import { toEvent } from "../event-rows.ts";
 import { secretReader } from "./secrets.ts";
 
 /** The number of attempts stored for each delivery. It is limited because replays are not. */
@@ -95,7 +96,7 @@ export function deliveryQueue({ db, write, now, merchantOf, audit }: Context): D
     return selectReady.all(merchantId, host, count).flatMap((row) => {
       const claimed = claimRow(row, leaseMs);
       // A delivery whose replay was interrupted has no time in the schedule, unless it was pending before.
-      const dueAt = optional<number>(row.next_attempt_at!);
+      const dueAt = optional<number>(row.next_attempt_at);
       return claimed ? [{ ...claimed, ...(dueAt !== undefined && { dueAt }) }] : [];
     });
   }

@@ -3,7 +3,7 @@ import type { Disbursement } from "../../domain/types.ts";
 import { insertInto, type Context } from "./context.ts";
 import { customers } from "./customers.ts";
 import { recordList } from "./record-lists.ts";
-import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "./record-rows.ts";
+import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "../record-rows.ts";
 
 const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
 

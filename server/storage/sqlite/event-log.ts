@@ -2,8 +2,9 @@ import type { SQLInputValue } from "node:sqlite";
 import type { DeliveryFilter, EventLog, Page, PageQuery } from "../../domain/storage.ts";
 import type { Delivery } from "../../domain/types.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
-import { optional, type Context, type Row } from "./context.ts";
-import { toAttempt, toEvent } from "./event-rows.ts";
+import type { Context, Row } from "./context.ts";
+import { optional } from "../rows.ts";
+import { toAttempt, toEvent } from "../event-rows.ts";
 
 /** Except for `createdAfter`, each filter has an index that ends in `seq`, so that every page costs the same. */
 const FILTERS = {
@@ -65,7 +66,7 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
   }
 
   function toDelivery(row: Row): Delivery {
-    const nextAttemptAt = optional<number>(row.next_attempt_at!);
+    const nextAttemptAt = optional<number>(row.next_attempt_at);
     return {
       ...toEvent(row),
       url: row.url as string,

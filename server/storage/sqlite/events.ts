@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { eventOf, receiverOf } from "../../domain/events.ts";
 import type { Checkout, Disbursement } from "../../domain/types.ts";
-import { insertInto, type Values } from "./context.ts";
-import type { StoredMerchant } from "./merchant-cache.ts";
+import type { StoredMerchant, Values } from "../rows.ts";
+import { insertInto } from "./context.ts";
 
 const COLUMNS = "id merchant_id epoch type reference created_at body url host status next_attempt_at ready".split(" ");
 

@@ -1,15 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyOwner } from "../../domain/storage.ts";
-import type { Merchant } from "../../domain/types.ts";
-import { optional, type Row } from "./context.ts";
+import { toMerchant, type StoredMerchant } from "../rows.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
-
-/** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
-export interface StoredMerchant extends Merchant {
-  epoch: number;
-}
 
 /**
  * Caches merchants and the owners of keys, which every request needs. A transaction of this process that changes one of
@@ -86,16 +80,4 @@ function onForeignWrites(db: DatabaseSync, react: () => void): () => void {
   }, LOOK_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-export function toMerchant(row: Row): Merchant {
-  const webhookUrl = optional<string>(row.webhook_url!);
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    createdAt: row.created_at as number,
-    clockOffset: row.clock_offset as number,
-    movedTo: row.moved_to as number,
-    ...(webhookUrl === undefined ? {} : { webhookUrl }),
-  };
 }

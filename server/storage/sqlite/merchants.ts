@@ -1,9 +1,8 @@
 import { receiverOf } from "../../domain/events.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { MerchantStore } from "../../domain/storage.ts";
-import type { ApiKey } from "../../domain/types.ts";
-import { optional, type Context, type Row } from "./context.ts";
-import { toMerchant } from "./merchant-cache.ts";
+import { toKey, toMerchant } from "../rows.ts";
+import type { Context } from "./context.ts";
 import { secretReader } from "./secrets.ts";
 
 export function merchants({ db, write, now, merchantOf, cache, audit }: Context): MerchantStore {
@@ -95,17 +94,5 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
         const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
         audit.record({ actor, action, merchantId, details: url === undefined ? {} : { receiver: receiverOf(url) } });
       }),
-  };
-}
-
-function toKey(row: Row): ApiKey {
-  const revokedAt = optional<number>(row.revoked_at!);
-  return {
-    id: row.id as string,
-    merchantId: row.merchant_id as string,
-    hash: row.hash as Uint8Array,
-    hint: row.hint as string,
-    createdAt: row.created_at as number,
-    ...(revokedAt === undefined ? {} : { revokedAt }),
   };
 }

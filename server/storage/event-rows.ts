@@ -1,5 +1,5 @@
-import type { Attempt, Event, EventType } from "../../domain/types.ts";
-import { optional, type Row } from "./context.ts";
+import type { Attempt, Event, EventType } from "../domain/types.ts";
+import { optional, type Row } from "./rows.ts";
 
 export function toEvent(row: Row): Event {
   return {
@@ -13,9 +13,9 @@ export function toEvent(row: Row): Event {
 }
 
 export function toAttempt(row: Row): Attempt {
-  const httpStatus = optional<number>(row.http_status!);
-  const responseBody = optional<string>(row.response_body!);
-  const error = optional<string>(row.error!);
+  const httpStatus = optional<number>(row.http_status);
+  const responseBody = optional<string>(row.response_body);
+  const error = optional<string>(row.error);
   return {
     number: row.number as number,
     at: row.at as number,

@@ -1,7 +1,6 @@
-import { sandboxTime } from "../../domain/time.ts";
-import type { Checkout, Disbursement, Draft, DueAfter, FinalStatus } from "../../domain/types.ts";
-import { optional, type Row, type Values } from "./context.ts";
-import type { StoredMerchant } from "./merchant-cache.ts";
+import { sandboxTime } from "../domain/time.ts";
+import type { Checkout, Disbursement, Draft, DueAfter, FinalStatus } from "../domain/types.ts";
+import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const SHARED =
   "id merchant_id epoch reference merchants_reference customer_id phone_number amount fee country currency webhook_url " +
@@ -48,8 +47,8 @@ export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, n
 }
 
 function toRecord(row: Row) {
-  const webhookURL = optional<string>(row.webhook_url!);
-  const dueAt = optional<number>(row.due_at!);
+  const webhookURL = optional<string>(row.webhook_url);
+  const dueAt = optional<number>(row.due_at);
   return {
     id: row.id as string,
     merchantId: row.merchant_id as string,
@@ -75,8 +74,8 @@ export function toDisbursement(row: Row): Disbursement {
 }
 
 export function toCheckout(row: Row): Checkout {
-  const redirectURL = optional<string>(row.redirect_url!);
-  const customerId = optional<string>(row.customer_id!);
+  const redirectURL = optional<string>(row.redirect_url);
+  const customerId = optional<string>(row.customer_id);
   return {
     ...toRecord(row),
     status: row.status as Checkout["status"],

@@ -1,0 +1,41 @@
+import type { ApiKey, Merchant } from "../domain/types.ts";
+
+/** A row of a query's result, by column. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Values to store, by column. */
+export type Values = Record<string, string | number | null>;
+
+/** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
+export interface StoredMerchant extends Merchant {
+  epoch: number;
+}
+
+/** Returns the value of a nullable column, or undefined for NULL. */
+export function optional<T>(value: unknown): T | undefined {
+  return value === null ? undefined : (value as T);
+}
+
+export function toMerchant(row: Row): Merchant {
+  const webhookUrl = optional<string>(row.webhook_url);
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    createdAt: row.created_at as number,
+    clockOffset: row.clock_offset as number,
+    movedTo: row.moved_to as number,
+    ...(webhookUrl === undefined ? {} : { webhookUrl }),
+  };
+}
+
+export function toKey(row: Row): ApiKey {
+  const revokedAt = optional<number>(row.revoked_at);
+  return {
+    id: row.id as string,
+    merchantId: row.merchant_id as string,
+    hash: row.hash as Uint8Array,
+    hint: row.hint as string,
+    createdAt: row.created_at as number,
+    ...(revokedAt === undefined ? {} : { revokedAt }),
+  };
+}
