@@ -1,0 +1,41 @@
+import type { Claim, DeliveryQueue, NextStep } from "../../domain/storage.ts";
+import type { Query } from "./database.ts";
+import { lockMerchant } from "./merchant-rows.ts";
+
+/** The number of attempts stored for each delivery. It is limited because replays are not. */
+const ATTEMPTS_KEPT = 100;
+
+const INSERT = `INSERT INTO attempts
+    (merchant_id, event_id, number, at, sent_real, latency_ms, http_status, response_body, error)
+  SELECT $1, $2, 1 + coalesce(max(number), 0), $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::text, $8::text
+  FROM attempts WHERE merchant_id = $1 AND event_id = $2`;
+const FORGET = `DELETE FROM attempts WHERE merchant_id = $1 AND event_id = $2
+  AND number <= (SELECT max(number) FROM attempts WHERE merchant_id = $1 AND event_id = $2) - ${ATTEMPTS_KEPT}`;
+const RELEASE = `UPDATE events SET status = $3, step = $4, next_attempt_at = $5, due_real = $6, claimed = false
+  WHERE merchant_id = $1 AND id = $2 AND claimed AND claim_token = $7`;
+
+/**
+ * Logs an attempt and releases its claim. Resolves with false if the claim was no longer valid.
+ */
+export async function recordAttempt(
+  query: Query,
+  { event, token }: Claim,
+  attempt: Parameters<DeliveryQueue["recordAttempt"]>[1],
+  { status, step, nextAttemptAt }: NextStep,
+): Promise<boolean> {
+  const key = [event.merchantId, event.id];
+  const { epoch, clockOffset } = await lockMerchant(query, event.merchantId, "shares");
+  const found = await query("SELECT 1 FROM events WHERE merchant_id = $1 AND id = $2 AND epoch = $3 FOR UPDATE", [
+    ...key,
+    epoch,
+  ]);
+  if (found.count === 0) return false;
+  const { at, sentAt, latencyMs, httpStatus, responseBody, error } = attempt;
+  const due = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
+  const [, , released] = await Promise.all([
+    query(INSERT, [...key, at, sentAt, latencyMs, httpStatus ?? null, responseBody ?? null, error ?? null]),
+    query(FORGET, key),
+    query(RELEASE, [...key, status, step, nextAttemptAt ?? null, due, token]),
+  ]);
+  return released.count === 1;
+}

@@ -1,0 +1,57 @@
+import type { ClockMove, ClockStore } from "../../domain/storage.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import type { Merchant } from "../../domain/types.ts";
+import type { Context } from "./context.ts";
+import { lockMerchant } from "./merchant-rows.ts";
+import { REBASE_LEASE_MS, rebase } from "./rebase.ts";
+import { settlement } from "./settlement.ts";
+
+const SET_CLOCK = "UPDATE merchants SET clock_offset = $2, moved_to = $3, rebasing_until_real = $4 WHERE id = $1";
+const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = $1 AND (
+  EXISTS (SELECT 1 FROM disbursements d WHERE d.merchant_id = $1 AND d.epoch = m.epoch AND d.due_at <= $2)
+  OR EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = $1 AND c.epoch = m.epoch AND c.due_at <= $2)
+  OR EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = $1 AND e.epoch = m.epoch AND e.next_attempt_at <= $2))`;
+
+export function clockStore(context: Context): ClockStore {
+  const { db } = context;
+  return {
+    settleDue: settlement(context),
+    async moveClock(merchantId, move, latest) {
+      const moved = await db.transaction(async (query) => {
+        const merchant = await lockMerchant(query, merchantId, "alone");
+        const to = target(merchant, merchant.now, move);
+        if (to > latest) return undefined;
+        const [clockOffset, movedTo] = [to - merchant.now, Math.max(to, merchant.movedTo)];
+        await query(SET_CLOCK, [merchantId, clockOffset, movedTo, merchant.now + REBASE_LEASE_MS]);
+        const { now: _, ...before } = merchant;
+        return { ...before, clockOffset, movedTo };
+      });
+      if (!moved) return undefined;
+      await rebase(context, moved);
+      const { epoch: _, ...after } = moved;
+      return after;
+    },
+    async hasDue(merchantId, until) {
+      return (await db.read(HAS_DUE, [merchantId, until])).count > 0;
+    },
+    reset: (merchantId) =>
+      db.transaction(async (query) => {
+        const { epoch } = await lockMerchant(query, merchantId, "alone");
+        await Promise.all([
+          query(
+            `UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing_until_real = NULL
+             WHERE id = $1`,
+            [merchantId],
+          ),
+          query("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES ($1, $2)", [merchantId, epoch]),
+          query("DELETE FROM previous_webhook_secrets WHERE merchant_id = $1", [merchantId]),
+        ]);
+      }),
+  };
+}
+
+/** Returns the sandbox time after a move, which never goes backwards. */
+function target(merchant: Merchant, now: number, move: ClockMove): number {
+  const current = sandboxTime(merchant, now);
+  return "by" in move ? current + move.by : Math.max(current, move.to);
+}

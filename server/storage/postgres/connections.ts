@@ -1,0 +1,69 @@
+import { Pool, types, type PoolClient, type PoolConfig } from "pg";
+import { classified, ConnectionLost } from "./errors.ts";
+import { decodeText } from "./text.ts";
+
+const CONNECTIONS = 10;
+/** Statements are short, so a longer one waits for a lock or a server that is in trouble. In milliseconds. */
+const TIMEOUTS = {
+  connectionTimeoutMillis: 1_500,
+  lock_timeout: 2_000,
+  statement_timeout: 2_500,
+  // The client's own timeout, for a server that does not react at all.
+  query_timeout: 3_000,
+  idle_in_transaction_session_timeout: 5_000,
+};
+const [BIGINT, TEXT] = [20, 25];
+
+/** Returns a pool of connections. `url` may contain TLS options, such as `sslmode=verify-full&sslrootcert=FILE`. */
+export function createPool(url: string): Pool {
+  const options: PoolConfig & { pipeline: boolean } = {
+    connectionString: url,
+    application_name: "disbursement-checkout",
+    max: CONNECTIONS,
+    keepAlive: true,
+    // Statements that do not depend on each other's results share a round trip.
+    pipeline: true,
+    ...TIMEOUTS,
+    types: {
+      getTypeParser: ((oid: number, format: "text" | "binary") => {
+        // All numbers stay below 2^53 (D15).
+        if (oid === BIGINT) return Number;
+        return oid === TEXT ? decodeText : types.getTypeParser(oid, format as "text");
+      }) as typeof types.getTypeParser,
+    },
+  };
+  const pool = new Pool(options);
+  // Without these listeners, a connection that is lost while it is idle would end the process.
+  pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  return pool;
+}
+
+/** @throws ConnectionLost */
+export async function connect(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw new ConnectionLost((error as Error).message, { cause: error });
+  }
+}
+
+export interface Result {
+  rows: Record<string, unknown>[];
+  /** The number of rows that the statement returned or changed. */
+  count: number;
+  command: string;
+}
+
+/** @throws DatabaseError if the database refuses the statement, ConnectionLost otherwise */
+export async function send(
+  client: PoolClient,
+  statement: { name?: string; text: string; values?: unknown[] },
+): Promise<Result> {
+  try {
+    const { rows, rowCount, command } = await client.query<Record<string, unknown>>(statement);
+    return { rows, count: rowCount ?? 0, command };
+  } catch (error) {
+    throw classified(error);
+  }
+}

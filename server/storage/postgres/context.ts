@@ -1,0 +1,35 @@
+import type { Values } from "../rows.ts";
+import type { Queries, Query } from "./database.ts";
+import type { Lane, LaneOptions } from "./lane.ts";
+
+/** The dependencies of each part of the PostgreSQL storage. */
+export interface Context {
+  db: Queries;
+  /** Creates a lane. What was added to it before the storage was closed is still finished, with the database passed. */
+  lane<Item, Result>(
+    work: (items: Item[], db: Queries) => Promise<Result[]>,
+    options: Pick<LaneOptions, "concurrency" | "largest">,
+  ): Lane<Item, Result>["add"];
+}
+
+/** The columns to insert, with their types. */
+export type Columns = Readonly<Record<string, string>>;
+
+/**
+ * Returns a function that inserts rows with one statement. A column without a value becomes NULL.
+ * @param end what follows the rows, such as RETURNING
+ * @returns the number of inserted rows, and what they return
+ */
+export function inserter(table: string, columns: Columns, end = "") {
+  const names = Object.keys(columns);
+  const sql = `INSERT INTO ${table} (${names.join(", ")}) SELECT * FROM ${unnested(Object.values(columns))} ${end}`;
+  return (query: Query, rows: readonly Values[]) =>
+    query(
+      sql,
+      names.map((name) => rows.map((row) => row[name] ?? null)),
+    );
+}
+
+/** Returns `unnest($1::text[], …)`, a table of the arrays that are passed as parameters. */
+export const unnested = (types: readonly string[]): string =>
+  `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(", ")})`;

@@ -1,0 +1,34 @@
+import { ServiceError } from "../../domain/errors.ts";
+import type { Storage, StorageReport } from "../../domain/storage.ts";
+import { isUnavailable } from "./errors.ts";
+
+const MESSAGE = "The server's database is not available. Nothing was recorded.";
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * Returns the storage with the errors of an unavailable database converted into one that a caller understands. Reports
+ * when the database stops or starts working. Any other error is unchanged: an unknown outcome is not "unavailable",
+ * which promises that nothing was recorded.
+ */
+export function watchHealth(storage: Storage, report: StorageReport = () => undefined): Storage {
+  let failing = false;
+
+  function worked<T>(result: T): T {
+    if (failing) report({ working: true, message: "The server's database works again." });
+    failing = false;
+    return result;
+  }
+
+  function failed(error: unknown): never {
+    if (!isUnavailable(error)) throw error;
+    if (!failing) report({ working: false, message: MESSAGE, error });
+    failing = true;
+    throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
+  }
+
+  const methods = Object.entries(storage).map(([name, method]) => [
+    name,
+    (...args: never[]) => (method as (...given: never[]) => Promise<unknown>)(...args).then(worked, failed),
+  ]);
+  return Object.fromEntries(methods) as Storage;
+}

@@ -1,0 +1,93 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { Storage, StorageReport } from "../../domain/storage.ts";
+import { StorageError } from "../storage-error.ts";
+import { auditLog } from "./audit.ts";
+import { checkouts } from "./checkouts.ts";
+import { clockStore } from "./clock-store.ts";
+import { createPool } from "./connections.ts";
+import type { Context } from "./context.ts";
+import { createDatabase, type Database, type Queries } from "./database.ts";
+import { deliveryQueue } from "./delivery-queue.ts";
+import { disbursements } from "./disbursements.ts";
+import { eventLog } from "./event-log.ts";
+import { watchHealth } from "./health.ts";
+import { housekeeping } from "./housekeeping.ts";
+import { createLane } from "./lane.ts";
+import { keepLatestTime } from "./latest-time.ts";
+import { merchants } from "./merchants.ts";
+import { migrate } from "./migrate.ts";
+import { finishRebases } from "./rebase.ts";
+import { databaseTime, processTime, type Time } from "./time.ts";
+
+interface Options {
+  clock: Clock;
+  /** True for a server, which finishes what an earlier one left undone; false for the keys command. */
+  server: boolean;
+  /** Whose clock counts: the database's, which all processes share, or for tests that of this process. */
+  time?: "database" | "process";
+  /** Called when the storage stops or starts working again. */
+  report?: StorageReport;
+}
+
+/** Work that waits in one lane: more is refused, and so is what has waited for too long. */
+const WAITING = { capacity: 10_000, patienceMs: 3_000 };
+
+/**
+ * Opens a PostgreSQL database, creating or migrating its schema. Any number of processes may use it.
+ * @throws StorageError if it cannot be reached, has a newer schema, or contains the tables of another program
+ */
+export async function openPostgres(url: string, options: Options): Promise<Storage> {
+  const pool = createPool(url);
+  try {
+    await migrate(pool);
+    const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
+    return await open(createDatabase(pool, time), time, options);
+  } catch (error) {
+    await pool.end();
+    if (error instanceof StorageError) throw error;
+    // The URL may contain a password.
+    throw new StorageError(`Cannot open the PostgreSQL database: ${(error as Error).message}. Check DATABASE_URL.`, {
+      cause: error,
+    });
+  }
+}
+
+async function open(db: Database, time: Time, { server, report }: Options): Promise<Storage> {
+  const lanes: { idle(): Promise<void> }[] = [];
+  let isClosed = false;
+  /** Refuses work after the storage was closed, also the rest of an operation in several steps. */
+  const whileOpen =
+    <Args extends unknown[], T>(operation: (...args: Args) => Promise<T>) =>
+    (...args: Args): Promise<T> =>
+      isClosed ? Promise.reject(new Error("The storage is closed.")) : operation(...args);
+
+  const context: Context = {
+    db: { read: whileOpen(db.read), transaction: whileOpen(db.transaction) as Queries["transaction"] },
+    lane(work, options) {
+      const lane = createLane((items: never[]) => work(items, db), { ...WAITING, ...options });
+      lanes.push(lane);
+      return whileOpen(lane.add) as never;
+    },
+  };
+  const latest = await keepLatestTime(db, time);
+  if (server) await finishRebases(context, { all: true });
+  const storage: Storage = {
+    ...merchants(context),
+    ...disbursements(context),
+    ...checkouts(context),
+    ...clockStore(context),
+    ...deliveryQueue(context),
+    ...eventLog(context),
+    ...auditLog(context),
+    ...housekeeping(context),
+    ping: whileOpen(latest.record),
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      await Promise.all(lanes.map((lane) => lane.idle()));
+      await latest.stop();
+      await db.close();
+    },
+  };
+  return watchHealth(storage, report);
+}

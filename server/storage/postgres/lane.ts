@@ -1,0 +1,100 @@
+import { ServiceError } from "../../domain/errors.ts";
+import { isUnavailable, UnknownOutcome } from "./errors.ts";
+
+export interface LaneOptions {
+  /** How many batches may be in progress. */
+  concurrency: number;
+  /** Items in a batch. */
+  largest: number;
+  /** Items that may wait; more are refused. */
+  capacity: number;
+  /** How long an item may wait for its batch, in milliseconds. */
+  patienceMs: number;
+}
+
+interface Job<Item, Result> {
+  item: Item;
+  since: number;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/** Processes single items in batches. */
+export interface Lane<Item, Result> {
+  add(item: Item): Promise<Result>;
+  /** Resolves when no item waits or is in progress. */
+  idle(): Promise<void>;
+}
+
+/**
+ * Collects the items that arrive while earlier batches are in progress, so that many items share one round trip and one
+ * commit. If a batch fails because of one of its items, each is processed alone.
+ * @param work processes a batch; returns one result per item, in order
+ */
+export function createLane<Item, Result>(
+  work: (items: Item[]) => Promise<Result[]>,
+  { concurrency, largest, capacity, patienceMs }: LaneOptions,
+): Lane<Item, Result> {
+  let waiting: Job<Item, Result>[] = [];
+  const inProgress = new Set<Promise<void>>();
+  let isScheduled = false;
+
+  async function run(batch: Job<Item, Result>[]): Promise<void> {
+    try {
+      const results = await work(batch.map(({ item }) => item));
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
+    } catch (error) {
+      if (
+        batch.length === 1 ||
+        isUnavailable(error) ||
+        error instanceof UnknownOutcome ||
+        error instanceof ServiceError
+      )
+        for (const { reject } of batch) reject(error);
+      else for (const job of batch) await run([job]);
+    }
+  }
+
+  function start() {
+    const oldest = performance.now() - patienceMs;
+    const tooOld = waiting.findLastIndex(({ since }) => since < oldest) + 1;
+    for (const { reject } of waiting.slice(0, tooOld)) reject(overloaded());
+    const batch = waiting.slice(tooOld, tooOld + largest);
+    waiting = waiting.slice(tooOld + batch.length);
+    if (batch.length === 0) return;
+    const done = run(batch).finally(() => {
+      inProgress.delete(done);
+      if (waiting.length > 0) start();
+    });
+    inProgress.add(done);
+  }
+
+  /** Starts batches at the end of this turn of the event loop, when all of its items have arrived. */
+  function schedule() {
+    if (isScheduled || inProgress.size >= concurrency) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      while (inProgress.size < concurrency && waiting.length > 0) start();
+    });
+  }
+
+  return {
+    add(item) {
+      if (waiting.length >= capacity) return Promise.reject(overloaded());
+      return new Promise((resolve, reject) => {
+        waiting.push({ item, since: performance.now(), resolve, reject });
+        schedule();
+      });
+    },
+    async idle() {
+      while (isScheduled || inProgress.size > 0) {
+        if (isScheduled) await new Promise(setImmediate);
+        await Promise.all(inProgress);
+      }
+    },
+  };
+}
+
+const overloaded = () =>
+  new ServiceError("unavailable", "The server is overloaded. Nothing was recorded.", { retryAfterSeconds: 1 });

@@ -1,0 +1,140 @@
+import { receiverOf } from "../../domain/events.ts";
+import type { KeyOwner, MerchantStore } from "../../domain/storage.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import type { WebhookSecrets } from "../../domain/types.ts";
+import { toKey, toMerchant } from "../rows.ts";
+import { recordAction } from "./audit.ts";
+import type { Context } from "./context.ts";
+import type { Query } from "./database.ts";
+import { lockMerchant, required } from "./merchant-rows.ts";
+import { readSecrets } from "./secrets.ts";
+
+export function merchants({ db, lane }: Context): MerchantStore {
+  // Requests look their key up in the database, together, so that a revocation or a move of the clock by any process
+  // takes effect immediately.
+  const findOwner = lane((hashes: Uint8Array[], { read }) => findOwners(read, hashes), {
+    concurrency: 2,
+    largest: 256,
+  });
+
+  return {
+    insertMerchant: ({ id, name, createdAt }, webhookSecret, actor) =>
+      db.transaction(async (query) => {
+        const values = [id, name, createdAt, webhookSecret];
+        await query("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES ($1, $2, $3, $4)", values);
+        await recordAction(query, { actor, action: "merchant.create", merchantId: id, details: { name } });
+      }),
+    async listMerchants() {
+      const { rows } = await db.read("SELECT * FROM merchants ORDER BY created_at, id");
+      return rows.map(toMerchant);
+    },
+    insertKey: ({ id, merchantId, hash, hint, createdAt, revokedAt }, actor) =>
+      db.transaction(async (query) => {
+        await query(
+          `INSERT INTO api_keys (id, merchant_id, hash, hint, created_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+          [id, merchantId, Buffer.from(hash), hint, createdAt, revokedAt ?? null],
+        );
+        await recordAction(query, { actor, action: "key.create", merchantId, details: { key: id } });
+      }),
+    async listKeys() {
+      const { rows } = await db.read("SELECT * FROM api_keys ORDER BY created_at, id");
+      return rows.map(toKey);
+    },
+    async findKey(hash) {
+      const { rows } = await db.read("SELECT * FROM api_keys WHERE hash = $1", [Buffer.from(hash)]);
+      return rows[0] && toKey(rows[0]);
+    },
+    revokeKey: (keyId, revokedAt, actor) =>
+      db.transaction(
+        async (query) => {
+          const { rows } = await query("SELECT merchant_id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE", [
+            keyId,
+          ]);
+          const [key] = rows;
+          if (key?.revoked_at === null) {
+            const merchantId = key.merchant_id as string;
+            const place = [merchantId, keyId, revokedAt];
+            await query("UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2", place);
+            await recordAction(query, { actor, action: "key.revoke", merchantId, details: { key: keyId } });
+          }
+          return key !== undefined;
+        },
+        { repeatable: true },
+      ),
+    findMerchantByKey: (hash) => findOwner(hash),
+    async findMerchant(id) {
+      const { rows } = await db.read("SELECT * FROM merchants WHERE id = $1", [id]);
+      return rows[0] && toMerchant(rows[0]);
+    },
+    readSecrets: (merchantId) => secretsOf(db.read, merchantId),
+    revealSecrets: (merchantId, actor) =>
+      db.transaction(async (query) => {
+        await recordAction(query, { actor, action: "secret.reveal", merchantId, details: {} });
+        return secretsOf(query, merchantId);
+      }),
+    rotateSecret: (merchantId, secret, { keepMs, maxPrevious, actor }) =>
+      db.transaction(async (query) => {
+        const merchant = await lockMerchant(query, merchantId, "orders");
+        const at = sandboxTime(merchant, merchant.now);
+        await replaceSecret(query, { merchantId, secret, at, expiresAt: at + keepMs, maxPrevious });
+        await recordAction(query, { actor, action: "secret.rotate", merchantId, details: {} });
+        return secretsOf(query, merchantId);
+      }),
+    setDefaultWebhook: (merchantId, url, actor) =>
+      db.transaction(async (query) => {
+        await query("UPDATE merchants SET webhook_url = $2 WHERE id = $1", [merchantId, url ?? null]);
+        // The path and query of a URL may contain a secret.
+        const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
+        const details: Record<string, string> = url === undefined ? {} : { receiver: receiverOf(url) };
+        await recordAction(query, { actor, action, merchantId, details });
+      }),
+  };
+}
+
+/** Converts a hash to a string that can be a Map key. */
+const name = (hash: Uint8Array) => Buffer.from(hash).toString("latin1");
+
+async function findOwners(read: Query, hashes: readonly Uint8Array[]): Promise<(KeyOwner | undefined)[]> {
+  const { rows } = await read(
+    `SELECT m.*, k.id AS key_id, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+     WHERE k.hash = ANY($1::bytea[]) AND k.revoked_at IS NULL`,
+    [hashes.map((hash) => Buffer.from(hash))],
+  );
+  const owners = new Map(
+    rows.map((row) => {
+      const hash = row.hash as Buffer;
+      return [name(hash), { merchant: toMerchant(row), keyId: row.key_id as string, hash }];
+    }),
+  );
+  return hashes.map((hash) => owners.get(name(hash)));
+}
+
+async function secretsOf(query: Query, merchantId: string): Promise<WebhookSecrets> {
+  return required(await readSecrets(query, [merchantId]), merchantId);
+}
+
+interface Replacement {
+  merchantId: string;
+  secret: string;
+  /** The merchant's sandbox time. */
+  at: number;
+  /** When the replaced secret expires. */
+  expiresAt: number;
+  maxPrevious: number;
+}
+
+async function replaceSecret(query: Query, { merchantId, secret, at, expiresAt, maxPrevious }: Replacement) {
+  const last = "(SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = $1)";
+  await Promise.all([
+    query(
+      `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
+       SELECT id, 1 + ${last}, webhook_secret, $2 FROM merchants WHERE id = $1`,
+      [merchantId, expiresAt],
+    ),
+    query("UPDATE merchants SET webhook_secret = $2 WHERE id = $1", [merchantId, secret]),
+    query(
+      `DELETE FROM previous_webhook_secrets WHERE merchant_id = $1 AND (expires_at <= $2 OR number <= ${last} - $3)`,
+      [merchantId, at, maxPrevious],
+    ),
+  ]);
+}

@@ -1,0 +1,40 @@
+import { encodeText } from "./text.ts";
+import type { Time } from "./time.ts";
+
+interface Statement {
+  name: string;
+  text: string;
+  usesTime: boolean;
+}
+
+/**
+ * Returns a function that makes a prepared statement of a text and its values. `:now` becomes a further parameter. Every
+ * statement of this adapter is a constant text, so the cache does not grow.
+ */
+export function statements(time: Time) {
+  const known = new Map<string, Statement>();
+
+  function prepared(text: string, count: number): Statement {
+    const found = known.get(text);
+    if (found) return found;
+    const usesTime = text.includes(":now");
+    const made = {
+      name: `s${known.size}`,
+      text: usesTime ? text.replaceAll(":now", time.sql(`$${count + 1}`)) : text,
+      usesTime,
+    };
+    known.set(text, made);
+    return made;
+  }
+
+  return (sql: string, values: readonly unknown[]) => {
+    const { name, text, usesTime } = prepared(sql, values.length);
+    const encoded = values.map(encode);
+    return { name, text, values: usesTime ? [...encoded, time.parameter()] : encoded };
+  };
+}
+
+function encode(value: unknown): unknown {
+  if (typeof value === "string") return encodeText(value);
+  return Array.isArray(value) ? value.map(encode) : value;
+}
