@@ -21,7 +21,7 @@ export async function measureSizes(): Promise<Sizes> {
 async function sizeOf(file: string) {
   const entry = fileURLToPath(new URL(file, import.meta.url));
   const options = { bundle: true, minify: true, write: false, format: "esm", platform: "browser" } as const;
-  const { outputFiles } = await build({ entryPoints: [entry], ...options });
+  const { outputFiles } = await build({ entryPoints: [entry], external: ["node:*"], ...options });
   const { contents } = outputFiles[0]!;
   return { minified: contents.length, gzipped: gzipSync(contents, { level: 9 }).length };
 }

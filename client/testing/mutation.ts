@@ -25,6 +25,7 @@ const sources = [
   "attempt",
   "client",
   "errors",
+  "journal",
   "json",
   "limiter",
   "list",

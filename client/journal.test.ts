@@ -1,0 +1,304 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { UsageError } from "./index.ts";
+import type { Journal } from "./index.ts";
+import { fileJournal } from "./journal.ts";
+import { disbursementRequest, key, rejectionOf } from "./testing/fakes.ts";
+
+const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });
+const payout = (reference: string) => ({
+  reference: `DSB-${reference}`,
+  merchantsReference: reference,
+  amount: 1500000,
+  fee: 100,
+  status: "pending" as const,
+});
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "client-journal-"));
+  path = join(folder, "payroll.journal");
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Opens the journal, uses it and closes it. */
+async function using<R>(use: (journal: Journal) => Promise<R>): Promise<R> {
+  const journal = fileJournal(path);
+  try {
+    return await use(journal);
+  } finally {
+    await journal.close!();
+  }
+}
+const before = (...request: Parameters<typeof entry>) => using((journal) => journal.before(entry(...request)));
+const lines = () => readFileSync(path, "utf8").split("\n");
+
+/** The prototype of all file handles, to observe or break their methods. */
+async function handlePrototype(): Promise<FileHandle> {
+  const handle = await open(folder);
+  await handle.close();
+  return Object.getPrototypeOf(handle) as FileHandle;
+}
+
+describe("a file journal", () => {
+  test("knows nothing about a new reference, and is in doubt about it afterwards", async () => {
+    expect(await before("a")).toBeUndefined();
+    expect(await before("a")).toEqual({ payout: undefined });
+    expect(await before("b")).toBeUndefined();
+  });
+
+  test("knows the payout of a reference", async () => {
+    await using(async (journal) => {
+      await journal.before(entry("é\u2028\n"));
+      await journal.after(entry("é\u2028\n"), payout("é\u2028\n"));
+    });
+    expect(await before("é\u2028\n")).toEqual({ payout: payout("é\u2028\n") });
+  });
+
+  test("forgets an entry for which nothing was recorded, so that it can be corrected", async () => {
+    await using(async (journal) => {
+      await journal.before(entry("a"));
+      await journal.after(entry("a"));
+    });
+    expect(await before("a", { phoneNumber: "2257038102474" })).toBeUndefined();
+    expect(await before("a", { phoneNumber: "2257038102474" })).toEqual({ payout: undefined });
+  });
+
+  test.each([
+    ["amount", { amount: 1 }],
+    ["recipient", { phoneNumber: "2257038102474" }],
+    ["country", { country: "GH" }],
+    ["currency", { currency: "GHS" }],
+  ])("refuses an entry with another %s, whether it was paid or is in doubt", async (_, changes) => {
+    await using(async (journal) => {
+      await journal.before(entry("paid"));
+      await journal.after(entry("paid"), payout("paid"));
+      await journal.before(entry("in doubt"));
+    });
+    const content = readFileSync(path, "utf8");
+    for (const reference of ["paid", "in doubt"]) {
+      const error = await rejectionOf(before(reference, changes));
+      expect(error).toBeInstanceOf(UsageError);
+      expect((error as Error).message).toContain(`${path} has the reference "${reference}" with another amount`);
+    }
+    expect(readFileSync(path, "utf8")).toBe(content);
+  });
+
+  test("accepts another webhookURL", async () => {
+    await before("a");
+    expect(await before("a", { webhookURL: "https://merchant.example/hooks" })).toEqual({ payout: undefined });
+  });
+
+  test("has one JSON line per step, without phone number, and only its owner can read it", async () => {
+    await using(async (journal) => {
+      await journal.before(entry("a"));
+      await journal.after(entry("a"), payout("a"));
+      await journal.before(entry("b"));
+      await journal.after(entry("b"));
+    });
+    const hash = expect.stringMatching(/^[\w-]{43}$/);
+    expect(lines().pop()).toBe("");
+    expect(
+      lines()
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    ).toEqual([
+      { journal: "@disbursement-checkout/client", version: 1 },
+      { reference: "a", hash },
+      { payout: payout("a") },
+      { reference: "b", hash },
+      { reference: "b" },
+    ]);
+    expect(lines().join()).not.toContain(disbursementRequest.phoneNumber);
+    expect(lines().join()).not.toContain(key);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("does not write an entry in doubt a second time", async () => {
+    await before("a");
+    const content = readFileSync(path, "utf8");
+    await before("a");
+    expect(readFileSync(path, "utf8")).toBe(content);
+  });
+
+  test("is not created before it is used", async () => {
+    await using(async () => {});
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("can be used again after it was closed", async () => {
+    const journal = fileJournal(path);
+    await journal.before(entry("a"));
+    await journal.close!();
+    expect(await journal.before(entry("a"))).toEqual({ payout: undefined });
+    await journal.close!();
+  });
+
+  test("reads a file that is larger than one chunk", async () => {
+    const references = Array.from({ length: 2000 }, (_, i) => `référence-${i}`);
+    await using(async (journal) => {
+      await Promise.all(references.map((reference) => journal.before(entry(reference))));
+      await Promise.all(references.map((reference) => journal.after(entry(reference), payout(reference))));
+    });
+    expect(statSync(path).size).toBeGreaterThan(3 * 65_536);
+    await using(async (journal) => {
+      for (const reference of references) {
+        expect(await journal.before(entry(reference))).toEqual({ payout: payout(reference) });
+      }
+    });
+  });
+});
+
+describe("on disk", () => {
+  test("an entry is flushed before it counts as stored, and entries that arrive together share a flush", async () => {
+    const prototype = await handlePrototype();
+    const flushed: string[] = [];
+    const datasync = vi.spyOn(prototype, "datasync").mockImplementation(async () => {
+      flushed.push(readFileSync(path, "utf8"));
+    });
+    await using(async (journal) => {
+      await journal.before(entry("first"));
+      expect(flushed.at(-1)).toContain('"first"');
+      const count = datasync.mock.calls.length;
+      await Promise.all(Array.from({ length: 50 }, (_, i) => journal.before(entry(`entry ${i}`))));
+      expect(datasync.mock.calls.length - count).toBeLessThanOrEqual(2);
+      for (let i = 0; i < 50; i++) expect(flushed.at(-1)).toContain(`"entry ${i}"`);
+    });
+  });
+
+  test("a failed write is reported, and nothing is written after it", async () => {
+    const prototype = await handlePrototype();
+    await using(async (journal) => {
+      await journal.before(entry("a"));
+      vi.spyOn(prototype, "appendFile").mockRejectedValueOnce(new Error("disk full"));
+      expect(await rejectionOf(journal.before(entry("b")))).toMatchObject({ message: "disk full" });
+      expect(await rejectionOf(journal.before(entry("c")))).toMatchObject({ message: "disk full" });
+    });
+    expect(lines()).toHaveLength(3);
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  test("the entry of a new file in its folder is flushed too", async () => {
+    const sync = vi.spyOn(await handlePrototype(), "sync");
+    await before("a");
+    expect(sync).toHaveBeenCalledTimes(1);
+    await before("b");
+    expect(sync).toHaveBeenCalledTimes(1);
+  });
+
+  test.each([1, 10, 60])("an incomplete last line is removed: %i bytes less", async (missing) => {
+    await before("a");
+    await before("é");
+    truncateSync(path, statSync(path).size - missing);
+    expect(await before("a")).toEqual({ payout: undefined });
+    expect(await before("é")).toBeUndefined();
+    expect(await before("é")).toEqual({ payout: undefined });
+  });
+
+  test.each([0, 1, 30])("a journal with only %i bytes of its first line is a new one", async (size) => {
+    await before("a");
+    truncateSync(path, size);
+    expect(await before("a")).toBeUndefined();
+    expect(await before("a")).toEqual({ payout: undefined });
+  });
+
+  test.each([
+    ["another file", "reference,amount\na,1\n"],
+    ["another file with one incomplete line", "reference,amount"],
+    ["a journal of a later version", '{"journal":"@disbursement-checkout/client","version":2}\n'],
+    ["a file that starts with an empty line", "\n"],
+  ])("%s is refused and not changed", async (_, content) => {
+    writeFileSync(path, content);
+    const error = await rejectionOf(before("a"));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toContain("not a journal");
+    expect(readFileSync(path, "utf8")).toBe(content);
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  test.each(["{", "null", "{}", '{"payout":{"merchantsReference":"unknown"}}'])(
+    "a damaged line %s is refused with its number",
+    async (line) => {
+      await before("a");
+      writeFileSync(path, `${line}\n`, { flag: "a" });
+      const error = await rejectionOf(before("a"));
+      expect(error).toBeInstanceOf(UsageError);
+      expect((error as Error).message).toContain(`${path}:3 is damaged.`);
+    },
+  );
+
+  test("a folder that does not exist is reported", async () => {
+    path = join(folder, "missing", "payroll.journal");
+    expect(await rejectionOf(before("a"))).toMatchObject({ code: "ENOENT" });
+  });
+
+  test("a path that cannot be opened is reported and not locked", async () => {
+    path = folder;
+    expect(await rejectionOf(before("a"))).toMatchObject({ code: "EISDIR" });
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+});
+
+describe("the lock", () => {
+  const lockWith = (holder: string) => writeFileSync(`${path}.lock`, holder);
+  const ended = () => spawnSync(process.execPath, ["-e", ""]).pid;
+
+  test("keeps a second run of this process out until the first one is closed", async () => {
+    await using(async (journal) => {
+      await journal.before(entry("a"));
+      expect(readFileSync(`${path}.lock`, "utf8")).toBe(`${process.pid}@${hostname()}`);
+      const error = await rejectionOf(before("a"));
+      expect(error).toBeInstanceOf(UsageError);
+      expect((error as Error).message).toMatch(/Another run uses this journal.*\.lock/);
+    });
+    expect(readdirSync(folder)).toEqual(["payroll.journal"]);
+    expect(await before("a")).toEqual({ payout: undefined });
+  });
+
+  test.each([
+    ["a process that runs", () => `${process.ppid}@${hostname()}`],
+    ["another machine", () => `${ended()}@another-machine`],
+    ["an unreadable owner", () => `someone@${hostname()}`],
+  ])("of %s is respected", async (_, holder) => {
+    lockWith(holder());
+    const error = await rejectionOf(before("a"));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toContain(holder().split("@")[1]);
+    expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
+  });
+
+  test.each([
+    ["a process that has ended", () => `${ended()}@${hostname()}`],
+    ["an earlier process with the id of this one", () => `${process.pid}@${hostname()}`],
+  ])("of %s is replaced", async (_, holder) => {
+    lockWith(holder());
+    expect(await before("a")).toBeUndefined();
+    expect(readdirSync(folder)).toEqual(["payroll.journal"]);
+  });
+
+  test("of a process without permission to signal it is respected", async () => {
+    lockWith(`4242@${hostname()}`);
+    vi.spyOn(process, "kill").mockImplementation(() => {
+      throw Object.assign(new Error("not permitted"), { code: "EPERM" });
+    });
+    expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
+  });
+});

@@ -1,0 +1,224 @@
+import { createHash, randomUUID } from "node:crypto";
+import { link, open, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { hostname } from "node:os";
+import { dirname, resolve } from "node:path";
+import { UsageError } from "./errors.ts";
+import type { Journal, JournalEntry } from "./payroll.ts";
+import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
+
+type Entry = JournalEntry & { hash: string };
+/** A line of the file. With a hash, the payout is about to be sent; with neither, nothing was recorded for the reference. */
+type Line = { reference: string; hash?: string } | { payout: DisbursementCreated };
+
+const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
+
+/**
+ * A journal in a file, for Node. The file is created if it does not exist, readable by its owner only. Delete it when the
+ * payroll is done.
+ *
+ * It contains references, amounts, fees and statuses. Instead of the recipient it has a hash. Someone who can read the file
+ * could find the phone number by trying all of them, so treat the file like the payroll itself. The API key is not in it.
+ *
+ * While a run uses the file, `path.lock` keeps other runs out. The lock of a run that was killed is ignored.
+ */
+export function fileJournal(path: string): Journal {
+  const file = resolve(path);
+  let opened: Promise<OpenJournal> | undefined;
+  const use = () => (opened ??= openJournal(file));
+  return {
+    before: async (request) => (await use()).before(request),
+    after: async (request, payout) => (await use()).append(payout ? { payout } : { reference: request.reference }),
+    async close() {
+      const closing = opened;
+      opened = undefined;
+      await (await closing)?.close();
+    },
+  };
+}
+
+interface OpenJournal {
+  before: Journal["before"];
+  append(line: Line): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function openJournal(path: string): Promise<OpenJournal> {
+  const unlock = await lock(path);
+  let file: FileHandle | undefined;
+  const close = async () => {
+    await file?.close();
+    await unlock();
+  };
+  try {
+    file = await open(path, "a+", 0o600);
+    const known = await load(file, path);
+    const append = createAppender(file);
+    return { before: (request) => before(path, known, append, request), append, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function before(
+  path: string,
+  known: Map<string, Entry>,
+  append: OpenJournal["append"],
+  request: DisbursementRequest,
+): Promise<JournalEntry | undefined> {
+  const { reference } = request;
+  const hash = hashOf(request);
+  const entry = known.get(reference);
+  if (!entry) {
+    await append({ reference, hash });
+    return undefined;
+  }
+  if (entry.hash !== hash) {
+    throw new UsageError(
+      `${path} has the reference "${reference}" with another amount, recipient, country or currency. ` +
+        "It belongs to another payroll, or the entry was changed after it was sent.",
+    );
+  }
+  // Each reference is asked for once in a run, so its entry is no longer needed.
+  known.delete(reference);
+  return { payout: entry.payout };
+}
+
+function hashOf({ reference, amount, phoneNumber, country, currency }: DisbursementRequest): string {
+  const text = JSON.stringify([reference, amount, phoneNumber, country, currency]);
+  return createHash("sha256").update(text).digest("base64url");
+}
+
+/**
+ * Returns a function that appends a line and resolves when the line is on disk. Lines that arrive while the disk is busy
+ * share one flush. After a failure nothing more is written, because the file may end in the middle of a line.
+ */
+function createAppender(file: FileHandle): OpenJournal["append"] {
+  let last: Promise<void> = Promise.resolve();
+  let batch: { text: string; flushed: Promise<void> } | undefined;
+  const flush = async () => {
+    const { text } = batch!;
+    batch = undefined;
+    await file.appendFile(text);
+    await file.datasync();
+  };
+  return (line) => {
+    if (!batch) {
+      last = last.then(flush);
+      batch = { text: "", flushed: last };
+    }
+    batch.text += `${JSON.stringify(line)}\n`;
+    return batch.flushed;
+  };
+}
+
+/** Reads the entries of a journal. Starts a new one in an empty file, and removes a last line that is incomplete. */
+async function load(file: FileHandle, path: string): Promise<Map<string, Entry>> {
+  const known = new Map<string, Entry>();
+  let number = 0;
+  let rest = "";
+  // As latin1, each character of `rest` is one byte, so that its length says how much to remove.
+  for await (const chunk of file.createReadStream({ start: 0, autoClose: false, encoding: "latin1" })) {
+    const lines = (rest + (chunk as string)).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) {
+      if (number++ > 0) readLine(known, Buffer.from(line, "latin1").toString(), `${path}:${number}`);
+      else if (`${line}\n` !== header) throw notAJournal(path);
+    }
+  }
+  if (number === 0 && !header.startsWith(rest)) throw notAJournal(path);
+  if (rest) await file.truncate((await file.stat()).size - rest.length);
+  if (number === 0) {
+    await file.appendFile(header);
+    await syncFolder(dirname(path));
+  }
+  return known;
+}
+
+function notAJournal(path: string): UsageError {
+  return new UsageError(`${path} exists and is not a journal of this client. It was not changed.`);
+}
+
+function readLine(known: Map<string, Entry>, text: string, place: string) {
+  try {
+    const line = JSON.parse(text) as { reference?: string; hash?: string; payout?: DisbursementCreated };
+    const { payout, hash, reference = payout!.merchantsReference } = line;
+    if (payout) known.get(reference)!.payout = payout;
+    else if (hash) known.set(reference, { hash });
+    else known.delete(reference);
+  } catch {
+    throw new UsageError(
+      `${place} is damaged. Continue with a new journal: payouts that exist are found at the service.`,
+    );
+  }
+}
+
+/** Makes a new file survive a power failure. Windows cannot open folders and needs no flush. */
+async function syncFolder(path: string) {
+  const folder = await open(path).catch(() => undefined);
+  await folder?.sync();
+  await folder?.close();
+}
+
+// The locks of this process. In a container, a later process often has the same id, so the id alone does not tell.
+const held = new Set<string>();
+
+/** Locks a journal and returns a function that unlocks it. */
+async function lock(path: string): Promise<() => Promise<void>> {
+  const file = `${path}.lock`;
+  const own = `${process.pid}@${hostname()}`;
+  if (held.has(file)) throw inUse(own, file);
+  held.add(file);
+  const temporary = `${file}.${randomUUID()}`;
+  try {
+    await writeFile(temporary, own, { mode: 0o600 });
+    // Unlike a file that is created and then written, a link never leaves an empty lock behind.
+    while (!(await succeeds(link(temporary, file), "EEXIST"))) await removeStale(file, own, temporary);
+  } catch (error) {
+    held.delete(file);
+    throw error;
+  } finally {
+    await succeeds(unlink(temporary), "ENOENT");
+  }
+  return async () => {
+    await unlink(file);
+    held.delete(file);
+  };
+}
+
+/** Removes a lock whose process has ended. Throws if it may still run. */
+async function removeStale(file: string, own: string, temporary: string) {
+  const holder = await readFile(file, "utf8").catch(() => "");
+  if (holder && holder !== own && isRunning(holder)) throw inUse(holder, file);
+  const moved = `${temporary}.stale`;
+  if (!(await succeeds(rename(file, moved), "ENOENT"))) return;
+  // Another process may have replaced the stale lock in the meantime. Then this is its lock, which must go back.
+  if ((await readFile(moved, "utf8")) !== holder) await succeeds(link(moved, file), "EEXIST");
+  await unlink(moved);
+}
+
+function inUse(holder: string, file: string): UsageError {
+  return new UsageError(`Another run uses this journal: process ${holder}. If it has ended, delete ${file}.`);
+}
+
+function isRunning(holder: string): boolean {
+  const [pid, host] = holder.split("@");
+  if (host !== hostname()) return true;
+  try {
+    return process.kill(Number(pid), 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+/** Returns false if the operation fails with `code`. Throws its other errors. */
+async function succeeds(operation: Promise<void>, code: string): Promise<boolean> {
+  try {
+    await operation;
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === code) return false;
+    throw error;
+  }
+}
