@@ -257,10 +257,11 @@ describe("on disk", () => {
   });
 });
 
-describe("the lock", () => {
-  const lockWith = (holder: string) => writeFileSync(`${path}.lock`, holder);
-  const ended = () => spawnSync(process.execPath, ["-e", ""]).pid;
+const lockWith = (holder: string) => writeFileSync(`${path}.lock`, holder);
+/** The id of a process that has ended. */
+const ended = () => spawnSync(process.execPath, ["-e", ""]).pid;
 
+describe("the lock", () => {
   test("keeps a second run of this process out until the first one is closed", async () => {
     await using(async (journal) => {
       await journal.before(entry("a"));
