@@ -1,6 +1,6 @@
 // Installs the package in an empty project, exactly as npm would publish it.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -66,11 +66,19 @@ export function installPacked(extra: string[] = []): Project {
 /** The TypeScript compiler of this repository. */
 export const tsc = join(modules, "typescript/bin/tsc");
 
-/** Runs `npm pack` with an empty cache and without a network, so that the result depends on the repository alone. */
+/**
+ * Builds the package in a folder of its own, because tests that run at the same time would overwrite each other's dist/,
+ * and packs it. npm gets an empty cache and no network, so that the result depends on the repository alone.
+ */
 function pack(folder: string): string {
-  const args = ["pack", "--json", "--offline", "--pack-destination", folder];
+  const source = join(folder, "source");
+  mkdirSync(source);
+  for (const name of ["package.json", "README.md", "CHANGELOG.md"])
+    copyFileSync(join(client, name), join(source, name));
+  execFileSync(process.execPath, [join(client, "build.ts"), source], { stdio: "pipe" });
+  const args = ["pack", "--json", "--offline", "--ignore-scripts", "--pack-destination", folder];
   const env = { ...process.env, npm_config_cache: join(folder, "npm-cache"), npm_config_update_notifier: "false" };
-  const output = execFileSync("npm", args, { cwd: client, encoding: "utf8", env, stdio: "pipe" });
+  const output = execFileSync("npm", args, { cwd: source, encoding: "utf8", env, stdio: "pipe" });
   const [{ filename }] = JSON.parse(output.slice(output.indexOf("[")));
   return join(folder, filename);
 }
