@@ -100,13 +100,29 @@ describe("the packed package", () => {
     const required = [
       "package.json",
       "README.md",
-      "dist/LICENSE",
+      "CHANGELOG.md",
+      "LICENSE",
       "dist/client/index.js",
       "dist/client/index.d.ts",
       "dist/generated/openapi.d.ts",
     ];
     expect(files).toEqual(expect.arrayContaining(required));
     expect(files.filter((file) => /test|testing|chaos|bench|(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  });
+
+  test("has source maps that contain the sources", () => {
+    const maps = readdirSync(`${project.installed}/dist/client`).filter((file) => file.endsWith(".js.map"));
+    expect(maps).toContain("index.js.map");
+    for (const file of maps) {
+      const { sources, sourcesContent } = JSON.parse(readFileSync(`${project.installed}/dist/client/${file}`, "utf8"));
+      const source = readFileSync(new URL(file.replace(".js.map", ".ts"), import.meta.url), "utf8");
+      expect([sources.length, sourcesContent]).toEqual([1, [source]]);
+    }
+  });
+
+  test("keeps the meaning of fields in its types", () => {
+    const types = readFileSync(`${project.installed}/dist/generated/models.d.ts`, "utf8");
+    expect(types).toContain("`10000` means 100.00, in every currency");
   });
 
   test("passes publint without a message", async () => {
