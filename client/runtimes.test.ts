@@ -33,7 +33,7 @@ describe.each(findRuntimes())("$name", (runtime) => {
   if (isMissing) console.warn(`The client is not checked in ${name}: ${source}.`);
 
   test.skipIf(isMissing)("pays, recovers a lost response, and receives webhooks", async () => {
-    expect(program, source).toBeDefined();
+    if (!program) throw new Error(`${name} is not installed: ${source}.`);
     expect(await runSmoke(runtime, project, server.baseUrl)).toBe(allPassed);
   });
 
