@@ -4,6 +4,8 @@ import type { Mutant } from "./mutants.ts";
 
 /** The share of the suite's time that the first attempt on a mutant may take. */
 const share = 0.06;
+/** A server that needs this many times the usual duration hangs; the first part covers its start and waiting checks. */
+const patience = { startMs: 30_000, factor: 6 };
 
 type Place = Pick<Mutant, "file" | "where">;
 
@@ -42,6 +44,9 @@ export function createOrder({ checks, reached }: Coverage) {
         (name) => (spent += duration.get(name)!) <= budget || spent === duration.get(name),
       );
     },
+    /** Returns how long these checks may take before the server counts as hanging. */
+    patienceMs: (names: readonly string[]) =>
+      patience.startMs + patience.factor * names.reduce((sum, name) => sum + duration.get(name)!, 0),
     /** Returns all checks for a group of mutants. */
     all: (group: readonly Mutant[]): string[] =>
       byPromise(

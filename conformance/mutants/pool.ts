@@ -3,8 +3,8 @@ import { fork, type ChildProcess } from "node:child_process";
 import type { Coverage, Outcome } from "./trial.ts";
 import type { Reply, Task } from "./worker.ts";
 
-/** A longer silence means that the mutant has stopped the server. */
-const patienceMs = 150_000;
+/** The patience for a measurement of the unchanged server. */
+const measuringMs = 300_000;
 /** Copies of the server's modules stay in memory until their process ends. */
 const tasksPerProcess = 150;
 
@@ -17,8 +17,8 @@ export function createPool() {
     child = undefined;
   }
 
-  /** Resolves with the reply, or with the reason why there is none. */
-  function ask(task: Task): Promise<Reply | string> {
+  /** Resolves with the reply, or with the reason why there is none. A silence beyond `patienceMs` counts as a hang. */
+  function ask(task: Task, patienceMs: number): Promise<Reply | string> {
     if (carriedOut >= tasksPerProcess) end();
     if (!child?.connected) {
       carriedOut = 0;
@@ -47,13 +47,13 @@ export function createPool() {
   return {
     end,
     async measure(): Promise<Coverage> {
-      const reply = await ask({ profile: "extended" });
+      const reply = await ask({ profile: "extended" }, measuringMs);
       if (typeof reply === "string" || !reply.coverage)
         throw new Error(`cannot measure the coverage: ${String(reply)}`);
       return reply.coverage;
     },
-    async attempt(task: Task): Promise<Outcome> {
-      const reply = await ask(task);
+    async attempt(task: Task, patienceMs = measuringMs): Promise<Outcome> {
+      const reply = await ask(task, patienceMs);
       return typeof reply === "string" ? { verdict: "stopped", by: [reply] } : reply.outcome!;
     },
   };
