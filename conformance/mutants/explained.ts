@@ -1,5 +1,6 @@
-// Reads explained.yaml: why the suite does not catch the mutants that survive.
-import { readFileSync } from "node:fs";
+// Reads the files in explained/: why the suite does not catch the mutants that survive.
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Entry } from "./matrix.ts";
 import type { Mutant } from "./mutants.ts";
@@ -12,9 +13,11 @@ export type Explanation = {
   because: string;
 };
 
-export const explanations = parse(readFileSync(new URL("explained.yaml", import.meta.url), "utf8"), {
-  schema: "failsafe",
-}) as Explanation[];
+const folder = new URL("explained/", import.meta.url);
+
+export const explanations = globSync("*.yaml", { cwd: fileURLToPath(folder) }).flatMap(
+  (name) => parse(readFileSync(new URL(name, folder), "utf8"), { schema: "failsafe" }) as Explanation[],
+);
 
 /** True for a mutant that needs an explanation. */
 export const isAlive = ({ verdict }: Entry) => verdict === "survived" || verdict === "not reached";

@@ -4,6 +4,7 @@
 //   --survivors     try those again that survived, for example after the suite has got new checks
 //   --only PATTERN  try only mutants in files that match this regular expression
 //   --minutes N     stop after N minutes
+//   --workers N     try N mutants at a time, in as many processes; most of the time a process waits
 import { parseArgs } from "node:util";
 import { tryAll, type Row } from "./campaign.ts";
 import { readMatrix, writeMatrix } from "./matrix.ts";
@@ -17,8 +18,17 @@ const { values } = parseArgs({
     survivors: { type: "boolean", default: false },
     only: { type: "string", default: "" },
     minutes: { type: "string", default: "600" },
+    workers: { type: "string", default: "4" },
   },
 });
+/** Returns the value of an option that must be a positive number. */
+function positive(name: "minutes" | "workers"): number {
+  const value = Number(values[name]);
+  if (value > 0 && (name === "minutes" || Number.isInteger(value))) return value;
+  console.error(`--${name} must be a positive number, not "${values[name]}".`);
+  process.exit(2);
+}
+const [minutes, workers] = [positive("minutes"), positive("workers")];
 const pattern = new RegExp(values.only);
 const start = performance.now();
 const seconds = () => Math.round((performance.now() - start) / 1000);
@@ -37,28 +47,30 @@ const wanted = mutants
   .filter(({ id, file }) => pattern.test(file) && isWanted(id))
   .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
-const pool = createPool();
-const order = createOrder(await pool.measure());
+const pools = Array.from({ length: workers }, createPool);
+const order = createOrder(await pools[0]!.measure());
 for (const { id, check } of rows.values()) if (check) order.learn(names.get(id)!, check);
 console.log(`${mutants.length} mutants, ${wanted.length} to try.`);
 
 let done = 0;
 const save = () => writeMatrix(mutants, rows, (before?.about.seconds ?? 0) + seconds());
-await tryAll(wanted, {
-  pool,
-  order,
-  isOver: () => seconds() > Number(values.minutes) * 60,
-  record(row) {
-    rows.set(row.id, row);
-    done += 1;
-    const { file, line, operator } = names.get(row.id)!;
-    if (row.verdict === "survived") console.log(`survived: ${row.id} ${file}:${line} ${operator}`);
-    if (done % 20 !== 0) return;
-    save();
-    console.log(`${done} of ${wanted.length} in ${seconds()} s`);
-  },
-});
-pool.end();
+const isOver = () => seconds() > minutes * 60;
+function record(row: Row) {
+  rows.set(row.id, row);
+  done += 1;
+  const { file, line, operator } = names.get(row.id)!;
+  if (row.verdict === "survived") console.log(`survived: ${row.id} ${file}:${line} ${operator}`);
+  if (done % 20 !== 0) return;
+  save();
+  console.log(`${done} of ${wanted.length} in ${seconds()} s`);
+}
+await Promise.all(
+  pools.map(async (pool, worker) => {
+    const share = wanted.filter((_, index) => index % pools.length === worker);
+    await tryAll(share, { pool, order, record, isOver });
+    pool.end();
+  }),
+);
 save();
 const alive = [...rows.values()].filter(isAlive).length;
 console.log(`${rows.size} of ${mutants.length} mutants tried; ${alive} are not caught. ${seconds()} s.`);
