@@ -48,6 +48,8 @@ export type Context = {
   notApplicable(id: string, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
   /** Records that the requirement could not be judged in this run, for a reason outside the suite. */
   couldNotRun(id: string, why: string): void;
+  /** Records Dredd's judgement of a transaction. */
+  noteDredd(transaction: string, ok: boolean): void;
   /** Returns an unused value for the merchant's reference. */
   fresh(): string;
   /** Returns pseudo-random numbers, which are the same for the same seed and check. */

@@ -135,6 +135,13 @@ export type Disagreement = { exchange: Exchange; suite: string[]; prism: string[
 /** Behaviour of the target that the interface leaves open. `value` is JSON. Equal behaviour gives equal values. */
 export type Observation = { requirement: string; name: string; value: unknown };
 
+/** Dredd's transactions: each sends the request that provokes one documented response, and compares the two. */
+export type DreddJudgement = {
+  transactions: number;
+  /** Those whose response is not as documented, such as "POST /v1/disbursements → 409". */
+  failed: string[];
+};
+
 export type Report = {
   verdict: RunVerdict;
   /** One sentence that explains the verdict. */
@@ -168,6 +175,8 @@ export type Report = {
   repeatFlags?: string[];
   /** The ids in `--only`; undefined if the option was not given. */
   only?: string[];
+  /** What Dredd judged; undefined if none of its checks ran. */
+  dredd?: DreddJudgement;
   /** Set with `--through-prism`: the number of responses that Prism validated, and its disagreements with the suite. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /** The errors that prevented the suite from doing its work. */

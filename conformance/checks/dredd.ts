@@ -55,6 +55,7 @@ async function judge(rows: readonly Documented[], context: Context) {
     );
     for (const { method, template, status, ok, message, response } of results) {
       const row = find(method, template, status) as Documented;
+      context.noteDredd(`${method} ${template} → ${status}`, ok);
       const seen = response ? describeResponse(response) : "no response";
       const actual = ok ? seen : `${seen}; Dredd reports: ${message}`;
       context.judge(

@@ -112,6 +112,12 @@ test("points out records that the target must refuse before anything else", asyn
   expect(await texts(page, "tr.unintended .number")).toEqual(["100.00 XOF"]);
 });
 
+test("says what Dredd judged", () => {
+  expect(renderHtml(sampleReport([], { dredd: { transactions: 12, failed: [] } }))).toContain(
+    "12 documented responses",
+  );
+});
+
 test("filters by text and by verdict", async () => {
   const { page } = await opened(varied());
   await page.getByRole("searchbox").fill("d3");

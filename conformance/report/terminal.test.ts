@@ -93,6 +93,12 @@ test("sums what was paid by currency", () => {
   expect(renderTerminal(sampleReport([], { created }), plain)).toContain("Paid 100.50 XOF and 1.00 GHS in 3 of 500");
 });
 
+test("says what Dredd judged", () => {
+  const dredd = { transactions: 12, failed: [] };
+  expect(renderTerminal(sampleReport([], { dredd }), plain)).toContain("\nDredd judged 12 documented responses");
+  expect(renderTerminal(sampleReport([]), plain)).not.toContain("Dredd");
+});
+
 test("uses colours only on request", () => {
   const escape = "\u001b[";
   expect(renderTerminal(sampleReport([failing]), { color: true })).toContain(escape);

@@ -87,6 +87,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
   const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
   const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
+  const dredd = words.dreddText(report);
   const completing = completingCommand(report);
   const unintended = report.created.filter((record) => record.unintended).length;
   const { payouts, maxPayouts } = report.budget;
@@ -114,6 +115,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...words.limitEntries(report).map(([label, text]) => `${label} limits of the target: ${oneLine(text)}`),
     `${tallyPhrases(report).join("; ")}`,
     `Paid ${oneLine(words.sums(paidOf(report.created)))} in ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
+    ...(dredd === undefined ? [] : [`Dredd judged ${oneLine(dredd)}`]),
     ...[followedFor(report) ?? []].flat(),
     ...(unintended > 0
       ? [paint("red", `The target created ${words.counted(unintended, "record")} that it must refuse`)]

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { Requirement } from "../results.ts";
-import { counted, sourceOf, titleOf } from "./words.ts";
+import { counted, dreddText, sourceOf, titleOf } from "./words.ts";
 
 const requirements: Requirement[] = parse(
   await readFile(new URL("../../spec/requirements.yaml", import.meta.url), "utf8"),
@@ -27,4 +27,24 @@ test("counted uses the plural except for one", () => {
     "1 payout",
     "2 payouts",
   ]);
+});
+
+test.each([
+  [1, [], "1 documented response, each provoked by a request: all as documented"],
+  [
+    9,
+    ["GET /a → 200", "GET /b → 404"],
+    "9 documented responses, each provoked by a request: 2 not as documented: GET /a → 200, GET /b → 404",
+  ],
+  [
+    9,
+    ["1", "2", "3", "4", "5", "6", "7"],
+    "9 documented responses, each provoked by a request: 7 not as documented: 1, 2, 3, 4, 5, and 2 more",
+  ],
+])("says what Dredd judged: %i with %j failed", (transactions, failed, text) => {
+  expect(dreddText({ dredd: { transactions, failed } })).toBe(text);
+});
+
+test("says nothing about Dredd if it judged nothing", () => {
+  expect(dreddText({})).toBeUndefined();
 });

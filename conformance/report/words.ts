@@ -114,6 +114,18 @@ export function limitEntries({ declared, foundLimits }: Pick<Report, "declared" 
   return entries.filter(([, phrases]) => phrases.length > 0).map(([label, phrases]) => [label, phrases.join("; ")]);
 }
 
+const mostTransactions = 5;
+
+/** Says what Dredd judged; undefined if none of its checks ran. */
+export function dreddText({ dredd }: Pick<Report, "dredd">): string | undefined {
+  if (!dredd) return undefined;
+  const { transactions, failed } = dredd;
+  const shown = failed.slice(0, mostTransactions).join(", ");
+  const more = failed.length > mostTransactions ? `, and ${failed.length - mostTransactions} more` : "";
+  const result = failed.length === 0 ? "all as documented" : `${failed.length} not as documented: ${shown}${more}`;
+  return `${counted(transactions, "documented response")}, each provoked by a request: ${result}`;
+}
+
 /** Returns a count with its noun, such as "1 requirement" or "2 requirements". */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;

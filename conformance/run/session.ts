@@ -37,6 +37,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const { receiver, limits = createLimits(options.declared) } = deps;
   let references = 0;
   const fresh = () => freshReference(options.runId, (references += 1));
+  /** Dredd's judgements by transaction. */
+  const dredd = new Map<string, boolean>();
   let lastLimit: string | undefined;
   const onLimit = (limit: string) => void (lastLimit = limit);
   let searched = false;
@@ -88,6 +90,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       notApplicable: (id, text, code = "target", provide?: string) =>
         void (notApplicable[id] = { code, text, ...(provide === undefined ? {} : { provide }) }),
       couldNotRun: (id, why) => void (notRun[id] = why),
+      noteDredd: (transaction, ok) => void dredd.set(transaction, ok),
       fresh,
       random: createRandom(options.seed, check.name),
       now: deps.now,
@@ -186,6 +189,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       payouts,
       total,
       found: limits.found,
+      ...(dredd.size > 0 ? { dredd: dreddJudgement(dredd) } : {}),
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
     };
@@ -241,6 +245,11 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     watchAll: (watches: readonly Watch[]) => watchAll(watches, { target, validator, selected, options }),
   };
 }
+
+const dreddJudgement = (judged: ReadonlyMap<string, boolean>) => ({
+  transactions: judged.size,
+  failed: [...judged].filter(([, ok]) => !ok).map(([transaction]) => transaction),
+});
 
 const leftOf = ({ maxTotal, total }: Budget) =>
   Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";

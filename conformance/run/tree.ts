@@ -166,6 +166,7 @@ export function buildReport(run: FinishedRun): Report {
       total: last?.total ?? 0,
       maxTotal: Number.isFinite(options.maxTotal) ? options.maxTotal : null,
     },
+    ...(last?.dredd ? { dredd: last.dredd } : {}),
     ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
     seed: options.seed,
     ...(options.repeatFlags ? { repeatFlags: options.repeatFlags } : {}),

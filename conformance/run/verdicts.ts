@@ -7,6 +7,7 @@ import type {
   CheckResult,
   CreatedRecord,
   Disagreement,
+  DreddJudgement,
   Exchange,
   NotJudged,
   Observation,
@@ -26,6 +27,8 @@ export type CheckReport = {
   total: number;
   /** The limits of the target that the run found so far. */
   found: Declaration;
+  /** What Dredd judged in the run so far. */
+  dredd?: DreddJudgement;
   /** Prism's judgement of the run's responses so far, not only of this check's. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /** The error in the suite itself, if there was one. */
