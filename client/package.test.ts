@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { transformSync } from "esbuild";
 import { publint } from "publint";
@@ -88,6 +88,9 @@ beforeAll(async () => {
   for (const [name, code] of examples) project.write(name, code);
   project.write("webhook-driver.ts", webhookDriver);
   project.write("store-driver.ts", storeDriver);
+  for (const name of ["payroll", "make-payroll"]) {
+    project.write(`csv-${name}.ts`, readFileSync(new URL(`examples/${name}.ts`, import.meta.url), "utf8"));
+  }
 }, 120_000);
 afterAll(async () => {
   await server?.stop();
@@ -205,6 +208,25 @@ describe("the README", () => {
     const env = { BASE_URL: server.baseUrl, API_KEY: key, WEBHOOK_SECRET: secret, SPEC: spec, EVENTS_DB: ":memory:" };
     expect(project.node([`${name}.ts`], env)).toMatch(output);
   });
+});
+
+test("the payroll example pays 1,000 lines of a CSV file, and nothing when it is run again", () => {
+  const csv = project.node(["csv-make-payroll.ts", "1000"]);
+  const amounts = csv
+    .trim()
+    .split("\n")
+    .slice(1)
+    .map((line) => Number(line.split(",")[1]));
+  const amount = amounts.reduce((sum, one) => sum + one);
+  const pay = () => project.node(["csv-payroll.ts", "payroll.csv"], { BASE_URL: server.baseUrl, API_KEY: key });
+  const summary = `1000 payouts accepted, amount ${amount}, fees ${amount / 100}, 0 problems`;
+  project.write("payroll.csv", csv);
+  expect(amounts).toHaveLength(1000);
+  expect(pay().trim().split("\n").slice(-2)).toEqual(["1000 done", summary]);
+  // First the journal knows the payouts, then only the service does.
+  expect(pay()).toContain(summary);
+  rmSync(`${project.folder}/payroll.csv.journal`);
+  expect(pay()).toContain(summary);
 });
 
 describe("the size", () => {
