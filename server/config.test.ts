@@ -18,6 +18,7 @@ test("defaults to a sandbox on loopback", () => {
     port: 3000,
     publicUrl: "http://127.0.0.1:3000",
     database: { kind: "sqlite", path: "data/server.db" },
+    role: "all",
     sandbox: true,
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
@@ -49,6 +50,8 @@ describe("valid values", () => {
     ["PUBLIC_URL", "https://pay.example/base//", { publicUrl: "https://pay.example/base" }],
     ["DATABASE_URL", "sqlite:/var/lib/pay.db", { database: { kind: "sqlite", path: "/var/lib/pay.db" } }],
     ["DATABASE_URL", "sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
+    ["DATABASE_URL", "postgres://u:p@db/pay", { database: { kind: "postgres", url: "postgres://u:p@db/pay" } }],
+    ["DATABASE_URL", "postgresql:///pay", { database: { kind: "postgres", url: "postgresql:///pay" } }],
     ["SANDBOX", "false", { sandbox: false }],
     ["SANDBOX", "0", { sandbox: false }],
     ["SANDBOX", "TRUE", { sandbox: true }],
@@ -101,6 +104,8 @@ describe("valid values", () => {
   });
 });
 
+const DATABASE = "must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)";
+
 describe("invalid values are reported with what is expected", () => {
   test.each([
     ["HOST", "http://127.0.0.1", "must be a host name or IP address to listen on, such as 127.0.0.1"],
@@ -115,8 +120,12 @@ describe("invalid values are reported with what is expected", () => {
     ["PUBLIC_URL", "ftp://pay.example", "must be an http or https URL without credentials, query or fragment"],
     ["PUBLIC_URL", "https://a:b@pay.example", "must be an http or https URL without credentials, query or fragment"],
     ["PUBLIC_URL", "https://pay.example/?a", "must be an http or https URL without credentials, query or fragment"],
-    ["DATABASE_URL", "sqlite:", "must be sqlite:PATH (its value is not shown)"],
-    ["DATABASE_URL", "/tmp/x.db", "must be sqlite:PATH (its value is not shown)"],
+    ["DATABASE_URL", "sqlite:", DATABASE],
+    ["DATABASE_URL", "/tmp/x.db", DATABASE],
+    ["DATABASE_URL", "postgres://", DATABASE],
+    ["DATABASE_URL", "postgres://h:port/pay", DATABASE],
+    ["ROLE", "server", "must be one of all, api, worker"],
+    ["ROLE", "worker", "must be all with SQLite, which only one process can serve"],
     ["SANDBOX", "yes", "must be true or false"],
     ["SANDBOX", "constructor", "must be true or false"],
     [

@@ -7,7 +7,10 @@ export interface Config {
   port: number;
   /** Base URL at which customers and merchants reach the server, without a trailing slash. */
   publicUrl: string;
-  database: { kind: "sqlite"; path: string };
+  /** The URL of a PostgreSQL database may contain a password. */
+  database: { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
+  /** What this process does, of the work that several processes on one database share. */
+  role: Role;
   sandbox: boolean;
   sandboxApiKey?: string;
   settleDelayMs: number;
@@ -39,9 +42,13 @@ export class ConfigError extends Error {
   }
 }
 
+/** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
+export type Role = "all" | "api" | "worker";
+
 type Env = Readonly<Record<string, string | undefined>>;
 type Parse<T> = (text: string) => T;
 
+const ROLES: readonly Role[] = ["all", "api", "worker"];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /**
@@ -74,6 +81,7 @@ export function readConfig(env: Env): Config {
     port,
     publicUrl,
     database: read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" }, databaseUrl),
+    role: read("ROLE", "all", oneOf(ROLES)),
     sandbox,
     ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
@@ -98,6 +106,9 @@ export function readConfig(env: Env): Config {
       },
     },
   };
+  if (config.role !== "all" && config.database.kind === "sqlite") {
+    problems.push("ROLE must be all with SQLite, which only one process can serve");
+  }
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -141,9 +152,10 @@ function boolean(text: string): boolean {
   throw new Error("must be true or false");
 }
 
-function oneOf(values: readonly string[]): Parse<string> {
+function oneOf<T extends string>(values: readonly T[]): Parse<T> {
   return (text) => {
-    if (values.includes(text)) return text;
+    const found = values.find((value) => value === text);
+    if (found !== undefined) return found;
     throw new Error(`must be one of ${values.join(", ")}`);
   };
 }
@@ -163,7 +175,8 @@ function apiKey(text: string): string {
 
 function databaseUrl(text: string): Config["database"] {
   if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
-  throw new Error("must be sqlite:PATH (its value is not shown)");
+  if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { kind: "postgres", url: text };
+  throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)");
 }
 
 /** Parses Express's `trust proxy` setting: true, false, a number of hops, or addresses. */

@@ -1,6 +1,6 @@
 // Starts the server. This is the only module that exits the process.
 import { randomBytes } from "node:crypto";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { banner } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
@@ -33,7 +33,7 @@ async function start(config: Config): Promise<void> {
   });
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
-  const prepare = () => prepareFirstMerchant(merchants, config.sandboxApiKey);
+  const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
   // A given key must be valid for the first request.
   const given = config.sandboxApiKey === undefined ? undefined : await prepare();
 
@@ -61,11 +61,14 @@ async function start(config: Config): Promise<void> {
 
 /**
  * Decides where a new key is shown. What is no terminal may be a log that others read, so there the key goes into a file
- * that only its owner may read. An in-memory database has no folder for a file; its key ends with the process.
+ * that only its owner may read: beside the database, or under `data` if the database is elsewhere. The key of an
+ * in-memory database ends with the process, so it needs no file.
  */
 function keep(text: string, { database }: Config): { text: string } | { file: string } {
-  if (process.stdout.isTTY || database.path === ":memory:") return { text };
-  const file = resolve(dirname(database.path), "first-api-key");
+  const path = database.kind === "sqlite" ? database.path : "data/server";
+  if (process.stdout.isTTY || path === ":memory:") return { text };
+  const file = resolve(dirname(path), "first-api-key");
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, `${text}\n`, { mode: 0o600 });
   chmodSync(file, 0o600);
   return { file };

@@ -53,7 +53,7 @@ export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, lookup } = options;
   const abort = new AbortController();
   const stopping = abort.signal;
-  const wake = () => deliveryLoop.wake();
+  const wake = () => deliveryLoop?.wake();
 
   const sender = createSender({
     allowPrivate: config.webhookAllowPrivate,
@@ -67,22 +67,25 @@ export function createService(options: Options): Service {
   const settlement = createSettlement(storage, stopping);
   const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
 
-  const settlementLoop = startLoop(
+  /** Starts work that runs in the background, unless other processes do it. */
+  const startWork: typeof startLoop | (() => undefined) = config.role === "api" ? () => undefined : startLoop;
+  const settlementLoop = startWork(
     async () => {
       if ((await settlement.settle()) > 0) wake();
     },
     SETTLE_EVERY_MS,
     { clock, log },
   );
-  const deliveryLoop = startLoop(
+  const deliveryLoop = startWork(
     async () => {
       while (!stopping.aborted && (await deliveries.begin()) > 0);
     },
     DELIVER_EVERY_MS,
     { clock, log },
   );
+  // A process without background work also attempts deliveries: replays, and what a move of a clock makes due.
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
-  const pruningLoop = startLoop(
+  const pruningLoop = startWork(
     async () => {
       while (!stopping.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
     },
@@ -104,7 +107,7 @@ export function createService(options: Options): Service {
     release: () => abort.abort(),
     async stop(drainMs) {
       abort.abort();
-      await Promise.all([settlementLoop.stop(), deliveryLoop.stop(), pruningLoop.stop()]);
+      await Promise.all([settlementLoop, deliveryLoop, pruningLoop].map((loop) => loop?.stop()));
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();

@@ -19,7 +19,7 @@ export async function runCommand(group: string, commands: Commands, argv: readon
   const { command, args, options } = parseCommand(group, commands, argv);
   const config = readConfig(process.env);
   const { database } = config;
-  if (!command.creates && !existsSync(database.path)) {
+  if (!command.creates && database.kind === "sqlite" && !existsSync(database.path)) {
     throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
   }
   const clock = createSystemClock();

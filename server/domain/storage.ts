@@ -35,6 +35,8 @@ export type StorageReport = (state: { working: boolean; message: string; error?:
 
 /** A method with an `actor` records the action in the audit trail, in the same transaction (D41). */
 export interface MerchantStore {
+  /** Runs `work` while no other process is in this method, so that two first starts create one merchant. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
   insertMerchant(
     merchant: Pick<Merchant, "id" | "name" | "createdAt">,
     webhookSecret: string,

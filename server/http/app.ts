@@ -46,9 +46,10 @@ export function createApp(context: AppContext): Express {
   app.use(requestLog(context));
   app.use(commonHeaders);
   app.use(requireHost);
-  app.use(contract.router);
+  const servesRequests = config.role !== "worker";
+  if (servesRequests) app.use(contract.router);
   app.use(health(context, contract.prove));
-  app.use(checkoutPages(context));
+  if (servesRequests) app.use(checkoutPages(context));
   app.use(noSuchPath);
   app.use(sendErrors(log));
   return app;
@@ -91,7 +92,8 @@ function health({ config, storage, log }: AppContext, prove: () => Promise<void>
   });
   router.get("/readyz", async (_req, res) => {
     try {
-      await Promise.all([prove(), storage.ping()]);
+      await prove();
+      await storage.ping();
     } catch (error) {
       // The storage has reported what is wrong with it.
       if (error instanceof ServiceError) throw error;

@@ -5,11 +5,12 @@ import { decodeText } from "./text.ts";
 const CONNECTIONS = 10;
 /** Statements are short, so a longer one waits for a lock or a server that is in trouble. In milliseconds. */
 const TIMEOUTS = {
-  connectionTimeoutMillis: 1_500,
+  connectionTimeoutMillis: 3_000,
   lock_timeout: 2_000,
   statement_timeout: 2_500,
-  // The client's own timeout, for a server that does not react at all.
-  query_timeout: 3_000,
+  // The client's own timeout, for a server that does not react at all. It is longer, because it also ends when this
+  // process was too busy to read the response in time.
+  query_timeout: 5_000,
   idle_in_transaction_session_timeout: 5_000,
 };
 const [BIGINT, TEXT] = [20, 25];

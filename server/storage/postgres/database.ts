@@ -26,8 +26,10 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
-/** How long to keep repeating, in milliseconds. Together with the time-outs of a statement, a request gets its response
- * within ten seconds. */
+/**
+ * How long to keep repeating, in milliseconds. A statement that has timed out has used up this time, so that a request
+ * gets its response within ten seconds.
+ */
 const PATIENCE_MS = 1_000;
 const LONGEST_PAUSE_MS = 100;
 

@@ -14,15 +14,20 @@ export class UnknownOutcome extends Error {
 const SHUTDOWN = /^(08...|57P0[1-5])$/;
 /** The transaction lost against a concurrent one and was rolled back (serialization failure, deadlock). */
 const CONFLICT = /^(40001|40P01)$/;
-/** Nothing was recorded, for a reason that passes: locked, timed out, out of resources, read-only. */
-const UNAVAILABLE = /^(55P03|57014|53...|58030|25006)$/;
+/** A statement waited too long for a lock, or took too long. */
+const TIMEOUT = /^(55P03|57014)$/;
+/** The server is out of resources, cannot write to its disk, or is read-only. */
+const OUTAGE = /^(53...|58030|25006)$/;
 
 const has = (error: unknown, codes: RegExp) => error instanceof DatabaseError && codes.test(error.code ?? "");
 
 export const isConflict = (error: unknown): boolean => has(error, CONFLICT);
 
-export const isUnavailable = (error: unknown): boolean =>
-  error instanceof ConnectionLost || isConflict(error) || has(error, UNAVAILABLE);
+/** True if the database does not work. */
+export const isOutage = (error: unknown): boolean => error instanceof ConnectionLost || has(error, OUTAGE);
+
+/** True if nothing was recorded, for a reason that passes. */
+export const isUnavailable = (error: unknown): boolean => isOutage(error) || isConflict(error) || has(error, TIMEOUT);
 
 /** Returns an error of the driver as a `ConnectionLost` if it is not the database's refusal of a statement. */
 export function classified(error: unknown): unknown {

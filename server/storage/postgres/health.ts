@@ -1,6 +1,6 @@
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage, StorageReport } from "../../domain/storage.ts";
-import { isUnavailable } from "./errors.ts";
+import { isOutage, isUnavailable } from "./errors.ts";
 
 const MESSAGE = "The server's database is not available. Nothing was recorded.";
 const RETRY_AFTER_SECONDS = 1;
@@ -21,8 +21,10 @@ export function watchHealth(storage: Storage, report: StorageReport = () => unde
 
   function failed(error: unknown): never {
     if (!isUnavailable(error)) throw error;
-    if (!failing) report({ working: false, message: MESSAGE, error });
-    failing = true;
+    if (isOutage(error) && !failing) {
+      report({ working: false, message: MESSAGE, error });
+      failing = true;
+    }
     throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 

@@ -46,7 +46,8 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
     await pool.end();
     if (error instanceof StorageError) throw error;
     // The URL may contain a password.
-    throw new StorageError(`Cannot open the PostgreSQL database: ${(error as Error).message}. Check DATABASE_URL.`, {
+    const { message, code } = error as NodeJS.ErrnoException;
+    throw new StorageError(`Cannot open the PostgreSQL database: ${message || code}. Check DATABASE_URL.`, {
       cause: error,
     });
   }

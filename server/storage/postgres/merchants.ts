@@ -9,6 +9,9 @@ import type { Query } from "./database.ts";
 import { lockMerchant, required } from "./merchant-rows.ts";
 import { readSecrets } from "./secrets.ts";
 
+/** Identifies an advisory lock; any number that no other program uses. */
+const EXCLUSIVE_LOCK = 7_305_808_869;
+
 export function merchants({ db, lane }: Context): MerchantStore {
   // Requests look their key up in the database, together, so that a revocation or a move of the clock by any process
   // takes effect immediately.
@@ -18,6 +21,11 @@ export function merchants({ db, lane }: Context): MerchantStore {
   });
 
   return {
+    exclusively: (work) =>
+      db.transaction(async (query) => {
+        await query("SELECT pg_advisory_xact_lock($1)", [EXCLUSIVE_LOCK]);
+        return work();
+      }),
     insertMerchant: ({ id, name, createdAt }, webhookSecret, actor) =>
       db.transaction(async (query) => {
         const values = [id, name, createdAt, webhookSecret];

@@ -29,6 +29,8 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
   );
 
   return {
+    // Only one server may use the file.
+    exclusively: (work) => work(),
     insertMerchant: ({ id, name, createdAt }, webhookSecret, actor) =>
       write(() => {
         insertMerchant.run(id, name, createdAt, webhookSecret);

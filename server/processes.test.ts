@@ -1,0 +1,108 @@
+// Runs several real processes on one PostgreSQL database.
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startPostgresProxy } from "./testing/postgres-proxy.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
+import { freePort, runCommand, runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { startReceiver } from "./testing/receiver.ts";
+import { aPayout } from "./testing/server.ts";
+
+const KEY = "a-key-for-tests-of-processes";
+let database: TestDatabase;
+let env: NodeJS.ProcessEnv;
+const running: ServerProcess[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  await database.empty();
+  env = { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "50" };
+});
+afterEach(async () => {
+  for (const { kill, ended } of running.splice(0)) {
+    kill("SIGKILL");
+    await ended;
+  }
+});
+
+async function start(changes: NodeJS.ProcessEnv = {}) {
+  const server = await startProcess({ ...env, ...changes });
+  running.push(server);
+  return { ...server, ...server.client(KEY) };
+}
+
+test("two first starts make one merchant; each process sees what the other does", async () => {
+  const [first, second] = await Promise.all([start(), start()]);
+  const { stdout } = await runKeys(env, "merchants");
+  expect(stdout.trim().split("\n")).toHaveLength(1);
+
+  const receiver = await startReceiver();
+  const payouts = Array.from({ length: 20 }, () => aPayout({ webhookURL: receiver.url }));
+  const created = await Promise.all(
+    payouts.map((body, index) => [first, second][index % 2]!.request("POST", "/v1/disbursements", { body })),
+  );
+  expect(created.map(({ status }) => status)).toEqual(payouts.map(() => 200));
+  const { reference } = created[0]!.body.data;
+  expect((await second.request("GET", `/v1/disbursements/${reference}`)).status).toBe(200);
+  expect((await second.request("POST", "/v1/disbursements", { body: payouts[0] })).status).toBe(409);
+
+  await receiver.until(payouts.length);
+  const delivered = receiver.received.map(({ body }) => body.data.reference);
+  expect(delivered.toSorted()).toEqual(created.map(({ body }) => body.data.reference).toSorted());
+  await receiver.close();
+});
+
+test("a moved clock and a revoked key take effect in every process", async () => {
+  const [first, second] = await Promise.all([start(), start()]);
+  const moved = await first.request("POST", "/sandbox/clock/advance", { body: { seconds: 86_400 } });
+  expect(moved.status).toBe(200);
+  const { body } = await second.request("GET", "/sandbox/clock");
+  expect(Date.parse(body.data.now)).toBeGreaterThanOrEqual(Date.parse(moved.body.data.now));
+
+  const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;
+  expect((await runKeys(env, "revoke", keyId!)).code).toBe(0);
+  for (const { request } of [first, second]) expect((await request("GET", "/v1/disbursements/DSB1")).status).toBe(401);
+});
+
+test("a worker does what a process for requests leaves to it", async () => {
+  const [api, worker] = await Promise.all([start({ ROLE: "api" }), start({ ROLE: "worker" })]);
+  expect((await worker.request("GET", "/readyz")).status).toBe(200);
+  expect((await worker.request("GET", "/v1/disbursements/DSB1")).status).toBe(404);
+  const receiver = await startReceiver();
+  const { body } = await api.request("POST", "/v1/disbursements", { body: aPayout({ webhookURL: receiver.url }) });
+  await receiver.until(1);
+  expect(receiver.received[0]!.body.data).toMatchObject({ reference: body.data.reference, status: "success" });
+  await receiver.close();
+});
+
+test("while the database is away, requests get 503 with Retry-After; later the server works again", async () => {
+  const proxy = await startPostgresProxy(database.url);
+  const { request } = await start({ DATABASE_URL: proxy.url });
+  const create = () => request("POST", "/v1/disbursements", { body: aPayout() });
+  expect((await create()).status).toBe(200);
+  await proxy.refuse();
+  const refused = await create();
+  expect(refused).toMatchObject({ status: 503, body: { code: "unavailable" } });
+  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+  expect((await request("GET", "/readyz")).status).toBe(503);
+  expect((await request("GET", "/healthz")).status).toBe(200);
+  await proxy.restore();
+  expect((await create()).status).toBe(200);
+  expect((await request("GET", "/readyz")).status).toBe(200);
+  await proxy.close();
+});
+
+test("a start without the database says what to do, without the password", async () => {
+  const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await freePort()}/pay`;
+  const { code, stderr } = await runServer({ ...env, DATABASE_URL });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .*ECONNREFUSED.*\. Check DATABASE_URL\.\n$/);
+  expect(stderr).not.toContain("hunter2");
+});
+
+test("a backup names the program that makes it", async () => {
+  const { code, stderr } = await runCommand(env, "db", "backup", "copy");
+  expect(code).toBe(2);
+  expect(stderr).toContain("pg_dump");
+});

@@ -1,0 +1,113 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Storage, StorageReport } from "../../domain/storage.ts";
+import { createFakeClock } from "../../testing/clock.ts";
+import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { ACTOR, addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
+import { openPostgres } from "./index.ts";
+
+let database: TestDatabase;
+let proxy: PostgresProxy;
+let storage: Storage;
+let reports: boolean[];
+
+beforeAll(async () => {
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+});
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  await database.empty();
+  proxy = await startPostgresProxy(database.url);
+  reports = [];
+  const report: StorageReport = ({ working }) => void reports.push(working);
+  storage = await openPostgres(proxy.url, { clock: createFakeClock(), server: true, time: "process", report });
+});
+afterEach(async () => {
+  await proxy.restore();
+  await storage.close();
+  await proxy.close();
+});
+
+const unavailable = { code: "unavailable", details: { retryAfterSeconds: expect.any(Number) } };
+const count = async (table: string) => Number((await database.run(`SELECT count(*) AS count FROM ${table}`))[0]!.count);
+
+test("connections that are cut while idle do not fail a request", async () => {
+  const { id } = await addMerchant(storage);
+  proxy.cut();
+  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
+  expect(reports).toEqual([]);
+});
+
+test.each(["cut-before", "cut-after"] as const)(
+  "a create whose commit is cut off (%s) is stored once, with one event, and succeeds",
+  async (onCommit) => {
+    const { id } = await addMerchant(storage);
+    const drafts = [aFinalDisbursement(id), aDisbursement(id), aFinalDisbursement(id)];
+    proxy.onCommit = onCommit;
+    const results = await Promise.all(drafts.map((draft) => storage.insertDisbursement(draft)));
+    expect(proxy.onCommit).toBe("pass");
+    expect(results.map(({ inserted }) => inserted)).toEqual([true, true, true]);
+    expect([await count("disbursements"), await count("events")]).toEqual([3, 2]);
+    for (const { record } of results) {
+      expect(await storage.findDisbursement(id, record.reference)).toEqual(record);
+    }
+    expect(
+      await storage.insertDisbursement({ ...aDisbursement(id), merchantsReference: drafts[1]!.merchantsReference }),
+    ).toMatchObject({ inserted: false, record: { id: drafts[1]!.id } });
+  },
+);
+
+test("an operation that must not run twice reports that its outcome is unknown", async () => {
+  const { id } = await addMerchant(storage);
+  proxy.onCommit = "cut-after";
+  const lost = storage.countRefusal(id, "once");
+  await expect(lost).rejects.toThrow(Error);
+  await expect(lost).rejects.not.toMatchObject({ code: "unavailable" });
+  expect(await storage.countRefusal(id, "once")).toBe(2);
+  proxy.onCommit = "cut-before";
+  await expect(storage.countRefusal(id, "once")).rejects.toThrow(Error);
+  expect(await storage.countRefusal(id, "once")).toBe(3);
+});
+
+test("a database that is away refuses requests, reports this once, and works again when it is back", async () => {
+  const { id } = await addMerchant(storage);
+  await proxy.refuse();
+  const attempts = [
+    storage.insertDisbursement(aDisbursement(id)),
+    storage.findDisbursement(id, "DSB1"),
+    storage.listDisbursements({ merchantId: id, limit: 1 }),
+    storage.setDefaultWebhook(id, undefined, ACTOR),
+    storage.ping(),
+  ];
+  for (const { reason } of (await Promise.allSettled(attempts)) as PromiseRejectedResult[]) {
+    expect(reason).toMatchObject(unavailable);
+  }
+  expect(reports).toEqual([false]);
+  await proxy.restore();
+  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
+  expect(reports).toEqual([false, true]);
+  expect(await count("disbursements")).toBe(1);
+});
+
+test("a database that does not react refuses requests in time, and works again when it reacts", async () => {
+  const { id } = await addMerchant(storage);
+  proxy.freeze();
+  const began = performance.now();
+  const attempts = concurrently(20, () =>
+    storage.insertDisbursement(aDisbursement(id)).catch((error: unknown) => error),
+  );
+  expect(await attempts).toEqual(Array.from({ length: 20 }, () => expect.objectContaining(unavailable)));
+  expect(performance.now() - began).toBeLessThan(10_000);
+  await proxy.restore();
+  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
+});
+
+test("a pool that is exhausted refuses requests in time, and works again when connections are free", async () => {
+  const { id } = await addMerchant(storage);
+  await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);
+  const waiting = await concurrently(30, () => storage.countRefusal(id, "busy").catch((error: unknown) => error));
+  await database.run("ROLLBACK");
+  expect(waiting).toEqual(Array.from({ length: 30 }, () => expect.objectContaining(unavailable)));
+  expect(await storage.countRefusal(id, "busy")).toBe(1);
+});

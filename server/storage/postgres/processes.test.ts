@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createIds } from "../../domain/ids.ts";
+import { prepareFirstMerchant } from "../../domain/merchants.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { seededRandom } from "../../testing/random.ts";
+import {
+  ACTOR,
+  addDelivery,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aFinalDisbursement,
+  aKey,
+  claimAll,
+  concurrently,
+  HOUR,
+  LATEST,
+  MINUTE,
+  START,
+} from "../../testing/storage/fixtures.ts";
+import { openPostgres } from "./index.ts";
+
+/** Two storages on one database, as two processes have them. */
+let storages: [Storage, Storage];
+let clock: FakeClock;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+});
+afterAll(() => database.drop());
+
+const open = () => openPostgres(database.url, { clock, server: true, time: "process" });
+beforeEach(async () => {
+  await database.empty();
+  clock = createFakeClock();
+  storages = await Promise.all([open(), open()]);
+});
+afterEach(async () => {
+  await Promise.all(storages.map((storage) => storage.close()));
+});
+
+const each = (index: number) => storages[index % 2]!;
+
+test("concurrent first starts create the schema once", async () => {
+  const fresh = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  const opened = await concurrently(4, () => openPostgres(fresh.url, { clock, server: true, time: "process" }));
+  await addMerchant(opened[0]!);
+  for (const storage of opened) expect(await storage.listMerchants()).toHaveLength(1);
+  await Promise.all(opened.map((storage) => storage.close()));
+  await fresh.drop();
+});
+
+test.each([undefined, "sk_the_same_key_for_all"])(
+  "concurrent first starts create one merchant and key (%s)",
+  async (key) => {
+    const random = seededRandom(1).bytes;
+    const context = { clock, ids: createIds(random), random, actor: ACTOR } as const;
+    const results = await concurrently(4, (index) =>
+      each(index).exclusively(() => prepareFirstMerchant({ storage: each(index), ...context }, key)),
+    );
+    expect(await each(0).listMerchants()).toHaveLength(1);
+    expect(await each(1).listKeys()).toHaveLength(1);
+    expect(results.filter(({ newKey }) => newKey !== undefined)).toHaveLength(key === undefined ? 1 : 0);
+  },
+);
+
+test("concurrent batches with the same references store each once, without deadlock", async () => {
+  const merchants = [await addMerchant(each(0)), await addMerchant(each(1))];
+  const results = await concurrently(400, (index) => {
+    // The two storages insert the same references in opposite orders.
+    const reference = index % 2 === 0 ? index : 399 - index;
+    const { id } = merchants[(reference >> 1) % 2]!;
+    const customer = {
+      id: `customer-${index}`,
+      phoneNumber: `22570381024${String((reference >> 1) % 50).padStart(2, "0")}`,
+    };
+    const draft = { merchantsReference: `same-${reference >> 1}`, customer };
+    return each(index).insertDisbursement(index % 3 === 0 ? aFinalDisbursement(id, draft) : aDisbursement(id, draft));
+  });
+  const byReference = Map.groupBy(results, ({ record }) => record.merchantsReference);
+  expect(byReference.size).toBe(200);
+  for (const [first, second, ...others] of byReference.values()) {
+    expect(others).toEqual([]);
+    expect([first!.inserted, second!.inserted].toSorted()).toEqual([false, true]);
+    expect(first!.record).toEqual(second!.record);
+  }
+  const customers = Map.groupBy(results, ({ record }) => `${record.merchantId} ${record.customer.phoneNumber}`);
+  for (const of of customers.values()) expect(new Set(of.map(({ record }) => record.customer.id)).size).toBe(1);
+});
+
+test("each record is settled by one process, with one event", async () => {
+  const merchants = await concurrently(6, () => addMerchant(each(0)));
+  await concurrently(120, (index) => each(index).insertDisbursement(aDisbursement(merchants[index % 6]!.id)));
+  clock.advance(MINUTE);
+  let settled = 0;
+  for (let done = 1; done > 0;) {
+    const counts = await concurrently(4, (index) => each(index).settleDue(20));
+    done = counts.reduce((sum, count) => sum + count);
+    settled += done;
+  }
+  expect(settled).toBe(120);
+  for (const { id: merchantId } of merchants) {
+    const { items } = await each(1).listEvents({ merchantId, limit: 100 });
+    expect(new Set(items.map(({ reference }) => reference)).size).toBe(20);
+    expect(items).toHaveLength(20);
+  }
+});
+
+test("each delivery is claimed by one process, and a claim fences out the process that lost it", async () => {
+  const merchant = await addMerchant(each(0));
+  await concurrently(40, (index) => addDelivery(each(index), merchant.id));
+  const claimed = (await concurrently(8, (index) => claimAll(each(index), { leaseMs: MINUTE, count: 7 }))).flat();
+  expect(new Set(claimed.map(({ event }) => event.id)).size).toBe(40);
+  expect(claimed).toHaveLength(40);
+  clock.advance(MINUTE);
+  const [again] = await claimAll(each(1), { leaseMs: MINUTE, count: 1 });
+  const late = claimed.find(({ event }) => event.id === again!.event.id)!;
+  const attempt = { at: START, sentAt: START, latencyMs: 1 };
+  expect(await each(0).recordAttempt(late, attempt, { status: "delivered", step: 1 })).toBe(false);
+  expect(await each(1).recordAttempt(again!, attempt, { status: "ended", step: 1 })).toBe(true);
+});
+
+test("a revoked key, a moved clock and a reset take effect in every process immediately", async () => {
+  const merchant = await addMerchant(each(0));
+  const key = aKey(merchant.id);
+  await each(0).insertKey(key, ACTOR);
+  expect((await each(1).findMerchantByKey(key.hash))?.merchant.clockOffset).toBe(0);
+  await each(0).moveClock(merchant.id, { by: HOUR }, LATEST);
+  expect((await each(1).findMerchantByKey(key.hash))?.merchant.clockOffset).toBe(HOUR);
+  const { record } = await each(1).insertDisbursement(aDisbursement(merchant.id));
+  expect(record.createdAt).toBe(START + HOUR);
+  await each(0).reset(merchant.id);
+  expect(await each(1).findDisbursement(merchant.id, record.reference)).toBeUndefined();
+  await each(1).revokeKey(key.id, START, ACTOR);
+  expect(await each(0).findMerchantByKey(key.hash)).toBeUndefined();
+});
+
+test("concurrent moves of a clock by several processes add up", async () => {
+  const { id } = await addMerchant(each(0));
+  await concurrently(10, (index) => each(index).moveClock(id, { by: MINUTE }, LATEST));
+  expect(await each(0).findMerchant(id)).toMatchObject({ clockOffset: 10 * MINUTE });
+});
+
+test("following events misses none that several processes write", async () => {
+  const { id: merchantId } = await addMerchant(each(0));
+  const query = { merchantId, limit: 10, direction: "newer" } as const;
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  let isWritten = false;
+  const writing = concurrently(200, async (index) => {
+    for (let turn = 0; turn < index % 7; turn += 1) await new Promise(setImmediate);
+    return addDelivery(each(index), merchantId);
+  }).finally(() => (isWritten = true));
+  for (let last = false; !last;) {
+    last = isWritten;
+    for (let read = 1; read > 0;) {
+      const page = await each(seen.length).listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.cursor ?? cursor;
+      read = page.items.length;
+    }
+  }
+  expect(seen.toSorted()).toEqual((await writing).map(({ id }) => id).toSorted());
+});
+
+test("a move that the end of a process interrupted is finished by another after a while", async () => {
+  const { id } = await addMerchant(each(0));
+  const { record } = await each(0).insertCheckout(aCheckout(id));
+  const [moved] = await Promise.allSettled([each(0).moveClock(id, { by: 29 * MINUTE }, LATEST), each(0).close()]);
+  expect(moved.status).toBe("rejected");
+  clock.advance(MINUTE);
+  expect(await each(1).settleDue(1)).toBe(0);
+  await each(1).prune(1);
+  expect(await each(1).settleDue(1)).toBe(1);
+  expect(await each(1).findCheckout(id, record.reference)).toMatchObject({ status: "cancelled" });
+});

@@ -1,0 +1,86 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+/** What happens to a connection when the client sends a commit. */
+type OnCommit = "pass" | "cut-before" | "cut-after";
+
+/** A proxy in front of PostgreSQL that a test can cut, freeze and switch off. */
+export interface PostgresProxy {
+  url: string;
+  /** Whether the next commit is cut off before it reaches the server, or after the server has committed. */
+  onCommit: OnCommit;
+  /** Cuts all connections. */
+  cut(): void;
+  /** Refuses connections until `restore`. */
+  refuse(): Promise<void>;
+  /** Passes nothing on until `restore`. */
+  freeze(): void;
+  restore(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The name of the statement in the wire protocol: a Query message that contains COMMIT. */
+const COMMIT = Buffer.from("COMMIT\0");
+
+export async function startPostgresProxy(server: string): Promise<PostgresProxy> {
+  const target = new URL(server);
+  const pairs = new Set<readonly [client: Socket, upstream: Socket]>();
+  let isFrozen = false;
+
+  const listener = createServer((client) => {
+    const upstream = connect(Number(target.port || 5432), target.hostname);
+    const pair = [client, upstream] as const;
+    pairs.add(pair);
+    const end = () => {
+      pairs.delete(pair);
+      for (const socket of pair) socket.destroy();
+    };
+    for (const socket of pair) socket.on("error", end).on("close", end);
+    let isCommitting = false;
+    client.on("data", (data) => {
+      const cutting = data.includes(COMMIT) ? proxy.onCommit : "pass";
+      if (cutting !== "pass") proxy.onCommit = "pass";
+      if (cutting === "cut-before") return end();
+      isCommitting = cutting === "cut-after";
+      if (!isFrozen) upstream.write(data);
+    });
+    upstream.on("data", (data) => {
+      // The server responds after it has committed.
+      if (isCommitting) return end();
+      if (!isFrozen) client.write(data);
+    });
+  });
+
+  async function listen(port: number) {
+    listener.listen(port, "127.0.0.1");
+    await once(listener, "listening");
+    return (listener.address() as AddressInfo).port;
+  }
+
+  const cut = () => {
+    for (const [client] of pairs) client.destroy();
+  };
+  const port = await listen(0);
+  const proxy: PostgresProxy = {
+    url: Object.assign(new URL(server), { hostname: "127.0.0.1", port: String(port) }).href,
+    onCommit: "pass",
+    cut,
+    async refuse() {
+      listener.close();
+      cut();
+      await once(listener, "close");
+    },
+    freeze: () => void (isFrozen = true),
+    async restore() {
+      isFrozen = false;
+      cut();
+      if (!listener.listening) await listen(port);
+    },
+    async close() {
+      listener.close();
+      cut();
+      if (listener.listening) await once(listener, "close");
+    },
+  };
+  return proxy;
+}
