@@ -1,5 +1,6 @@
-// `npm run mutation -w client`: mutation testing with Stryker. Prints the surviving mutants and the score. It installs
-// Stryker from the npm registry into a temporary project and takes three minutes, so `npm test` does not run it.
+// `npm run mutation -w client [-- NAME …]`: mutation testing with Stryker of these files, or of all. Prints the surviving
+// mutants and the score. It installs Stryker from the npm registry into a temporary project and takes some minutes, so
+// `npm test` does not run it.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +16,7 @@ const tests = [
   "if-exists",
   "limiter",
   "list",
+  "receiver",
   "recovery",
   "retry",
   "wait",
@@ -25,6 +27,10 @@ const sources = [
   "attempt",
   "client",
   "errors",
+  "express",
+  "fastify",
+  "fetch",
+  "hono",
   "journal",
   "json",
   "limiter",
@@ -32,6 +38,7 @@ const sources = [
   "options",
   "payroll",
   "pool",
+  "receiver",
   "recovery",
   "result",
   "retry",
@@ -43,7 +50,7 @@ const sources = [
 const stryker = {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner"],
-  mutate: sources.map((name) => `client/${name}.ts`),
+  mutate: (process.argv.length > 2 ? process.argv.slice(2) : sources).map((name) => `client/${name}.ts`),
   reporters: ["clear-text"],
   clearTextReporter: { allowColor: false, logTests: false },
   coverageAnalysis: "perTest",
@@ -59,7 +66,10 @@ const packages = [
   `vitest@${root.devDependencies.vitest}`,
   `typescript@${root.devDependencies.typescript}`,
   `openapi-fetch@${client.dependencies["openapi-fetch"]}`,
-  `standardwebhooks@${client.devDependencies.standardwebhooks}`,
+  `express@${root.devDependencies.express}`,
+  ...(["fastify", "hono", "@hono/node-server", "standardwebhooks"] as const).map(
+    (name) => `${name}@${client.devDependencies[name]}`,
+  ),
 ];
 
 const folder = mkdtempSync(join(tmpdir(), "client-mutation-"));
