@@ -2,6 +2,7 @@
 import { describeResponse, type Check } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
+import { delivered, respondWith } from "./deliveries.ts";
 import { arrived, first, idOf, mailbox, describeNotification } from "./notifications.ts";
 import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
@@ -38,6 +39,20 @@ function sorted(value: unknown): unknown {
 }
 
 export const eventChecks: Check[] = [
+  {
+    name: "Event is sent by POST as JSON",
+    ids: ["events.json"],
+    ...one,
+    needs: ["receiver", "forced-outcomes"],
+    async run(context) {
+      const { box } = await delivered(context, respondWith(204));
+      for (const { method, headers } of box.received) {
+        const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
+        const ok = method === "POST" && mediaType === "application/json";
+        context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`);
+      }
+    },
+  },
   {
     name: "Finished disbursement sends the right event",
     ids: ["events.disbursement", "events.data-is-the-record"],

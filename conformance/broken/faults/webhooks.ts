@@ -198,6 +198,12 @@ const events = [
     },
   ),
   fault(
+    "event-as-text",
+    "Events are sent as text/plain.",
+    "events.json",
+    changesMessage((message) => withHeaders(message, { "content-type": "text/plain" })),
+  ),
+  fault(
     "event-extra",
     "An event's data has a field that the record does not have.",
     "events.data-is-the-record",
