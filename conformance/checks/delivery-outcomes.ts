@@ -1,6 +1,6 @@
 // Checks what follows from the receiver's response: which ends a delivery, and when the next attempt is made (D13, D31).
 import { describeResponse, type Check } from "../check.ts";
-import { delivered, deliveryOf } from "./deliveries.ts";
+import { delivered, deliveryOf, respondWith } from "./deliveries.ts";
 import { expectStatus, same } from "./expect.ts";
 import { dataOf, usualAmount } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
@@ -20,7 +20,8 @@ export const deliveryOutcomeChecks: Check[] = [
     ids: ["retries.any-2xx"],
     ...one,
     async run(context) {
-      const statuses = [300, 404, 299];
+      // Without Retry-After, 429 and 503 are failures like any other.
+      const statuses = [300, 404, 429, 503, 299];
       const { box, reference } = await delivered(
         context,
         (response, attempt) => void response.writeHead(statuses[attempt - 1] ?? 500).end(),
@@ -30,10 +31,32 @@ export const deliveryOutcomeChecks: Check[] = [
       const attempts = ((delivery["attempts"] ?? []) as Attempt[]).map(
         ({ number, httpStatus }) => `${String(number)}: ${String(httpStatus)}`,
       );
-      const expected = { received: 3, attempts: ["1: 300", "2: 404", "3: 299"], status: "delivered", next: "none" };
+      const expected = {
+        received: statuses.length,
+        attempts: statuses.map((status, index) => `${index + 1}: ${status}`),
+        status: "delivered",
+        next: "none",
+      };
       const { status, nextAttemptAt: next = "none" } = delivery;
       const actual = { received: box.received.length, attempts, status, next };
       same(context, "retries.any-2xx", { what: "the delivery:", actual, expected }, [response]);
+    },
+  },
+  {
+    name: "200, 201 and 202 end the attempts as 204 does",
+    ids: ["retries.any-2xx"],
+    ...one,
+    needs: ["receiver", "forced-outcomes", "clock"],
+    payouts: 3,
+    amount: 3 * usualAmount,
+    async run(context) {
+      const made = [];
+      for (const status of [200, 201, 202]) made.push({ status, ...(await delivered(context, respondWith(status))) });
+      await advance(context, 86_400);
+      for (const { status, box } of made) {
+        const actual = box.received.length;
+        same(context, "retries.any-2xx", { what: `attempts with response ${status}:`, actual, expected: 1 });
+      }
     },
   },
   {

@@ -25,6 +25,24 @@ export const deliveryOutcomeFaults = [
     "retries.any-2xx",
     readsStatus((status) => (status > 204 && status < 300 ? 500 : status)),
   ),
+  fault(
+    "only-204-delivers",
+    "A response with status 200, 201 or 202 leads to another attempt.",
+    "retries.any-2xx",
+    readsStatus((status) => (status >= 200 && status <= 202 ? 500 : status)),
+  ),
+  fault(
+    "no-retry-without-retry-after",
+    "After a 429 or 503 without Retry-After, there is no further attempt.",
+    "retries.any-2xx",
+    {
+      webhook: async (message, deliver) => {
+        const reply = await deliver(message);
+        const isEnd = [429, 503].includes(reply.status) && reply.headers["retry-after"] === undefined;
+        return isEnd ? { ...reply, status: 410 } : reply;
+      },
+    },
+  ),
   fault("retry-after-on-500", "Retry-After is honoured on every status.", "retries.retry-after-statuses", {
     webhook: async (message, deliver) => {
       const reply = await deliver(message);
