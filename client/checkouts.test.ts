@@ -29,21 +29,34 @@ describe("a checkout", () => {
     expect(checkout.url).toBeUndefined();
   });
 
-  test("may be retried without a reference", async () => {
+  describe("without a reference", () => {
     const { reference: _, ...anonymous } = checkoutRequest;
-    const { client, time } = scriptedClient([connectionLost(), ok({ ...checkoutCreated, merchantsReference: "CHK1" })]);
-    expect(await time.run(client.checkouts.create(anonymous))).toMatchObject({
-      recovered: false,
-      url: checkoutCreated.url,
-    });
-  });
+    const generated = "0".repeat(31) + "1";
 
-  test("without a reference is unknown after a 500, like any other", async () => {
-    const { reference: _, ...anonymous } = checkoutRequest;
-    const { client, time } = scriptedClient([refusal(500)], { retry: { tries: 1 } });
-    const error = await time.run(rejectionOf(client.checkouts.create(anonymous)));
-    expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect((error as Error).message).toMatch(/same reference \(none\)/);
+    test("sends the same generated one with every attempt, so that at most one is created", async () => {
+      const { client, time, sent } = scriptedClient([
+        connectionLost(),
+        duplicate(at),
+        ok({ ...stored, merchantsReference: generated }),
+      ]);
+      const checkout = await time.run(client.checkouts.create(anonymous));
+      expect(checkout).toMatchObject({ reference: "CHK1", merchantsReference: generated, recovered: true });
+      expect(sent.slice(0, 2).map(({ body }) => body)).toEqual(
+        [0, 1].map(() => ({ ...anonymous, reference: generated })),
+      );
+    });
+
+    test("is created by a service that does not know merchants' references", async () => {
+      const { client, time } = scriptedClient([ok({ ...checkoutCreated, merchantsReference: "CHK1" })]);
+      expect(await time.run(client.checkouts.create(anonymous))).toMatchObject({ url: checkoutCreated.url });
+    });
+
+    test("is unknown after a 500, and the error has the generated reference", async () => {
+      const { client, time } = scriptedClient([refusal(500)], { retry: { tries: 1 } });
+      const error = await time.run(rejectionOf(client.checkouts.create(anonymous)));
+      expect(error).toBeInstanceOf(OutcomeUnknownError);
+      expect(error).toMatchObject({ reference: generated, message: expect.stringContaining(`(${generated})`) });
+    });
   });
 
   test.each(["", null, 7])("is not created with the reference %j", async (reference) => {
@@ -52,13 +65,14 @@ describe("a checkout", () => {
       rejectionOf(client.checkouts.create({ ...checkoutRequest, reference: reference as string })),
     );
     expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toBe("reference must be a non-empty string.");
+    expect((error as Error).message).toMatch(
+      reference === null ? /^reference is missing\. Pass your own/ : /^reference must be a non-empty string\.$/,
+    );
     expect(sent).toEqual([]);
   });
 
-  test("whose response has no link is not accepted as created", async () => {
-    const { url: _, ...withoutLink } = checkoutCreated;
-    const { client, time } = scriptedClient([ok(withoutLink)], { retry: { tries: 1 } });
+  test.each([undefined, null, "", 7])("whose response has the link %j is not accepted as created", async (url) => {
+    const { client, time } = scriptedClient([ok({ ...checkoutCreated, url })], { retry: { tries: 1 } });
     expect(await time.run(rejectionOf(client.checkouts.create(checkoutRequest)))).toBeInstanceOf(OutcomeUnknownError);
   });
 });

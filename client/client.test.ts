@@ -1,4 +1,4 @@
-import * as errors from "./errors.ts";
+import * as exported from "./index.ts";
 import { inspect } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
@@ -16,14 +16,14 @@ import {
   noResponse,
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
-import { AbortedError, ClientError, createClient, UsageError } from "./index.ts";
+import { AbortedError, AuthenticationError, ClientError, createClient, UsageError } from "./index.ts";
 import type { ClientOptions } from "./index.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
 
 describe("options", () => {
   const refused: [string, object, RegExp][] = [
-    ["a missing baseUrl", { baseUrl: undefined }, /baseUrl must be/],
+    ["a missing baseUrl", { baseUrl: undefined }, /^baseUrl is missing\. Pass the URL/],
     ["a baseUrl without a scheme", { baseUrl: "pay.example" }, /baseUrl must be/],
     ["a scheme that only ends in http", { baseUrl: "xhttp://pay.example/a" }, /baseUrl must be/],
     ["a scheme other than http(s)", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
@@ -31,8 +31,8 @@ describe("options", () => {
     ["a password in baseUrl", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
     ["a query in baseUrl", { baseUrl: "https://pay.example/?a=b" }, /baseUrl must be/],
     ["a fragment in baseUrl", { baseUrl: "https://pay.example/#a" }, /baseUrl must be/],
-    ["a missing apiKey", { apiKey: undefined }, /apiKey must be/],
-    ["an empty key", { apiKey: "" }, /apiKey must be/],
+    ["a missing apiKey", { apiKey: undefined }, /^apiKey is missing\. Pass your key/],
+    ["an empty key", { apiKey: "" }, /^apiKey is missing/],
     ["a key with a line break", { apiKey: "abc\n" }, /apiKey must be/],
     ["a key with a space", { apiKey: "a bc" }, /apiKey must be/],
     ["/v1 in baseUrl", { baseUrl: "https://pay.example/v1" }, /^baseUrl must be .* without \/v1,/],
@@ -53,6 +53,7 @@ describe("options", () => {
     ],
     ["a hook that is not a function", { hooks: { onRetry: "log" } }, /onRetry must be of type function/],
     ["a timeout of 0", { timeout: 0 }, /timeout must be from 1 to 1000000000/],
+    ["a timeout below 1", { timeout: 0.5 }, /timeout must be from 1/],
     ["a timeout that is a string", { timeout: "5" }, /timeout must be of type number/],
     ["a timeout beyond the maximum", { timeout: 1e9 + 1 }, /timeout must be from 1/],
     ["a timeout that is NaN", { timeout: NaN }, /timeout must be from 1/],
@@ -60,6 +61,8 @@ describe("options", () => {
     ["zero attempts", { retry: { tries: 0 } }, /tries must be from 1/],
     ["a negative delay", { retry: { minDelay: -1 } }, /minDelay must be from 1/],
     ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
+    ["an unknown logLevel", { logLevel: "loud" }, /^logLevel must be off, warn or debug\.$/],
+    ["a signal that is not one", { signal: {} }, /^signal must be an AbortSignal\.$/],
     ["headers as a string", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
     ["a header value with a line break", { headers: { a: "secret\nb" } }, /headers must be/],
@@ -147,9 +150,11 @@ describe("options", () => {
   test("with an invalid signal send no request", async () => {
     const { client, time, sent } = scriptedClient([]);
     const signal = new AbortController() as unknown as AbortSignal;
-    expect(await time.run(rejectionOf(client.disbursements.create(disbursementRequest, { signal })))).toBeInstanceOf(
-      TypeError,
-    );
+    const calls = [
+      client.disbursements.create(disbursementRequest, { signal }),
+      client.disbursements.waitFor("DSB1", { signal }),
+    ];
+    for (const call of calls) expect(await time.run(rejectionOf(call))).toBeInstanceOf(UsageError);
     expect([sent, time.waiting]).toEqual([[], 0]);
   });
 
@@ -197,10 +202,12 @@ describe("the API key", () => {
   ])("is not sent if its function %s", async (how, apiKey) => {
     const { client, time, sent } = scriptedClient([], { apiKey });
     const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
-    expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toMatch(/^apiKey/);
-    const cause = /throws|rejects/.test(how) ? "Error: vault is locked" : "undefined";
-    expect(String((error as Error).cause)).toBe(cause);
+    const hasFailed = /throws|rejects/.test(how);
+    expect(error).toBeInstanceOf(hasFailed ? AuthenticationError : UsageError);
+    expect((error as Error).message).toMatch(
+      hasFailed ? /^The apiKey function failed\.$/ : /^apiKey (is missing|must be)/,
+    );
+    expect(String((error as Error).cause)).toBe(hasFailed ? "Error: vault is locked" : "undefined");
     expect(JSON.stringify([error, `${error}`, (error as Error).stack])).not.toContain(key);
     expect(sent).toEqual([]);
   });
@@ -238,11 +245,11 @@ describe("the API key", () => {
 });
 
 describe("errors", () => {
-  test.each(Object.entries(errors).filter(([name]) => name !== "ClientError"))(
-    "have their class name as code: %s",
+  test.each(Object.entries(exported).filter(([name]) => /.Error$/.test(name) && name !== "ClientError"))(
+    "have their class name as name: %s",
     (name, Kind) => {
-      const error = new (Kind as typeof UsageError)("Something.", { cause: "x", status: 400 });
-      expect([error.code, error.name, `${error}`]).toEqual([name, name, `${name}: Something.`]);
+      const error = new (Kind as unknown as typeof UsageError)("Something.", { cause: "x", status: 400 });
+      expect([error.name, `${error}`]).toEqual([name, `${name}: Something.`]);
       expect([error.cause, error.status, error instanceof ClientError]).toEqual(["x", 400, true]);
       expect(Object.keys(error)).not.toContain("cause");
     },
@@ -253,11 +260,16 @@ describe("errors", () => {
     [
       "a lost connection",
       connectionLost(),
-      /^No connection to https:\/\/pay\.example:8443\/path, or it broke\.$/,
-      expect.any(TypeError),
+      /^No connection to https:\/\/pay\.example:8443\/path, or it broke: fetch failed: reset \(ECONNRESET\)\.$/,
+      expect.objectContaining({ message: "fetch failed: reset (ECONNRESET)", code: "ECONNRESET" }),
     ],
-    ["a bare 401", respond(401), /^Received 401\. Check baseUrl and proxies\.$/, undefined],
-    ["a rejection without a reason", () => Promise.reject<never>(), /^No connection to/, expect.any(TypeError)],
+    [
+      "a bare 401",
+      respond(401),
+      /^Received 401 without the service's JSON\. Check baseUrl \(https:\/\/pay\.example:8443\/path\), gateways and firewalls\.$/,
+      undefined,
+    ],
+    ["a rejection without a reason", () => Promise.reject<never>(), /^No connection to/, expect.any(Error)],
   ];
   test.each(said)("describe what happened after %s", async (_, step, message, cause) => {
     const { client, time } = scriptedClient([step], { baseUrl: "https://pay.example:8443/path", retry: { tries: 1 } });
@@ -267,39 +279,41 @@ describe("errors", () => {
   });
 
   test("redact the key if the service echoes it", async () => {
-    const { client, time } = scriptedClient([respond(401, { error: `No key ${key}!` })]);
+    const { client, time } = scriptedClient([respond(401, { statusCode: 401, error: `No key ${key}!` })]);
     const error = await time.run(rejectionOf(client.disbursements.verify("x")));
     expect(error).toMatchObject({ serverMessage: "No key [key]!", message: "Received 401. No key [key]!" });
-  });
-
-  test("other than ClientError are rethrown by result()", async () => {
-    const { client, time } = scriptedClient([]);
-    const call = client.disbursements.verify("x", { signal: {} as AbortSignal });
-    expect(await time.run(rejectionOf(call.result()))).toBeInstanceOf(TypeError);
   });
 
   test("carry status, request id and the service's message", async () => {
     const { client, time } = scriptedClient([refusal(422)]);
     const error = (await time.run(rejectionOf(client.disbursements.create(disbursementRequest)))) as ClientError;
     expect(error).toBeInstanceOf(ClientError);
-    expect({ ...error }).toEqual({
+    const { attempts, callId, ...facts } = error;
+    expect(facts).toEqual({
       name: "ValidationError",
       status: 422,
       requestId: "req_1",
       serverMessage: "Refused: For a reason.",
+      reference: "payroll-1",
     });
-    expect([error.code, error.message]).toEqual(["ValidationError", "Received 422. Refused: For a reason."]);
+    expect(error.message).toBe("Received 422. Refused: For a reason.");
+    expect(attempts).toEqual([
+      {
+        operation: "createDisbursement",
+        reference: "payroll-1",
+        callId,
+        attempt: 1,
+        duration: 0,
+        status: 422,
+        requestId: "req_1",
+        error: { name: "ValidationError", code: undefined, message: error.message },
+      },
+    ]);
   });
 
   test("use error alone if the service sends no message (§7)", async () => {
     const { client, time } = scriptedClient([respond(404, { statusCode: 404, error: "Not Found" })]);
     expect(await time.run(rejectionOf(client.disbursements.verify("x")))).toMatchObject({ serverMessage: "Not Found" });
-  });
-
-  test("point to baseUrl and proxies if the response is a page", async () => {
-    const { client, time } = scriptedClient([respond(404, "<html>")], { retry: { tries: 1 } });
-    const error = await time.run(rejectionOf(client.disbursements.verify("x")));
-    expect((error as Error).message).toBe("Received 404. Check baseUrl and proxies.");
   });
 });
 

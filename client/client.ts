@@ -1,4 +1,4 @@
-import type { Context } from "./attempt.ts";
+import type { Context, Data } from "./attempt.ts";
 import { createLimiter } from "./limiter.ts";
 import { list } from "./list.ts";
 import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
@@ -96,8 +96,8 @@ export interface Checkouts {
   /**
    * Creates a link to a payment page. Send the customer to `url` and store `reference` with the order.
    *
-   * With your own `reference`, at most one checkout is created. Without one, a retry after a lost response can create a
-   * second checkout. The first one then expires unpaid, because its link was lost with the response.
+   * Creates at most one checkout per `reference`. Without one, the client generates a reference for the call, and returns
+   * it as `merchantsReference`.
    *
    * @param request `amount` is in the lowest denomination (`10000` is 100.00).
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.
@@ -179,7 +179,7 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
   };
 }
 
-const finalStatuses = ["success", "failed", "cancelled"];
+const isFinal = ({ status }: Data) => ["success", "failed", "cancelled"].includes(status);
 
 function resource(context: Context, kind: Kind, base: Settings) {
   return {
@@ -191,7 +191,7 @@ function resource(context: Context, kind: Kind, base: Settings) {
     verify: (reference: string, options?: CallOptions) =>
       toCall(verifyStatuses, () => verify(context, kind, reference, resolveOptions(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>
-      toCall(verifyStatuses, () => verify(context, kind, reference, resolveWaitOptions(options, base), finalStatuses)),
+      toCall(verifyStatuses, () => verify(context, kind, reference, resolveWaitOptions(options, base), isFinal)),
     list: (filters?: object, options?: CallOptions) => list(context, kind, filters, resolveOptions(options, base)),
     verifyAll: (references: Source<string>, options?: ManyOptions) =>
       verifyAll(context, kind, base, references, options),

@@ -21,8 +21,12 @@ describe("hooks", () => {
     const hooks = { onRequest: collect("request"), onResponse: collect("response"), onRetry: collect("retry") };
     const { client, time } = scriptedClient([refusal(503), ok(disbursementCreated)], { hooks });
     await time.run(client.disbursements.create(disbursementRequest));
-    const about = { operation: "createDisbursement", reference: "payroll-1" };
-    const error = { code: "ServerError", message: "Received 503. Refused: For a reason." };
+    const about = {
+      operation: "createDisbursement",
+      reference: "payroll-1",
+      callId: expect.stringMatching(/^\d{32}$/),
+    };
+    const error = { name: "ServerError", code: undefined, message: "Received 503. Refused: For a reason." };
     const success = { duration: 0, status: 200, requestId: "req_1", error: undefined };
     expect(received).toEqual([
       { name: "request", ...about, attempt: 1 },
@@ -78,7 +82,9 @@ describe("hooks", () => {
     const received: unknown[] = [];
     const { client, time } = scriptedClient([ok(record)], { hooks: { onRequest: (info) => void received.push(info) } });
     await time.run(client.checkouts.verify("DSB1"));
-    expect(received).toEqual([{ operation: "verifyCheckout", reference: "DSB1", attempt: 1 }]);
+    expect(received).toEqual([
+      { operation: "verifyCheckout", reference: "DSB1", callId: expect.any(String), attempt: 1 },
+    ]);
   });
 
   test("that throw or reject do not affect the call", async () => {

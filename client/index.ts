@@ -1,6 +1,21 @@
 export { createClient } from "./client.ts";
 export type { Checkouts, DisbursementClient, Disbursements } from "./client.ts";
-export * from "./errors.ts";
+export {
+  AbortedError,
+  AuthenticationError,
+  ClientError,
+  ConnectionError,
+  DuplicateReferenceError,
+  NotFoundError,
+  OutcomeUnknownError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+  UnexpectedAnswerError,
+  UsageError,
+  ValidationError,
+} from "./errors.ts";
+export type { LogLevel } from "./log.ts";
 export type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 export type {
   CallOptions,

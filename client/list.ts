@@ -1,9 +1,9 @@
-import type { Context, Data } from "./attempt.ts";
-import { NotFoundError } from "./errors.ts";
+import type { Context, Data, Job } from "./attempt.ts";
 import { complete, ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
 import type { Kind } from "./recovery.ts";
 import { sendWithRetries } from "./retry.ts";
+import type { CallOutcome, Trace } from "./retry.ts";
 import type { operations } from "../generated/openapi.ts";
 
 type Query<Op extends "listDisbursements" | "listCheckouts"> = NonNullable<operations[Op]["parameters"]["query"]>;
@@ -26,7 +26,7 @@ export type DisbursementFilters = ListFilters<Query<"listDisbursements">["status
 /** Selects the checkouts of `checkouts.list`. */
 export type CheckoutFilters = ListFilters<Query<"listCheckouts">["status"]>;
 
-interface Page {
+export interface Page {
   items: Data[];
   nextCursor?: string | null;
 }
@@ -42,7 +42,7 @@ const noFilters = {
 /** Reads the records of a list, page by page. Requests a page when the one before is used up. */
 export async function* list(
   context: Context,
-  { name, path }: Kind,
+  kind: Kind,
   filters: object | undefined,
   settings: Settings,
 ): AsyncGenerator<Data, void> {
@@ -52,24 +52,27 @@ export async function* list(
     if (time instanceof Date) ensure((query[filter] = time.toJSON()), `${filter} must be a valid date.`);
   }
   do {
-    const job = {
-      operation: `list${name}s`,
-      path,
-      reference: undefined,
-      query,
-      // A service that repeats a cursor would make the list endless.
-      matches: (page: unknown) => {
-        const { items, nextCursor } = (page ?? {}) as Partial<Page>;
-        return Array.isArray(items) && !(nextCursor && nextCursor === query["cursor"]);
-      },
-    } as const;
-    const { error, data } = await sendWithRetries(context, job, settings);
-    if (error?.status === 404 || error?.status === 405) {
-      throw new NotFoundError(`The service has no list: ${error.status} for ${path}.`, error);
-    }
+    const { error, data } = await readPage(context, kind, query, settings);
     if (error) throw error;
     const { items, nextCursor } = data as unknown as Page;
     yield* items;
     query["cursor"] = nextCursor;
   } while (query["cursor"]);
+}
+
+/** Reads one page of a list. With `until`, reads it again until this is true of the page. */
+export async function readPage(
+  context: Context,
+  { name, path }: Kind,
+  query: Record<string, unknown>,
+  settings: Settings,
+  until?: (page: Page) => boolean,
+  trace?: Trace,
+): Promise<CallOutcome> {
+  const matches = (page: Partial<Page> | undefined) =>
+    // A service that repeats a cursor would make the list endless.
+    Array.isArray(page?.items) && !(page.nextCursor && page.nextCursor === query["cursor"]);
+  const reference = query["merchantsReference"];
+  const job = { operation: `list${name}s`, path, reference, query, matches, until };
+  return sendWithRetries(context, job as unknown as Job, settings, trace);
 }

@@ -1,5 +1,8 @@
-import { UsageError } from "./errors.ts";
-import type { ListId, OperationId } from "./types.ts";
+import { AuthenticationError, UsageError } from "./errors.ts";
+import { logHooks } from "./log.ts";
+import type { LogLevel } from "./log.ts";
+import type { ErrorCode, ListId, OperationId } from "./types.ts";
+import { version } from "./version.ts";
 
 /** When and how often to retry. Every attempt of a create has the same reference, so the create pays at most once. */
 export interface RetryOptions {
@@ -18,7 +21,7 @@ export interface RetryOptions {
 
 /** How long and how often `waitFor` polls. */
 export interface WaitOptions {
-  /** Aborts the wait, which then throws AbortedError. */
+  /** Aborts the wait, which then throws AbortedError. The client's signal does so too. */
   signal?: AbortSignal | undefined;
   /** How long to wait for a final status, in ms. Default 120,000. */
   timeout?: number;
@@ -33,6 +36,11 @@ export interface RequestInfo {
   operation: OperationId | ListId;
   /** The merchant's reference for a create, the service's reference for a verify, nothing for a list. */
   reference: string | undefined;
+  /**
+   * Identifies the call: 32 random hexadecimal digits, the same for all attempts. It is the trace id in the `traceparent`
+   * header of its requests.
+   */
+  callId: string;
   /** Number of the attempt; the first is 1. */
   attempt: number;
 }
@@ -40,7 +48,9 @@ export interface RequestInfo {
 /** An error as hooks receive it: without the records, cause and stack of the thrown error. */
 export interface ErrorInfo {
   /** The name of the error's class. */
-  code: string;
+  name: string;
+  /** The service's code for what went wrong, if it sent one. */
+  code: ErrorCode | undefined;
   /** Includes the HTTP status and the service's own message. */
   message: string;
 }
@@ -73,12 +83,15 @@ export interface Hooks {
 
 /** Options that can be set for the client and overridden for one call. */
 export interface CallOptions {
-  /** Aborts the call; replaces the client's signal. An aborted create that was already sent throws OutcomeUnknownError. */
+  /** Aborts the call. A call is aborted by its own signal and by the client's. An aborted create that was already sent throws OutcomeUnknownError. */
   signal?: AbortSignal | undefined;
   /** Limit for one attempt, including reading the response, in ms. Default 15,000. */
   timeout?: number;
   retry?: RetryOptions;
-  /** Extra headers for each request of the client or of the call. They cannot replace the API key. */
+  /**
+   * Extra headers for each request of the client or of the call. They can replace `user-agent` and `traceparent`, but not
+   * the API key.
+   */
   headers?: ConstructorParameters<typeof Headers>[0];
 }
 
@@ -103,6 +116,11 @@ export interface ClientOptions extends CallOptions {
   /** Replaces the global `fetch`. It must not retry requests itself. */
   fetch?: Fetch;
   hooks?: Hooks;
+  /**
+   * What to write to the console: failed attempts (`warn`), or all that hooks receive (`debug`). Default: the environment
+   * variable `DISBURSEMENT_CHECKOUT_LOG`, or `off`.
+   */
+  logLevel?: LogLevel | undefined;
 }
 
 /** The validated options of a call, with all defaults filled in. */
@@ -117,7 +135,7 @@ const defaults: Settings = {
   signal: undefined,
   timeout: 15_000,
   retry: { tries: 8, minDelay: 250, maxDelay: 8000, totalTime: 60_000 },
-  headers: {},
+  headers: { "user-agent": `disbursement-checkout-client/${version}` },
 };
 
 const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
@@ -133,6 +151,7 @@ const clientDefaults = {
   // not called as a method of another object.
   fetch: ((input, init) => globalThis.fetch(input, init)) as Fetch,
   hooks: noHooks as Hooks,
+  logLevel: undefined as LogLevel | undefined,
 };
 
 // The largest number for an option. As a delay in ms it is just under 12 days; timers fire immediately if the delay
@@ -151,7 +170,7 @@ export function complete<T extends object>(options: object | undefined, optionDe
     if (value == null) continue;
     const type = typeof whole[name];
     ensure(type === "undefined" || typeof value === type, `${name} must be of type ${type}.`);
-    ensure(type !== "number" || (value > 0 && value <= longest), `${name} must be from 1 to ${longest}.`);
+    ensure(type !== "number" || (value >= 1 && value <= longest), `${name} must be from 1 to ${longest}.`);
     whole[name] = value;
   }
   return whole as T;
@@ -167,35 +186,72 @@ export function resolveOptions(options: CallOptions | undefined, base: Settings)
     throw new UsageError("headers must be valid.");
   }
   settings.retry = complete(settings.retry, base.retry);
+  settings.signal = joinSignals(options?.signal, base);
   return settings;
+}
+
+/** Joins the signal of a call with the client's. */
+function joinSignals(signal: AbortSignal | undefined, base: Settings): AbortSignal | undefined {
+  const signals = [base.signal, signal].filter((one) => one != null);
+  ensure(
+    signals.every((one) => one instanceof AbortSignal),
+    "signal must be an AbortSignal.",
+  );
+  return signals[1] ? AbortSignal.any(signals) : signals[0];
 }
 
 /** Turns wait options into call settings with unlimited attempts within the timeout. */
 export function resolveWaitOptions(options: WaitOptions | undefined, base: Settings): Settings {
-  const { signal = base.signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
-  return { ...base, signal, retry: { tries: Infinity, totalTime, ...delays } };
+  const { timeout: totalTime, signal: _, ...delays } = complete(options, waitDefaults);
+  return { ...base, signal: joinSignals(options?.signal, base), retry: { tries: Infinity, totalTime, ...delays } };
 }
 
 /** Checks that the key is valid in a header. `fetch` would check it too, but its error message contains the value. */
 function checkKey(key: unknown): string {
+  ensure(key, "apiKey is missing. Pass your key, or a function that returns it.");
   const isValid = typeof key === "string" && /^[!-~]+$/.test(key);
   ensure(isValid, "apiKey must be ASCII without spaces.");
   return key;
 }
 
+/** Calls the function that returns the key. */
+async function callForKey(apiKey: () => unknown): Promise<unknown> {
+  try {
+    return await apiKey();
+  } catch (cause) {
+    throw new AuthenticationError("The apiKey function failed.", { cause });
+  }
+}
+
+/** The level from the environment, where there is one. Deno throws if the program may not read it. */
+function levelFromEnvironment(): LogLevel | undefined {
+  try {
+    return (globalThis as unknown as Environment).process.env["DISBURSEMENT_CHECKOUT_LOG"];
+  } catch {
+    return undefined;
+  }
+}
+
+interface Environment {
+  process: { env: Record<string, LogLevel | undefined> };
+}
+
 /** Validates the options of a client and fills in the defaults. */
 export function resolveClientOptions(options: ClientOptions) {
-  const { baseUrl, apiKey, hooks, fetch, ...call } = complete(options, clientDefaults);
+  const { baseUrl, apiKey, hooks, fetch, logLevel, ...call } = complete(options, clientDefaults);
+  ensure(baseUrl, "baseUrl is missing. Pass the URL of the service.");
   if (typeof apiKey !== "function") checkKey(apiKey);
   const url = URL.canParse(baseUrl as string) ? new URL(baseUrl as string).href.replace(/\/+$/, "") : "";
   ensure(
     /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url),
     "baseUrl must be http(s), without /v1, user, query or fragment.",
   );
+  const level = logLevel ?? (levelFromEnvironment() || "off");
+  ensure(/^(off|warn|debug)$/.test(level), "logLevel must be off, warn or debug.");
   return {
     baseUrl: url,
-    apiKey: async () => checkKey(typeof apiKey === "function" ? await apiKey() : apiKey),
-    hooks: complete(hooks, noHooks),
+    apiKey: async () => checkKey(typeof apiKey === "function" ? await callForKey(apiKey as () => unknown) : apiKey),
+    hooks: logHooks(complete(hooks, noHooks), level),
     fetch,
     settings: resolveOptions(call, defaults),
   };

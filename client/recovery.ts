@@ -1,10 +1,13 @@
-import { isRecord } from "./attempt.ts";
 import type { Context, Data, Job } from "./attempt.ts";
-import { DuplicateReferenceError, OutcomeUnknownError, TimeoutError } from "./errors.ts";
-import type { ErrorDetails } from "./errors.ts";
+import { addHidden, DuplicateReferenceError, OutcomeUnknownError, TimeoutError } from "./errors.ts";
+import { readPage } from "./list.ts";
+import type { Page } from "./list.ts";
 import { ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
-import { sendWithRetries } from "./retry.ts";
+import { isRecord, isText } from "./outcome.ts";
+import { keepResponse } from "./result.ts";
+import { sendWithRetries, startTrace } from "./retry.ts";
+import type { CallOutcome, Trace } from "./retry.ts";
 import type { Path } from "./transport.ts";
 import type { CheckoutRequest, DisbursementRequest, KindName } from "./types.ts";
 
@@ -35,7 +38,7 @@ export interface Prior {
 /**
  * Creates a record at most once. If a response was lost, finds out whether the record exists.
  *
- * Throws OutcomeUnknownError if an attempt may have been recorded and no later attempt proved what happened. A refusal
+ * Throws OutcomeUnknownError if an attempt may have been recorded and nothing later proved what happened. A refusal
  * proves nothing: the payout of the first attempt can be the reason for refusing the second, for example by using up the
  * balance.
  */
@@ -48,12 +51,13 @@ export async function create(
 ): Promise<Created> {
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
-  const { reference, amount } = body;
   const isCheckout = kind === checkout;
-  ensure(
-    reference ? typeof reference === "string" : isCheckout && reference === undefined,
-    "reference must be a non-empty string.",
-  );
+  // Without a reference, each attempt could create another checkout.
+  const isGenerated = isCheckout && body.reference === undefined;
+  if (isGenerated) body.reference = context.runtime.id();
+  const { reference, amount } = body;
+  ensure(reference != null, "reference is missing. Pass your own, and keep it for retries.");
+  ensure(isText(reference), "reference must be a non-empty string.");
   ensure(ifExists === undefined || ifExists === "return", 'ifExists must be "return".');
   const job: Job = {
     operation: `create${kind.name}`,
@@ -63,24 +67,27 @@ export async function create(
     matches: (data) =>
       isRecord(data) &&
       data.amount === amount &&
-      (!reference || data.merchantsReference === reference) &&
-      (!isCheckout || "url" in data),
+      (isGenerated || data.merchantsReference === reference) &&
+      (!isCheckout || isText((data as { url?: unknown }).url)),
   };
-  const outcome = await sendWithRetries(context, job, settings);
-  if (!outcome.error) return { ...outcome.data, recovered: false };
+  const trace = startTrace(context);
+  const outcome = await sendWithRetries(context, job, settings, trace);
+  if (!outcome.error) return keepResponse({ ...outcome.data, recovered: false }, outcome.response);
+
   const { error } = outcome;
   const ambiguous = outcome.ambiguous || inDoubt;
-  if (!(error instanceof DuplicateReferenceError)) {
-    throw ambiguous ? outcomeUnknown(reference, error) : error;
-  }
+  const isDuplicate = error instanceof DuplicateReferenceError;
+  if (!isDuplicate && !ambiguous) throw error;
 
-  let cause: unknown;
-  const found = await readExisting(context, kind, outcome.response!, settings).catch((reason) => void (cause = reason));
-  const existing = found?.merchantsReference === reference ? found : undefined;
+  const { existing, response, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
   const matches = existing && isSamePayment(existing, body);
-  if ((ambiguous || ifExists) && matches) return { ...existing, recovered: true };
-  Object.assign(error, { existing, matches, cause });
-  throw ambiguous && !existing ? outcomeUnknown(reference, error) : error;
+  if (matches && (ambiguous || ifExists)) return keepResponse({ ...existing, recovered: true }, response);
+  addHidden(Object.assign(error, isDuplicate && { matches }), { existing, cause });
+  if (isDuplicate && (existing || !ambiguous)) throw error;
+  throw new OutcomeUnknownError(
+    `Perhaps recorded. ${error.message} Call create again with the same reference (${reference}).`,
+    { ...error, cause: error },
+  );
 }
 
 /** True if the record has the amount, currency, country and recipient of the request. */
@@ -93,35 +100,68 @@ function isSamePayment(existing: ExistingRecord, body: CreateRequest): boolean {
 }
 
 /**
- * Reads the record that the `Location` of a 409 points to (D5). Uses only the last segment of the `Location`, with the
- * client's own `baseUrl`, because a forged `Location` must not send the key to another host.
+ * Finds the record with the merchant's reference, without changing anything: where the `Location` of a 409 points to
+ * (D5), else in the list of records (D42).
  */
-async function readExisting(context: Context, kind: Kind, response: Response, settings: Settings) {
-  const { pathname } = new URL(response.headers.get("location") ?? "/", context.baseUrl);
-  return verify(context, kind, decodeURIComponent(pathname.replace(/.*\//, "")), settings);
+async function findExisting(
+  context: Context,
+  kind: Kind,
+  merchantsReference: string,
+  outcome: CallOutcome,
+  settings: Settings,
+  trace: Trace,
+): Promise<{ existing?: Data | undefined; response?: Response | undefined; cause?: unknown }> {
+  const isMine = (record: Data) => isRecord(record) && record.merchantsReference === merchantsReference;
+  const exists = outcome.error instanceof DuplicateReferenceError;
+  let cause: unknown;
+  const location = exists && outcome.response?.headers.get("location");
+  if (location) {
+    try {
+      // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
+      const segment = new URL(location, context.baseUrl).pathname.replace(/.*\//, "");
+      const { data, response } = await read(context, kind, decodeURIComponent(segment), settings, () => true, trace);
+      if (isMine(data)) return { existing: data, response };
+    } catch (reason) {
+      cause = reason;
+    }
+  }
+  // A service that never responded to this client will not respond now.
+  if (!context.isReached) return { cause };
+  // A record that exists may not be in every replica's list yet, so look again. If it perhaps does not exist, look once.
+  const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
+  const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
+  const existing = (list.data as Page | undefined)?.items.find(isMine);
+  return { existing, response: list.response, cause: cause ?? list.error };
 }
 
-function outcomeUnknown(reference = "none", cause: unknown): OutcomeUnknownError {
-  return new OutcomeUnknownError(`Perhaps recorded. Call create again with the same reference (${reference}).`, {
-    cause,
-  });
-}
-
-/** Reads a record by the service's reference. With `final`, polls until its status is one of these. */
+/** Reads a record by the service's reference. With `until`, polls until this is true of the record. */
 export async function verify(
   context: Context,
   kind: Kind,
   reference: string,
   settings: Settings,
-  final?: readonly string[],
+  until?: (data: Data) => boolean,
 ): Promise<Data> {
+  const { data, response } = await read(context, kind, reference, settings, until, startTrace(context));
+  return keepResponse(data, response);
+}
+
+async function read(
+  context: Context,
+  kind: Kind,
+  reference: string,
+  settings: Settings,
+  until: ((data: Data) => boolean) | undefined,
+  trace: Trace,
+) {
   // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
   ensure(isSegment, "reference must be one that create returned.");
   const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
-  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, final };
-  const { error, data, retry } = await sendWithRetries(context, job, settings);
-  if (error) throw error;
-  if (retry) throw new TimeoutError(`Still ${data.status}.`, { last: data } as ErrorDetails);
-  return data;
+  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
+  const { error, data, retry, last, response } = await sendWithRetries(context, job, settings, trace);
+  if (data && !retry) return { data, response };
+  // The time is up. What was read before says more than how the last look failed.
+  const failure = last && retry ? new TimeoutError(`Still ${last.status}.`, { cause: error }) : error!;
+  throw addHidden(Object.assign(failure, { reference, ...trace }), { last });
 }

@@ -11,6 +11,7 @@ import type {
   UsageError,
   ValidationError,
 } from "./errors.ts";
+import { ignore } from "./options.ts";
 import type { ErrorStatus, OperationId } from "./types.ts";
 
 type Creates = "createDisbursement" | "createCheckout";
@@ -52,13 +53,30 @@ export type Result<Op extends OperationId, Data, R> =
   | { ok: true; status: 200; data: Data }
   | { [S in ReportedStatus<Op>]: Failed<S, ErrorByStatus<R>[S]> }[ReportedStatus<Op>]
   | (Op extends Creates ? Failed<"unknown", OutcomeUnknownError> : never)
-  | Failed<"no-answer", ConnectionError | (TimeoutError & { last?: R | undefined }) | AbortedError | UsageError>
+  | Failed<
+      "no-answer",
+      ConnectionError | (TimeoutError & { last?: R | undefined }) | AbortedError | UsageError | AuthenticationError
+    >
   | Failed<"other", ClientError>;
 
 /** A call in progress. Await it for its data, which throws on failure, or await its `result()`. */
 export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
   /** Returns failures as values instead of throwing a ClientError; see {@link Result}. */
   result(): Promise<Result<Op, Data, R>>;
+  /**
+   * Returns the data together with the response that it is from, for its status and headers. The body has been read. A
+   * recovered record is from the response to reading it. Throws on failure, like the call.
+   */
+  withResponse(): Promise<{ data: Data; response: Response }>;
+}
+
+// The response of each returned record.
+const responses = new WeakMap<object, Response>();
+
+/** Remembers the response that a record is from, for withResponse. */
+export function keepResponse<T extends object>(data: T, response: Response | undefined): T {
+  if (response) responses.set(data, response);
+  return data;
 }
 
 /** A set of all reported statuses of an operation. A set that omits a status of the contract does not compile. */
@@ -74,9 +92,11 @@ function statusOf(error: ClientError, statuses: object): unknown {
 }
 
 /** Starts a call. `statuses` are the HTTP statuses that its result reports by number. */
-export function toCall(statuses: object, run: () => Promise<unknown>) {
+export function toCall(statuses: object, run: () => Promise<object>) {
   // The async function turns the exception for an invalid argument into a rejection, so that result() can report it.
   const promise = (async () => run())();
+  // Node ends the process if a call fails before result() is called. Whoever awaits the call still gets its error.
+  promise.catch(ignore);
   const result = () =>
     promise.then(
       (data) => ({ ok: true, status: 200, data }),
@@ -85,5 +105,6 @@ export function toCall(statuses: object, run: () => Promise<unknown>) {
         throw error;
       },
     );
-  return Object.assign(promise, { result });
+  const withResponse = () => promise.then((data) => ({ data, response: responses.get(data) }));
+  return Object.assign(promise, { result, withResponse });
 }

@@ -1,16 +1,28 @@
-import { errorInfo, attempt, notify } from "./attempt.ts";
-import type { AttemptOutcome, Context, Job } from "./attempt.ts";
-import { AbortedError, NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
-import type { Settings } from "./options.ts";
+import { abortedBy, attempt, errorInfo, notify } from "./attempt.ts";
+import type { Context, Data, Job } from "./attempt.ts";
+import { NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
+import type { ResponseInfo, Settings } from "./options.ts";
+import type { AttemptOutcome } from "./outcome.ts";
 import { afterOrAbort } from "./runtime.ts";
 
-/** How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. */
-export type CallOutcome = AttemptOutcome & { ambiguous: boolean };
+/**
+ * How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. `last`
+ * is the last data that was read.
+ */
+export type CallOutcome = AttemptOutcome & { ambiguous: boolean; last?: Data | undefined };
+
+/** Identifies a call and collects its attempts. The requests with which a create finds its record belong to it. */
+export interface Trace {
+  callId: string;
+  attempts: ResponseInfo[];
+}
+
+export const startTrace = ({ runtime }: Context): Trace => ({ callId: runtime.id(), attempts: [] });
 
 // The share of a call's time that is reserved for its last attempt.
 const lastAttemptShare = 0.05;
 
-// How long waitFor retries a 404, in ms. A new record may not be visible on every replica yet, but a mistyped reference
+// How long a 404 is retried, in ms. A new record may not be visible on every replica yet, but a mistyped reference
 // should fail soon.
 const absenceLimit = 10_000;
 
@@ -19,36 +31,45 @@ const absenceLimit = 10_000;
  *
  * Delays grow exponentially with full jitter, on top of the service's `Retry-After`.
  */
-export async function sendWithRetries(context: Context, job: Job, settings: Settings): Promise<CallOutcome> {
+export async function sendWithRetries(
+  context: Context,
+  job: Job,
+  settings: Settings,
+  trace = startTrace(context),
+): Promise<CallOutcome> {
   const { runtime, limiter, hooks } = context;
   const { signal } = settings;
   const { tries, minDelay, maxDelay, totalTime } = settings.retry;
+  const { operation, reference } = job;
   const started = runtime.now();
   const deadline = started + totalTime;
   const lastStart = deadline - totalTime * lastAttemptShare;
   let absentUntil = Math.min(lastStart, started + absenceLimit);
   let ambiguous = false;
-  let outcome: AttemptOutcome = {
-    error: new TimeoutError(`Not sent within ${totalTime} ms, because the service limits the rate of requests.`),
-  };
+  let last: Data | undefined;
+  let outcome: AttemptOutcome = { error: new TimeoutError(`Not sent within ${totalTime} ms: the rate is limited.`) };
   for (let number = 1; ; number++) {
     if (!(await limiter.enter(deadline - runtime.now(), signal, number > 1))) {
-      return { ...(signal?.aborted ? { error: new AbortedError("Aborted.") } : outcome), ambiguous };
+      if (signal?.aborted) outcome = { error: abortedBy(signal) };
+      break;
     }
     const entered = runtime.now();
     const timeout = Math.min(settings.timeout, deadline - entered);
-    const info = { operation: job.operation, reference: job.reference, attempt: number };
-    outcome = await attempt(context, job, settings, timeout, info);
-    const { error, retry, retryAfter = 0 } = outcome;
+    const info = { operation, reference, callId: trace.callId, attempt: number };
+    outcome = await attempt(context, job, settings, timeout, info, trace.attempts);
+    const { error, data, retry } = outcome;
+    const retryAfter = error?.retryAfter ?? 0;
     limiter.leave(entered, error instanceof RateLimitError ? retryAfter : undefined);
     ambiguous ||= !!outcome.ambiguous;
-    if (!error) absentUntil = lastStart;
+    if (data) [last, absentUntil] = [data, lastStart];
     const timeLeft = (error instanceof NotFoundError ? absentUntil : lastStart) - runtime.now();
-    if (!retry || number >= tries || timeLeft <= retryAfter) return { ...outcome, ambiguous };
+    if (!retry || number >= tries || timeLeft <= retryAfter) break;
 
     const delay = Math.min(timeLeft, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (number - 1)));
     notify(hooks.onRetry, { ...info, delay, error: errorInfo(error) });
     // If the signal ends the delay, the limiter gives the next attempt no turn.
     await new Promise<void>((resolve) => afterOrAbort(runtime, delay, signal, resolve));
   }
+  Object.assign(outcome.error ?? {}, { reference, ...trace });
+  return { ...outcome, ambiguous, last };
 }

@@ -1,4 +1,4 @@
-/** Clock, timers and randomness, passed in so that tests control them. */
+/** Clocks, timers and randomness, passed in so that tests control them. */
 export interface Runtime {
   /** Milliseconds since some moment, unaffected by changes of the system clock. Measures durations. */
   now(): number;
@@ -6,6 +6,8 @@ export interface Runtime {
   date(): number;
   /** A random number from 0 up to but not including 1. */
   random(): number;
+  /** A random id of 32 hexadecimal digits. */
+  id(): string;
   /** Runs `action` after `delay` ms. The returned function cancels it. */
   after(delay: number, action: () => void): () => void;
 }
@@ -14,6 +16,7 @@ export const system: Runtime = {
   now: () => performance.now(),
   date: () => Date.now(),
   random: Math.random,
+  id: () => crypto.randomUUID().replaceAll("-", ""),
   after(delay, action) {
     const timer = setTimeout(action, delay);
     return () => clearTimeout(timer);

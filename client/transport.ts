@@ -1,5 +1,6 @@
 // The only module that imports openapi-fetch. Its author has stopped maintaining it; to replace it, change this module.
 import createFetchClient, { type Client } from "openapi-fetch";
+import { UnexpectedAnswerError } from "./errors.ts";
 import type { paths } from "../generated/openapi.ts";
 import type { Fetch } from "./options.ts";
 
@@ -65,13 +66,33 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
 export function createTransport(baseUrl: string): Transport {
   const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
   return ({ path, body, query, reference = "" }, options, fetch) => {
-    const fetchCarried = (carrier: unknown) => {
+    const fetchCarried = async (carrier: unknown) => {
       const { url, init } = carrier as Carrier;
-      return fetch(url, init);
+      return limitBody(await fetch(url, init));
     };
     const init = { ...options, Request: Carrier, fetch: fetchCarried, parseAs: "text" } as const;
     if (body) return raw.POST(path, { ...init, body: body as never });
     if (query) return raw.GET(path, { ...init, params: { query } });
     return raw.GET(`${path}/{reference}`, { ...init, params: { path: { reference } } });
   };
+}
+
+// The largest response that is read, in bytes. A list of 100 records has less than a tenth of it.
+const largestBody = 8 * 1024 ** 2;
+
+/** Makes text() of a response fail if the body is too large, so that an endless body does not fill the memory. */
+function limitBody(response: Response): Response {
+  const { body, headers } = response;
+  // A content-length says how much can come, unless the body is compressed.
+  const isSmall = Number(headers.get("content-length") ?? NaN) <= largestBody && !headers.has("content-encoding");
+  if (body && !isSmall) {
+    let left = largestBody;
+    const transform = (chunk: Uint8Array, stream: TransformStreamDefaultController) => {
+      left -= chunk.length;
+      if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
+      stream.enqueue(chunk);
+    };
+    response.text = () => new Response(body.pipeThrough(new TransformStream({ transform }))).text();
+  }
+  return response;
 }

@@ -34,7 +34,7 @@ function handleAll(result: VerifyResult): string {
     case 500:
     case "no-answer":
     case "other":
-      return result.error.code;
+      return result.error.name;
     default:
       return never(result);
   }
@@ -49,7 +49,7 @@ function handleWithout404(result: VerifyResult): string {
     case 500:
     case "no-answer":
     case "other":
-      return result.error.code;
+      return result.error.name;
     default:
       // @ts-expect-error 404 is missing
       return never(result);

@@ -45,6 +45,7 @@ export class FakeTime implements Runtime {
   /** The difference between the system clock and {@link FakeTime.time}. A test sets it to move the system clock alone. */
   offset = Date.parse("2026-11-20T10:00:00.000Z") - this.time;
   randomValue = 1;
+  private ids = 0;
   private timers: { at: number; action: () => void }[] = [];
 
   now() {
@@ -55,6 +56,9 @@ export class FakeTime implements Runtime {
   }
   random() {
     return this.randomValue;
+  }
+  id() {
+    return `${++this.ids}`.padStart(32, "0");
   }
   after(delay: number, action: () => void) {
     const timer = { at: this.time + delay, action };
@@ -118,6 +122,7 @@ export const noResponse: Step = (_, init) =>
 export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
   const time = new FakeTime();
   const sent: SentRequest[] = [];
+  let count = 0;
   const fetch: Fetch = async (input, init = {}) => {
     const { method = "GET", headers, body } = init;
     const request = {
@@ -127,9 +132,9 @@ export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = 
       body: typeof body === "string" ? (JSON.parse(body) as unknown) : undefined,
       at: time.now(),
     };
-    const step = steps[sent.length];
+    const step = steps[count++];
     sent.push(request);
-    if (!step) throw new Error(`No step is scripted for request ${sent.length}.`);
+    if (!step) throw new Error(`No step is scripted for request ${count}.`);
     if (step instanceof Error) throw step;
     return typeof step === "function" ? step(request, init) : step;
   };
@@ -137,6 +142,14 @@ export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = 
   /** The delays between the requests, in ms. */
   const delays = () => sent.slice(1).map((request, i) => request.at - sent[i]!.at);
   return { client, time, sent, delays };
+}
+
+/** Like {@link scriptedClient}, but the client has received a response from the service before. */
+export async function reachedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
+  const script = scriptedClient([ok(record), ...steps], options);
+  await script.time.run(script.client.disbursements.verify(record.reference));
+  script.sent.length = 0;
+  return script;
 }
 
 /** Returns the error that a promise rejects with. */

@@ -1,0 +1,141 @@
+import type { Context, Data, Job } from "./attempt.ts";
+import {
+  AuthenticationError,
+  ClientError,
+  ConnectionError,
+  DuplicateReferenceError,
+  NotFoundError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+  UnexpectedAnswerError,
+  UsageError,
+  ValidationError,
+} from "./errors.ts";
+import type { ErrorDetails } from "./errors.ts";
+import { parse } from "./json.ts";
+import { copyError, redactData } from "./secrets.ts";
+import type { Redact } from "./secrets.ts";
+import type { Reply } from "./transport.ts";
+import type { ErrorCode, FieldError } from "./types.ts";
+
+/** How an attempt ended: with the data of the requested record, or with an error. */
+export type AttemptOutcome = ({ data: Data; error?: undefined } | { data?: undefined; error: ClientError }) & {
+  /** True if a retry may help. A retry cannot pay twice. */
+  retry?: boolean;
+  /** True if the service may have recorded the request. */
+  ambiguous?: boolean;
+  /** The response, if it was read completely. */
+  response?: Response;
+  requestId?: string | undefined;
+};
+
+type ErrorClass = new (message: string, details: ErrorDetails) => ClientError;
+
+// The error class for each status with which the service refuses a request. The service recorded nothing; in the case
+// of 409 it already has a record with the reference.
+const refusalErrors: Record<number, ErrorClass> = {
+  400: ValidationError,
+  401: AuthenticationError,
+  403: AuthenticationError,
+  404: NotFoundError,
+  405: UnexpectedAnswerError,
+  409: DuplicateReferenceError,
+  413: ValidationError,
+  415: ValidationError,
+  422: ValidationError,
+  429: RateLimitError,
+};
+
+// Node's and Bun's error codes for a connection that was never established. The service received nothing.
+const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$/i;
+// The messages of Node, Bun and Deno for a certificate that they did not accept. Nothing was sent. With an alert, the
+// service refused the client's certificate, perhaps after it received the request.
+const notTrusted = /^(?!.*alert).*certificate/is;
+
+/** The outcome of an attempt that failed before a response was read completely. */
+export function outcomeOfFailure(
+  thrown: unknown,
+  sent: boolean,
+  { baseUrl }: Context,
+  withoutSecrets: Redact,
+): AttemptOutcome {
+  if (thrown instanceof ClientError) {
+    const retry = thrown instanceof TimeoutError || thrown instanceof UnexpectedAnswerError;
+    return { error: thrown, ambiguous: sent, retry };
+  }
+  const cause = copyError(thrown, withoutSecrets);
+  if (!sent) return { error: new UsageError("The request cannot be sent.", { cause }) };
+  const isUntrusted = notTrusted.test(cause.message);
+  return {
+    error: new ConnectionError(`No connection to ${baseUrl}, or it broke: ${cause.message}.`, { cause }),
+    ambiguous: !isUntrusted && !notConnected.test(`${cause.code}`),
+    retry: !isUntrusted,
+  };
+}
+
+interface Body {
+  data?: Data;
+  statusCode?: unknown;
+  error?: unknown;
+  message?: unknown;
+  code?: ErrorCode;
+  fields?: FieldError[];
+}
+
+/** The outcome of an attempt whose response was read completely. */
+export function outcomeOfReply(
+  { data: text, error, response }: Reply,
+  job: Job,
+  context: Context,
+  withoutSecrets: Redact,
+): AttemptOutcome {
+  const { status, headers, ok } = response;
+  const received = (ok ? parse(text) : error) as Body | undefined;
+  const requestId = withoutSecrets(headers.get("x-request-id") ?? "") || undefined;
+  const about = { response, requestId };
+  if (ok && job.matches(received?.data)) {
+    const data = received!.data!;
+    context.isReached = true;
+    return { ...about, data, retry: !!job.until && !job.until(data) };
+  }
+  const body = redactData(received, withoutSecrets) as Body | null;
+  // A gateway can send the same statuses, but only the service sends the error body of §7. A 429 without that body is
+  // also a refusal, because whoever limits the rate passes nothing on.
+  const isFromService = isText(body?.error) && body.statusCode === status;
+  context.isReached ||= isFromService;
+  const hasNoList = !!job.query && (status === 404 || status === 405);
+  const RefusalError = hasNoList ? NotFoundError : isFromService || status === 429 ? refusalErrors[status] : undefined;
+  const OtherError = status === 401 ? AuthenticationError : status < 500 ? UnexpectedAnswerError : ServerError;
+  const serverMessage = [body?.error, body?.message].filter(isText).join(": ");
+  const wait = headers.get("retry-after") ?? "";
+  const why = hasNoList
+    ? ": the service has no list of records"
+    : isFromService
+      ? ""
+      : ` without the service's JSON. Check baseUrl (${context.baseUrl}), gateways and firewalls`;
+  return {
+    ...about,
+    error: new (RefusalError ?? OtherError)(`Received ${status}${why}. ${serverMessage}`.trim(), {
+      status,
+      requestId,
+      serverMessage,
+      ...(isFromService && { code: body.code, fields: body.fields }),
+      retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.date() || 0) || undefined,
+    }),
+    retry: RefusalError
+      ? status === 429 || (status === 404 && !!job.until && !hasNoList)
+      : // If the service was never reached, baseUrl or a gateway is wrong, and a retry would fail in the same way.
+        status >= 500 || context.isReached,
+    ambiguous: !RefusalError,
+  };
+}
+
+/** True if a response's `data` has the fields of a record. */
+export function isRecord(data: Data | undefined): data is Data {
+  return isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
