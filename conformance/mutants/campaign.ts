@@ -32,7 +32,7 @@ export async function tryAll(mutants: readonly Mutant[], deps: Deps): Promise<vo
 /** Runs these checks against one mutant, and records it if it is caught. */
 async function isCaught(mutant: Mutant, names: string[], { pool, order, record }: Deps): Promise<boolean> {
   const outcome = await pool.attempt({ ids: [mutant.id], profile: "extended", names }, order.patienceMs(names));
-  if (outcome.verdict === "survived" || outcome.verdict === "warned") return false;
+  if (outcome.verdict === "survived" || outcome.verdict === "warned" || outcome.isPartial) return false;
   record({ id: mutant.id, ...outcome });
   if (outcome.check) order.learn(mutant, outcome.check);
   return true;
@@ -61,19 +61,20 @@ async function tryGroup(group: Mutant[], suspects: Mutant[], deps: Deps): Promis
   const ids = group.map(({ id }) => id);
   const names = order.all(group);
   const outcome = await pool.attempt({ ids, profile: "extended", names }, order.patienceMs(names));
-  if (outcome.verdict === "survived" || group.length === 1) {
-    if (outcome.check) order.learn(group[0]!, outcome.check);
+  const { check, verdict, isPartial } = outcome;
+  if ((verdict === "survived" && !isPartial) || group.length === 1) {
+    if (check) order.learn(group[0]!, check);
     for (const id of ids) record({ id, ...outcome });
     return;
   }
-  const { check, verdict } = outcome;
   const left: Mutant[] = [];
   for (const mutant of check === undefined ? [] : group) {
     const single = await pool.attempt(
       { ids: [mutant.id], profile: "extended", names: [check!] },
       order.patienceMs([check!]),
     );
-    if (single.verdict === "survived" || (single.verdict === "warned" && verdict !== "warned")) left.push(mutant);
+    const isLeft = single.verdict === "survived" || (single.verdict === "warned" && verdict !== "warned");
+    if (isLeft || single.isPartial) left.push(mutant);
     else record({ id: mutant.id, ...single });
     if (single.verdict === "caught") order.learn(mutant, check!);
   }
