@@ -28,7 +28,8 @@ export function fileJournal(path: string): Journal {
   const use = () => (opened ??= openJournal(file));
   return {
     before: async (request) => (await use()).before(request),
-    after: async (request, payout) => (await use()).append(payout ? { payout } : { reference: request.reference }),
+    after: async (request, payout) =>
+      (await use()).append(payout ? { payout: summaryOf(payout) } : { reference: request.reference }),
     async close() {
       const closing = opened;
       opened = undefined;
@@ -83,6 +84,11 @@ async function before(
   // Each reference is asked for once in a run, so its entry is no longer needed.
   known.delete(reference);
   return { payout: entry.payout };
+}
+
+/** Leaves out the recipient, which a recovered payout has. */
+function summaryOf({ reference, merchantsReference, amount, fee, status }: DisbursementCreated): DisbursementCreated {
+  return { reference, merchantsReference, amount, fee, status };
 }
 
 function hashOf({ reference, amount, phoneNumber, country, currency }: DisbursementRequest): string {

@@ -31,6 +31,8 @@ export interface Journal {
   /**
    * Called when the outcome is certain: with the payout, or without one if nothing was recorded for this request. Then the
    * reference counts as unused again, and the request may be corrected. Not called for an unknown outcome.
+   *
+   * A recovered payout includes the recipient. A journal only needs the fields of {@link DisbursementCreated}.
    */
   after(request: DisbursementRequest, payout?: DisbursementCreated): Promise<void>;
   /** Called at the end of the run. */
@@ -118,7 +120,7 @@ export async function* createAll(
       }).result()) as Result<"createDisbursement", CreatedDisbursement, Disbursement>;
       // A duplicate whose record cannot be read may be this very payout.
       const isUnknown = result.status === "unknown" || (result.status === 409 && result.error.matches === undefined);
-      if (!payout && !isUnknown) await book?.after(request, result.ok ? summaryOf(result.data) : undefined).catch(fail);
+      if (!payout && !isUnknown) await book?.after(request, result.ok ? result.data : undefined).catch(fail);
       progress.done++;
       progress[isUnknown ? "unknown" : result.ok ? "ok" : "failed"]++;
       notify(onProgress, { ...progress });
@@ -127,11 +129,6 @@ export async function* createAll(
   } finally {
     await journal?.close?.();
   }
-}
-
-/** Leaves out the recipient, which a recovered payout has, so that journals store no phone numbers. */
-function summaryOf({ reference, merchantsReference, amount, fee, status }: DisbursementCreated): DisbursementCreated {
-  return { reference, merchantsReference, amount, fee, status };
 }
 
 /** Reads the record of each reference. See {@link Disbursements.verifyAll}. */
