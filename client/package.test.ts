@@ -171,13 +171,22 @@ describe("the packed package", () => {
   });
 });
 
+/** Three lines in any order. */
+const payrollOutput = /^(?=.*-1 created: DSB)(?=.*-2 created: DSB)(?=.*-3 not created: .*phoneNumber).*$/s;
+
 describe("the README", () => {
   const expected: [string, RegExp][] = [
     ["pay", /^DSB\S+ pending created\n$/],
     ["pay", /^already created: DSB\S+ \w+\n$/],
+    ["payroll", payrollOutput],
+    ["payroll", payrollOutput],
+    ["resume", /^order-5531 created now\n$/],
+    ["resume", /^order-5531 was created before the crash\n$/],
     ["result", /^created: DSB\S+\nalready created\nfix the request: .*phoneNumber.*\n$/],
     ["wait", /^failed\n$/],
+    ["list", /^commission-17 80000 XOF\n$/],
     ["checkout", /^send the customer to http\S+\/checkouts\/CHK\S+\npending\n$/],
+    ["diagnosis", /^createDisbursement diagnosis-1 attempt 1 200 ok\npending has a request id\n$/],
     [
       "webhook-driver",
       /^payroll-2026-11-0042 success 473\n(disbursement\.completed DSB\S+\n){3}204 204 204 204 400 400 400 400\n$/,
