@@ -94,6 +94,10 @@ export const requestFaults = [
   fault("head-405", "HEAD is refused.", "methods.head", {
     handle: async (call, ask) => (call.method === "HEAD" ? refusal(405) : ask(call)),
   }),
+  fault("head-of-list-405", "HEAD on a list is refused.", "methods.head", {
+    handle: async (call, ask) =>
+      call.method === "HEAD" && call.path.startsWith("/v1/disbursements?") ? refusal(405) : ask(call),
+  }),
   fault("head-untyped", "HEAD returns other headers than GET.", "methods.head", {
     async handle(call, ask) {
       const reply = await ask(call);
