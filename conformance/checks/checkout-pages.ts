@@ -1,7 +1,9 @@
-// Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3).
+// Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3), and text as
+// text (D7).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import { commonPairs, pairOf } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
+import { started } from "./checkout-record.ts";
 import { follow, linkOf } from "./checkout.ts";
 import { checkoutBody, startCheckout } from "./requests.ts";
 
@@ -87,6 +89,24 @@ export const checkoutPageChecks: Check[] = [
         if (judgePage(context, body, created, await follow(context, link))) recognised = true;
       }
       if (!recognised) context.notApplicable("checkout.page-amount", "the page shows no amount that can be recognised");
+    },
+  },
+  {
+    name: "Payment page shows a reference with markup as text",
+    ids: ["checkout-request.shown-as-text"],
+    effect: "moves-money",
+    async run(context) {
+      const id = "checkout-request.shown-as-text";
+      const own = context.fresh();
+      const { response } = await started(context, { reference: `${own}"><i id=x>` });
+      const link = linkOf(response);
+      if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(response));
+      const page = await follow(context, link);
+      // The quotation mark would end an attribute's value, so this text is unsafe anywhere but in a script.
+      const html = page.text.replaceAll(/<(script|style)\b[^]*?<\/\1>/gi, "");
+      if (!html.includes(own)) return context.notApplicable(id, "the page does not show the merchant's reference");
+      const ok = !html.includes(`${own}"><i id=x>`);
+      context.judge(id, ok, "the reference with its markup escaped", ok ? "as expected" : "markup", [response, page]);
     },
   },
 ];

@@ -1,4 +1,4 @@
-// Servers whose payment pages belong to another checkout or show another amount (§1, §4.3).
+// Servers whose payment pages belong to another checkout, show another amount (§1, §4.3) or do not escape text (D7).
 import { fault, type Hooks, type How, type Reply } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, isAccepted, isOf, withBody, type Fields } from "../ways.ts";
 
@@ -76,5 +76,14 @@ export const checkoutPageFaults = [
     "The payment page shows only the digits after the first separator.",
     "checkout.page-amount",
     amounts((shown) => shown.split(/[,\u00a0\u202f]/).at(-1) ?? shown),
+  ),
+  fault(
+    "page-unescaped",
+    "The payment page contains the merchant's reference without HTML escapes.",
+    "checkout-request.shown-as-text",
+    pages((reply) => ({
+      ...reply,
+      text: reply.text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"'),
+    })),
   ),
 ];
