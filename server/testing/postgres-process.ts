@@ -1,4 +1,5 @@
-// Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL.
+// Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL. With the
+// argument `durable` commits wait for the disk.
 import { randomBytes } from "node:crypto";
 import { mkdtempSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
@@ -19,9 +20,7 @@ const SETTINGS = {
   unix_socket_directories: "",
   max_connections: 200,
   // The tests do not cut the power, so they need not wait for the disk.
-  fsync: "off",
-  full_page_writes: "off",
-  synchronous_commit: "off",
+  ...(process.argv[2] === "durable" ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" }),
 };
 
 const port = await freePort();

@@ -1,0 +1,121 @@
+// Measures creates per second in PostgreSQL with 64 callers: the server's storage, and for comparison a pool of 16
+// connections with one statement per create. Needs no network. TEST_DATABASE_URL selects another server than a new one
+// that waits for the disk. Usage: node scripts/bench/postgres.ts [SECONDS]
+import { spawn } from "node:child_process";
+import { randomBytes, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { Client, Pool } from "pg";
+import { createSystemClock } from "../../server/domain/clock.ts";
+import { createIds } from "../../server/domain/ids.ts";
+import type { Draft, Disbursement } from "../../server/domain/types.ts";
+import { openPostgres } from "../../server/storage/postgres/index.ts";
+
+const CALLERS = 64;
+const SECONDS = Number(process.argv[2] ?? 5);
+const POOL = 16;
+const ids = createIds(randomBytes);
+
+/** Starts a server, unless one is given. */
+async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
+  if (process.env.TEST_DATABASE_URL) return { url: process.env.TEST_DATABASE_URL, stop: async () => undefined };
+  const script = new URL("../../server/testing/postgres-process.ts", import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, "durable"], { stdio: ["pipe", "pipe", "inherit"] });
+  const [url] = await once(child.stdout, "data");
+  return {
+    url: String(url).trim(),
+    async stop() {
+      child.stdin.end();
+      await once(child, "exit");
+    },
+  };
+}
+
+async function run(url: string, sql: string): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+function draft(merchantId: string): Draft<Disbursement> {
+  const now = Date.now();
+  return {
+    id: ids.record(now),
+    merchantId,
+    reference: ids.reference("DSB"),
+    merchantsReference: randomUUID(),
+    customer: { id: ids.record(now), phoneNumber: `2257${String(Math.floor(Math.random() * 1e8)).padStart(8, "0")}` },
+    amount: 10_000,
+    fee: 100,
+    country: "CI",
+    currency: "XOF",
+    status: "pending",
+    due: { afterMs: 86_400_000, status: "success" },
+  };
+}
+
+/** Creates with all callers for some time. Returns the creates per second and the latencies. */
+async function measure(create: () => Promise<unknown>, seconds: number) {
+  const latencies: number[] = [];
+  const [start, cpu] = [performance.now(), process.cpuUsage()];
+  const caller = async () => {
+    while (performance.now() - start < seconds * 1_000) {
+      const began = performance.now();
+      await create();
+      latencies.push(performance.now() - began);
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  const elapsed = (performance.now() - start) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return {
+    "creates/s": Math.round(latencies.length / elapsed),
+    "p50 ms": round(sorted[Math.floor(sorted.length * 0.5)]!),
+    "p99 ms": round(sorted[Math.floor(sorted.length * 0.99)]!),
+    "client CPU µs": Math.round((user + system) / latencies.length),
+  };
+}
+
+const round = (milliseconds: number) => Math.round(milliseconds * 10) / 10;
+
+const INSERT = `INSERT INTO disbursements (merchant_id, epoch, merchants_reference, reference, id, customer_id,
+    phone_number, amount, fee, country, currency, status, created_at, updated_at, due_at, due_real, due_status)
+  VALUES ($1, 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $11, $12, $12, 'success')
+  ON CONFLICT DO NOTHING RETURNING reference`;
+
+function oneStatement(pool: Pool, merchantId: string) {
+  return () => {
+    const { merchantsReference, reference, id, customer, amount, fee, country, currency } = draft(merchantId);
+    const now = Date.now();
+    const values = [merchantId, merchantsReference, reference, id, customer.id, customer.phoneNumber, amount, fee];
+    return pool.query({ name: "i", text: INSERT, values: [...values, country, currency, now, now + 86_400_000] });
+  };
+}
+
+const server = await startServer();
+const name = `bench_${randomUUID().replaceAll("-", "")}`;
+await run(server.url, `CREATE DATABASE ${name}`);
+const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
+const storage = await openPostgres(url, { clock: createSystemClock(), server: true });
+const pool = new Pool({ connectionString: url, max: POOL });
+const merchantId = ids.record(Date.now());
+await storage.insertMerchant(
+  { id: merchantId, name: "Merchant", createdAt: Date.now() },
+  "whsec_",
+  "command bench@host",
+);
+
+const ways = {
+  "the server's storage": () => storage.insertDisbursement(draft(merchantId)),
+  [`a pool of ${POOL}, one statement each`]: oneStatement(pool, merchantId),
+};
+const results: Record<string, object> = {};
+for (const create of Object.values(ways)) await measure(create, 1);
+for (const [way, create] of Object.entries(ways)) results[way] = await measure(create, SECONDS);
+console.table(results);
+
+await storage.close();
+await pool.end();
+await run(server.url, `DROP DATABASE ${name} WITH (FORCE)`);
+await server.stop();
