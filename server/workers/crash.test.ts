@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { createTestDatabase, POSTGRES_SERVERS } from "../testing/postgres.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 
 const KEY = "crash-test-key-0000";
@@ -21,7 +22,7 @@ interface Running {
 }
 
 async function start(database: string): Promise<Running> {
-  const env = { ...process.env, PORT: "0", DATABASE_URL: `sqlite:${database}`, SANDBOX_API_KEY: KEY };
+  const env = { ...process.env, PORT: "0", DATABASE_URL: database, SANDBOX_API_KEY: KEY };
   const child = spawn(process.execPath, [MAIN], {
     env: { ...env, SETTLE_DELAY_MS: "20", LOG_LEVEL: "silent" },
     stdio: ["ignore", "pipe", "inherit"],
@@ -62,18 +63,35 @@ async function crash(database: string, receiver: Receiver, round: number): Promi
   return confirmed;
 }
 
-test(
-  "after kill -9 during delivery every event arrives under one id, and none reports an uncommitted status",
-  { timeout: 20_000 + CRASHES * 10_000 },
-  async () => {
+interface Place {
+  /** For DATABASE_URL. */
+  url: string;
+  remove(): Promise<void>;
+}
+
+const PLACES: Record<string, () => Promise<Place>> = {
+  async SQLite() {
     const folder = await mkdtemp(join(tmpdir(), "crash-"));
+    return { url: `sqlite:${join(folder, "server.db")}`, remove: () => rm(folder, { recursive: true }) };
+  },
+  async PostgreSQL() {
+    const { url, drop } = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+    return { url, remove: drop };
+  },
+};
+
+test.each(Object.entries(PLACES))(
+  "after kill -9 during delivery every event arrives under one id, and none reports an uncommitted status (%s)",
+  { timeout: 20_000 + CRASHES * 10_000 },
+  async (_, make) => {
+    const place = await make();
     const receiver = await startReceiver();
     const confirmed: string[] = [];
     for (let round = 0; round < CRASHES; round++) {
-      confirmed.push(...(await crash(join(folder, "server.db"), receiver, round)));
+      confirmed.push(...(await crash(place.url, receiver, round)));
     }
 
-    const { url, child } = await start(join(folder, "server.db"));
+    const { url, child } = await start(place.url);
     const seen = () => new Set(receiver.received.map(({ body }) => body.data.reference));
     await expect.poll(() => confirmed.filter((reference) => !seen().has(reference)), { timeout: 15_000 }).toEqual([]);
 
@@ -91,6 +109,6 @@ test(
     child.kill();
     await once(child, "exit");
     await receiver.close();
-    await rm(folder, { recursive: true });
+    await place.remove();
   },
 );
