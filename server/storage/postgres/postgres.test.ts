@@ -1,7 +1,20 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.ts";
 import { openPostgres } from "./index.ts";
+
+/** Every prepared statement that a test of this file sends. */
+const statements = new Set<string>();
+const { query } = Client.prototype;
+Client.prototype.query = function record(this: Client, statement: { name?: string; text: string }, ...rest: never[]) {
+  if (statement.name) statements.add(statement.text);
+  return (query as (...args: unknown[]) => never).call(this, statement, ...rest);
+} as never;
+afterAll(() => {
+  Client.prototype.query = query;
+});
 
 describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
   let database: TestDatabase;
@@ -23,4 +36,46 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
     open: (_, clock) => openPostgres(database.url, { clock, ...options }),
     remove: async () => undefined,
   });
+});
+
+/** Statements that may read a whole table or index, with the reason. */
+const ALLOWED = [
+  { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
+  { sql: /^SELECT \* FROM merchants WHERE rebasing_until_real IS NOT NULL/, why: "few merchants, once per second" },
+  { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
+  { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
+];
+
+/**
+ * Returns the plan that PostgreSQL chooses if it avoids sequential scans at any cost. A statement whose plan still has
+ * one, or reads an index without a condition, lacks an index.
+ */
+async function scansOf(database: TestDatabase, sql: string): Promise<string[]> {
+  const rows = await database.run(`EXPLAIN (GENERIC_PLAN, COSTS OFF) ${sql}`);
+  const lines = rows.map((row) => String(row["QUERY PLAN"]));
+  return lines.filter((line, index) => {
+    const isIndexScan = /Index (Only )?Scan using/.test(line);
+    return /Seq Scan on/.test(line) || (isIndexScan && !/Index Cond/.test(lines[index + 1] ?? ""));
+  });
+}
+
+test("no statement reads a whole table, except those that may", async () => {
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  await (await openPostgres(database.url, { clock: createFakeClock(), server: false })).close();
+  await database.run("SET enable_seqscan = off");
+  expect(statements.size).toBeGreaterThan(60);
+  const plans: { sql: string; scans: string[] }[] = [];
+  for (const statement of statements) {
+    plans.push({ sql: statement.replaceAll(/\s+/g, " "), scans: await scansOf(database, statement) });
+  }
+  await database.drop();
+  const slow = plans.filter(({ scans }) => scans.length > 0);
+  expect(slow.filter(({ sql }) => !ALLOWED.some((allowed) => allowed.sql.test(sql)))).toEqual([]);
+  for (const { sql } of ALLOWED)
+    expect
+      .soft(
+        slow.some((each) => sql.test(each.sql)),
+        String(sql),
+      )
+      .toBe(true);
 });
