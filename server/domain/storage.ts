@@ -54,6 +54,11 @@ export interface MerchantStore {
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
+  /**
+   * Counts a request of a merchant to any process. Resolves with the number of requests in the current window of
+   * `windowMs` milliseconds of real time. The count may be lost when a process ends.
+   */
+  countRequest(merchantId: string, windowMs: number): Promise<number>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
   /** Reads the secrets to show them to a person. */
   revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;

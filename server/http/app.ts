@@ -1,5 +1,4 @@
 import express, { type Express, type Router } from "express";
-import { rateLimit } from "express-rate-limit";
 import { authenticate } from "./authentication.ts";
 import { createContract } from "./contract.ts";
 import { createFailedKeys } from "./failed-keys.ts";
@@ -31,7 +30,7 @@ export function createApp(context: AppContext): Express {
         throw error;
       }
     },
-    limits: config.rateLimit === undefined ? [] : [limiter(config.rateLimit)],
+    limits: config.rateLimit === undefined ? [] : [limiter(storage, config.rateLimit)],
     sandbox: config.sandbox,
   });
 
@@ -110,17 +109,12 @@ function health({ config, storage, log }: AppContext, prove: () => Promise<void>
   return router;
 }
 
-/** Limits each merchant's requests per second. Off by default (D15). */
-function limiter(perSecond: number): express.RequestHandler {
-  return rateLimit({
-    windowMs: 1_000,
-    limit: perSecond,
-    standardHeaders: false,
-    legacyHeaders: false,
-    keyGenerator: (_req, res) => res.locals.merchant.id,
-    handler: () => {
-      const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
-      throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
-    },
-  });
+/** Limits each merchant's requests per second to all processes. Off by default (D15). */
+function limiter(storage: Pick<Storage, "countRequest">, perSecond: number): express.RequestHandler {
+  return async (_req, res, next) => {
+    const count = await storage.countRequest(res.locals.merchant.id, 1_000);
+    if (count <= perSecond) return next();
+    const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
+    throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
+  };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { connect, send, type Result } from "./connections.ts";
-import { ConnectionLost, isConflict, UnknownOutcome } from "./errors.ts";
+import { ConnectionLost, isConflict, isOutage, UnknownOutcome } from "./errors.ts";
 import { statements } from "./statements.ts";
 import type { Time } from "./time.ts";
 
@@ -43,7 +43,8 @@ export function createDatabase(pool: Pool, time: Time): Database {
     try {
       return await use(client);
     } catch (error) {
-      isLost = error instanceof ConnectionLost || error instanceof UnknownOutcome;
+      // A server that has become read-only stays so, but a new connection may reach its successor.
+      isLost = isOutage(error) || error instanceof UnknownOutcome;
       throw error;
     } finally {
       client.release(isLost);

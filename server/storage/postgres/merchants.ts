@@ -7,12 +7,14 @@ import { recordAction } from "./audit.ts";
 import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { lockMerchant, required } from "./merchant-rows.ts";
+import { requestCounter } from "./request-counts.ts";
 import { readSecrets } from "./secrets.ts";
 
 /** Identifies an advisory lock; any number that no other program uses. */
 const EXCLUSIVE_LOCK = 7_305_808_869;
 
-export function merchants({ db, lane }: Context): MerchantStore {
+export function merchants(context: Context): MerchantStore {
+  const { db, lane } = context;
   // Requests look their key up in the database, together, so that a revocation or a move of the clock by any process
   // takes effect immediately.
   const findOwner = lane((hashes: Uint8Array[], { read }) => findOwners(read, hashes), {
@@ -74,6 +76,7 @@ export function merchants({ db, lane }: Context): MerchantStore {
       const { rows } = await db.read("SELECT * FROM merchants WHERE id = $1", [id]);
       return rows[0] && toMerchant(rows[0]);
     },
+    countRequest: requestCounter(context),
     readSecrets: (merchantId) => secretsOf(db.read, merchantId),
     revealSecrets: (merchantId, actor) =>
       db.transaction(async (query) => {

@@ -15,6 +15,7 @@ import {
   aKey,
   claimAll,
   concurrently,
+  DAY,
   HOUR,
   LATEST,
   MINUTE,
@@ -136,6 +137,42 @@ test("a revoked key, a moved clock and a reset take effect in every process imme
   expect(await each(1).findDisbursement(merchant.id, record.reference)).toBeUndefined();
   await each(1).revokeKey(key.id, START, ACTOR);
   expect(await each(0).findMerchantByKey(key.hash)).toBeUndefined();
+});
+
+test("a merchant's requests to all processes are counted together", async () => {
+  const merchant = await addMerchant(each(0));
+  const counted = await concurrently(20, (index) => each(index).countRequest(merchant.id, 1_000));
+  expect(counted.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
+test("leases and dates follow the database's clock, whatever the clocks of the processes say", async () => {
+  await database.empty();
+  const [ahead, behind] = [createFakeClock(Date.now() + DAY), createFakeClock(START)];
+  const [fast, slow] = await Promise.all(
+    [ahead, behind].map((of) => openPostgres(database.url, { clock: of, server: true })),
+  );
+  const merchant = await addMerchant(fast!);
+  await addDelivery(slow!, merchant.id);
+  expect(await claimAll(fast!, { leaseMs: HOUR, count: 1 })).toHaveLength(1);
+  for (const clockOf of [ahead, behind]) clockOf.advance(DAY);
+  expect(await claimAll(fast!, { leaseMs: HOUR, count: 1 })).toEqual([]);
+  expect(await claimAll(slow!, { leaseMs: HOUR, count: 1 })).toEqual([]);
+  const [first, second] = [
+    await fast!.insertDisbursement(aDisbursement(merchant.id)),
+    await slow!.insertDisbursement(aDisbursement(merchant.id)),
+  ];
+  expect(second.record.createdAt).toBeGreaterThanOrEqual(first.record.createdAt);
+  expect(second.record.createdAt - first.record.createdAt).toBeLessThan(HOUR);
+  await Promise.all([fast!.close(), slow!.close()]);
+});
+
+test("time does not go back when the database's clock is set back", async () => {
+  const later = Date.now() + DAY;
+  await database.run(`UPDATE service SET latest_real = ${later}`);
+  const storage = await openPostgres(database.url, { clock: createFakeClock(), server: true });
+  const { id } = await addMerchant(storage);
+  expect((await storage.insertDisbursement(aDisbursement(id))).record.createdAt).toBeGreaterThanOrEqual(later);
+  await storage.close();
 });
 
 test("concurrent moves of a clock by several processes add up", async () => {

@@ -28,6 +28,8 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
        (SELECT max(number) FROM previous_webhook_secrets WHERE merchant_id = :merchant) - :kept)`,
   );
 
+  const requests = new Map<string, { window: number; count: number }>();
+
   return {
     // Only one server may use the file.
     exclusively: (work) => work(),
@@ -70,6 +72,14 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
       if (!found) return undefined;
       const { epoch: _, ...merchant } = found;
       return merchant;
+    },
+    // Only one server uses the file, so its memory is enough.
+    async countRequest(merchantId, windowMs) {
+      const window = Math.floor(now() / windowMs);
+      const known = requests.get(merchantId);
+      const count = known?.window === window ? known.count + 1 : 1;
+      requests.set(merchantId, { window, count });
+      return count;
     },
     async readSecrets(merchantId) {
       return secretsOf(merchantId);

@@ -65,6 +65,16 @@ export function merchantTests(storage: Current): void {
     expect(listed).toEqual([earlier, later]);
   });
 
+  test("counts the requests of each merchant in a window of real time", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const counted = await concurrently(5, () => storage().countRequest(ada.id, 1_000));
+    expect(counted.toSorted()).toEqual([1, 2, 3, 4, 5]);
+    expect(await storage().countRequest(kofi.id, 1_000)).toBe(1);
+    expect(await storage().countRequest(ada.id, 1_000)).toBe(6);
+    storage.clock().advance(1_000);
+    expect(await storage().countRequest(ada.id, 1_000)).toBe(1);
+  });
+
   test("refuses an existing key", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const key = aKey(ada.id);

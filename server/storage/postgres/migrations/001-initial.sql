@@ -172,6 +172,13 @@ CREATE TABLE attempts (
   PRIMARY KEY (merchant_id, event_id, number)
 );
 
+-- The requests of a merchant in the current window, for rate limits. time_window is its number since 1970.
+CREATE TABLE request_counts (
+  merchant_id text COLLATE "C" PRIMARY KEY,
+  time_window bigint NOT NULL,
+  count bigint NOT NULL
+);
+
 CREATE TABLE discarded_epochs (
   merchant_id text COLLATE "C" NOT NULL,
   epoch bigint NOT NULL,
