@@ -19,7 +19,9 @@ export function recordList<T>({ db }: Context, { table, statuses, toRecord }: Re
   const one = ofStatus("status = $7");
   const all = `SELECT * FROM (
     ${statuses.map((status) => `(${ofStatus(`status = '${status}'`)})`).join(" UNION ALL ")}) AS merged ${order}`;
-  const ofReference = ofStatus("merchants_reference = $7 AND ($8::text IS NULL OR status = $8)");
+  // One record at most has the reference.
+  const ofReference = `SELECT * FROM ${table} WHERE ${inRange} AND merchants_reference = $7
+    AND ($8::text IS NULL OR status = $8) LIMIT $6`;
 
   function select(query: RecordQuery, range: unknown[]) {
     const { merchantsReference: reference, status } = query;
