@@ -1,7 +1,8 @@
 import { notify } from "./attempt.ts";
 import type { Context } from "./attempt.ts";
-import { complete, ensure, ignore, resolveOptions } from "./options.ts";
+import { ensure, ignore, resolveOptions } from "./options.ts";
 import type { CallOptions, Settings } from "./options.ts";
+import { isText } from "./outcome.ts";
 import { runAll } from "./pool.ts";
 import type { Source } from "./pool.ts";
 import { create, disbursement, verify } from "./recovery.ts";
@@ -84,8 +85,6 @@ export type PayoutResult = Position<DisbursementRequest> & {
 /** The result of one reference of `verifyAll`: as `verify(…).result()` returns it, and which reference it belongs to. */
 export type VerifyResult<Op extends "verifyDisbursement" | "verifyCheckout", R> = Position<string> & Result<Op, R, R>;
 
-const defaultConcurrency = 16;
-
 /** Creates a payout for each entry. See {@link Disbursements.createAll}. */
 export async function* createAll(
   context: Context,
@@ -93,12 +92,7 @@ export async function* createAll(
   input: Source<DisbursementRequest>,
   options?: CreateAllOptions,
 ): AsyncGenerator<PayoutResult, void> {
-  const { concurrency, journal, onProgress, ...rest } = complete(options, {
-    ...base,
-    concurrency: defaultConcurrency,
-    journal: undefined as Journal | undefined,
-    onProgress: ignore as (progress: Progress) => void,
-  });
+  const { concurrency, journal, onProgress = ignore, ...rest } = options ?? {};
   const settings = resolveOptions(rest, base);
   const references = new Set<string>();
   const progress: Progress = { done: 0, ok: 0, failed: 0, unknown: 0 };
@@ -107,9 +101,9 @@ export async function* createAll(
       const request = { ...entry };
       const { reference = "" } = request;
       // Without a reference, create refuses the request.
-      const isText = reference && typeof reference === "string";
-      const isRepeated = isText && references.size === references.add(reference).size;
-      const book = isText && !isRepeated ? journal : undefined;
+      const isValid = isText(reference);
+      const isRepeated = isValid && references.size === references.add(reference).size;
+      const book = isValid && !isRepeated ? journal : undefined;
       const known = await book?.before(request);
       const payout = known?.payout;
       const result = (await toCall(createStatuses, async () => {
@@ -139,7 +133,7 @@ export function verifyAll(
   references: Source<string>,
   options?: ManyOptions,
 ) {
-  const { concurrency, ...rest } = complete(options, { ...base, concurrency: defaultConcurrency });
+  const { concurrency, ...rest } = options ?? {};
   const settings = resolveOptions(rest, base);
   return runAll(references, concurrency, settings.signal, async (reference, index, signal) => {
     const call = toCall(verifyStatuses, () => verify(context, kind, reference, { ...settings, signal }));

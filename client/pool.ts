@@ -1,4 +1,5 @@
-import { AbortedError } from "./errors.ts";
+import { abortedBy } from "./attempt.ts";
+import { ensure } from "./options.ts";
 
 /** What createAll and verifyAll read: an array, a generator, a stream, … */
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>;
@@ -15,10 +16,11 @@ type Work<Item, R> = (item: Item, index: number, signal: AbortSignal, fail: (err
  */
 export async function* runAll<Item, R>(
   source: Source<Item>,
-  concurrency: number,
+  concurrency = 16,
   signal: AbortSignal | undefined,
   work: Work<Item, R>,
 ): AsyncGenerator<R, void> {
+  ensure(concurrency >= 1, "concurrency must be at least 1.");
   // Each item has a controller, because Node warns about more than ten listeners of one signal.
   const inWork = new Set<AbortController>();
   const ready: R[] = [];
@@ -38,9 +40,8 @@ export async function* runAll<Item, R>(
     end();
   };
   const abort = () => {
-    const { reason } = signal!;
-    fail(new AbortedError("Aborted.", { cause: reason }));
-    inWork.forEach((controller) => controller.abort(reason));
+    fail(abortedBy(signal!));
+    inWork.forEach((controller) => controller.abort(signal!.reason));
   };
   const run = async (item: Item) => {
     const controller = new AbortController();
