@@ -25,7 +25,7 @@ const PENDING = [
 ] as const;
 
 export function clockStore(context: Context): ClockStore {
-  const { db, write, now, merchantOf, cache } = context;
+  const { db, write, writeSoon, now, merchantOf, cache } = context;
   const { anyDue, settle, settleOf } = settlement(context);
   const hasDue = PENDING.map(({ table, dueAt }) =>
     db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
@@ -49,7 +49,7 @@ export function clockStore(context: Context): ClockStore {
     async settleDue(limit, merchantId) {
       // Usually nothing is due. Avoid a transaction then.
       if (!anyDue()) return 0;
-      return write(() => (merchantId === undefined ? settle(limit) : settleOf(merchantId, limit)));
+      return writeSoon(() => (merchantId === undefined ? settle(limit) : settleOf(merchantId, limit)));
     },
     async moveClock(merchantId, move, latest) {
       const moved = await write(() => {

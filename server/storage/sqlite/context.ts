@@ -9,6 +9,7 @@ import type { Read, Write } from "./writer.ts";
 export interface Context {
   db: DatabaseSync;
   write: Write;
+  writeSoon: Write;
   read: Read;
   /** Real time. */
   now(): number;

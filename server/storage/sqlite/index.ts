@@ -17,6 +17,7 @@ import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
+import { createPace } from "./pace.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
@@ -46,7 +47,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
     const latest = latestTime(db, clock);
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.now, report);
-    const { write, read } = createWriter(db, {
+    const { write, writeSoon, read } = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
         ownership?.require();
@@ -55,6 +56,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
       afterCommit: health.committed,
       onRollback: cache.clear,
       sleep: clock.sleep,
+      pace: createPace(() => performance.now()),
     });
     if (server) db.exec("PRAGMA busy_timeout = 0");
 
@@ -66,6 +68,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
     const context: Context = {
       db,
       write,
+      writeSoon,
       read,
       now: () => clock.now(),
       merchantOf: cache.merchantOf,

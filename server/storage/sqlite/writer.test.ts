@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createWriter } from "./writer.ts";
 
 let db: DatabaseSync;
@@ -73,6 +73,32 @@ test("every write of a batch rejects if the commit fails", async () => {
 
   vi.mocked(db.exec).mockImplementation(exec);
   await expect(write(insert("c"))).resolves.toBe("c");
+});
+
+const paceOf = (delay: number) => ({ delayMs: () => delay, count: (commit: () => void) => commit() });
+
+test("background work commits with the next write, or alone when the pace allows", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { write, writeSoon } = createWriter(db, { sleep, pace: paceOf(20) });
+  const joined = writeSoon(insert("a"));
+  await write(insert("b"));
+  await joined;
+  expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "COMMIT"]);
+  expect(vi.getTimerCount()).toBe(0);
+
+  const alone = [writeSoon(insert("c")), writeSoon(insert("d"))];
+  vi.advanceTimersByTime(19);
+  expect(stored()).toEqual(["a", "b"]);
+  vi.advanceTimersByTime(1);
+  expect(await Promise.all(alone)).toEqual(["c", "d"]);
+  expect(steps.slice(4)).toEqual(["BEGIN IMMEDIATE", "c", "d", "COMMIT"]);
+});
+
+test("background work within the pace commits in the same turn", async () => {
+  const { write, writeSoon } = createWriter(db, { sleep, pace: paceOf(0) });
+  expect(await Promise.all([writeSoon(insert("a")), write(insert("b"))])).toEqual(["a", "b"]);
+  expect(steps.filter((step) => step === "COMMIT")).toHaveLength(1);
 });
 
 /** An error as node:sqlite throws it while another program holds the write lock. */

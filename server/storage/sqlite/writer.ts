@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Pace } from "./pace.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 /** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
@@ -13,6 +14,8 @@ interface Hooks {
   afterCommit?(): void;
   onRollback?(): void;
   sleep(milliseconds: number): Promise<void>;
+  /** Limits the commits of `writeSoon`. */
+  pace?: Pace;
 }
 
 /** While another program holds the write lock, the writes are retried this often, and reads go on. */
@@ -23,7 +26,13 @@ const MOST_TRIES = 200;
 export type Read = <T>(work: () => T) => T;
 
 export interface Writer {
+  /** Commits at the end of this turn of the event loop. */
   write: Write;
+  /**
+   * Commits with the next write, or alone a few milliseconds later. For work that no request waits for: it must not use
+   * up the disk.
+   */
+  writeSoon: Write;
   read: Read;
 }
 
@@ -44,6 +53,12 @@ interface Job {
  */
 export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let jobs: Job[] = [];
+  /** True if the jobs' commit is due without further delay. */
+  let isDue = false;
+  /** True if a request waits for one of the jobs. */
+  let isAwaited = false;
+  /** The timer that will commit jobs that no request waits for. */
+  let timer: NodeJS.Timeout | undefined;
   const beginReading = db.prepare("BEGIN");
   const endReading = db.prepare("COMMIT");
   let reading = false;
@@ -71,7 +86,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       return job.tries < MOST_TRIES;
     });
     if (open.length === 0) return;
-    if (jobs.length === 0) void hooks.sleep(RETRY_EVERY_MS).then(flush);
+    if (!isDue) void hooks.sleep(RETRY_EVERY_MS).then(flush);
+    isDue = true;
     jobs = [...open, ...jobs];
   }
 
@@ -107,18 +123,38 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   }
 
   function flush() {
+    isDue = false;
+    clearTimeout(timer);
+    timer = undefined;
     endTurn();
     const batch = jobs;
     jobs = [];
-    if (batch.length > 0) run(batch);
+    if (batch.length === 0) return;
+    if (hooks.pace && !isAwaited) hooks.pace.count(() => run(batch));
+    else run(batch);
+    isAwaited = false;
+  }
+
+  const add = <T>(work: () => T) => new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, tries: 0 }));
+
+  function commitThisTurn() {
+    if (!isDue) setImmediate(flush);
+    isDue = true;
   }
 
   function write<T>(work: () => T): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      if (jobs.length === 0) setImmediate(flush);
-      jobs.push({ work, resolve, reject, tries: 0 });
-    });
+    commitThisTurn();
+    isAwaited = true;
+    return add(work);
   }
 
-  return { write, read };
+  function writeSoon<T>(work: () => T): Promise<T> {
+    if (isDue || timer) return add(work);
+    const delay = hooks.pace?.delayMs() ?? 0;
+    if (delay === 0) commitThisTurn();
+    else timer = setTimeout(flush, delay);
+    return add(work);
+  }
+
+  return { write, writeSoon, read };
 }
