@@ -77,7 +77,7 @@ export const listChecks: Check[] = [
     async run(context) {
       for (const kind of kinds) {
         const oldest = await make(context, kind);
-        const all = [await make(context, kind), oldest];
+        const all = [await make(context, kind, "failed"), oldest];
         all.unshift(await make(context, kind));
         const response = await list(context, `/v1/${kind}`, since(oldest));
         judgeItems(context, "lists.newest-first", response, all, `the three newest ${kind}, newest first`);

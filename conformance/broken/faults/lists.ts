@@ -29,6 +29,12 @@ export const listFaults = [
     items((all) => all.toReversed()),
   ),
   fault(
+    "list-by-status",
+    "Lists show the failed records after all others.",
+    "lists.newest-first",
+    items((all) => all.toSorted((a, b) => Number(a["status"] === "failed") - Number(b["status"] === "failed"))),
+  ),
+  fault(
     "list-items-stale",
     "Lists show the status that a record had at first.",
     "lists.newest-first",
