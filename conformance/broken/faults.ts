@@ -25,6 +25,7 @@ import { listStatusFaults } from "./faults/list-statuses.ts";
 import { listValueFaults } from "./faults/list-values.ts";
 import { listFaults } from "./faults/lists.ts";
 import { numberFaults } from "./faults/numbers.ts";
+import { realTimeFaults } from "./faults/real-time.ts";
 import { recordFaults } from "./faults/records.ts";
 import { redirectFaults } from "./faults/redirect.ts";
 import { referenceFaults } from "./faults/references.ts";
@@ -61,6 +62,7 @@ export const faults: readonly Fault[] = [
   ...retryFaults,
   ...attemptFaults,
   ...deliveryOutcomeFaults,
+  ...realTimeFaults,
   ...refusalFaults,
   ...requestFaults,
   ...responseFaults,

@@ -42,6 +42,7 @@ import { numberNotationChecks } from "./number-notations.ts";
 import { numberChecks } from "./numbers.ts";
 import { oddChecks } from "./odd-requests.ts";
 import { pathChecks } from "./paths.ts";
+import { realTimeChecks } from "./real-time.ts";
 import { recordChecks } from "./records.ts";
 import { redirectChecks } from "./redirect.ts";
 import { referenceChecks } from "./references.ts";
@@ -105,6 +106,7 @@ export const checks: readonly Check[] = [
   ...deliveryChecks,
   ...attemptChecks,
   ...deliveryOutcomeChecks,
+  ...realTimeChecks,
   ...listChecks,
   ...listStatusChecks,
   ...listValueChecks,

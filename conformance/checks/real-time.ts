@@ -1,0 +1,80 @@
+// Checks what happens without a move of the clock: payouts settle, and failed webhooks are repeated (D13, D18). All other
+// checks move the clock, so they do not notice a sandbox in which only an advance makes things happen.
+import type { Check } from "../check.ts";
+import { delivered, deliveryOf } from "./deliveries.ts";
+import { same } from "./expect.ts";
+import { arrived } from "./notifications.ts";
+import { paid, usualAmount, verified } from "./requests.ts";
+import { advance, forcing } from "./sandbox-controls.ts";
+import { settledByClock } from "./settlement.ts";
+
+/** The longest delay of a settlement that the suite waits for. */
+const longestDelayMs = 10_000;
+/** The worker of a busy target may be late by this much. */
+const toleranceMs = 5000;
+
+export const realTimeChecks: Check[] = [
+  {
+    name: "Payout settles without an advance of the clock",
+    ids: ["sandbox.time-passes"],
+    effect: "moves-money",
+    payouts: 2,
+    amount: 2 * usualAmount,
+    needs: ["clock", "forced-outcomes"],
+    async run(context) {
+      const id = "sandbox.time-passes";
+      const body = { phoneNumber: forcing("089") };
+      const { data } = await settledByClock(context, (await paid(context, body)).reference);
+      const delayMs = Date.parse(data.updatedAt) - Date.parse(data.createdAt);
+      if (data.status === "pending" || delayMs > longestDelayMs)
+        return context.notApplicable(id, `the target's payouts stay pending for more than ${longestDelayMs / 1000} s`);
+      const { reference } = await paid(context, body);
+      const end = context.now().getTime() + delayMs + toleranceMs;
+      let { data: record } = await verified(context, reference);
+      while (record.status === "pending" && context.now().getTime() < end) {
+        await context.sleep(100);
+        record = (await verified(context, reference)).data;
+      }
+      const what = `status at most ${(delayMs + toleranceMs) / 1000} s after the creation:`;
+      same(context, id, { what, actual: record.status, expected: "failed" });
+    },
+  },
+  {
+    name: "Failed webhook is repeated without an advance of the clock",
+    ids: ["retries.real-time"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["clock", "forced-outcomes", "receiver"],
+    async run(context) {
+      const { box } = await delivered(
+        context,
+        (response, attempt) => void response.writeHead(attempt < 2 ? 500 : 204).end(),
+      );
+      // The second attempt is due after at most 6 s. The patience of one wait is longer than that.
+      const { length: actual } = await arrived(context, box, 2);
+      same(context, "retries.real-time", { what: "attempts within 8 s:", actual, expected: 2 });
+    },
+  },
+  {
+    name: "Attempt without a response is repeated and listed",
+    ids: ["retries.no-response"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["receiver", "forced-outcomes", "clock", "deliveries"],
+    async run(context) {
+      const { box, reference } = await delivered(context, (response, attempt) => {
+        if (attempt < 3) response.destroy();
+        else response.writeHead(204).end();
+      });
+      await advance(context, 600);
+      const { response, delivery } = await deliveryOf(context, reference);
+      const attempts = (delivery["attempts"] ?? []) as { httpStatus?: unknown }[];
+      const statuses = attempts.map(({ httpStatus = "none" }) => httpStatus);
+      const actual = { received: box.received.length, statuses, status: delivery["status"] };
+      const expected = { received: 3, statuses: ["none", "none", 204], status: "delivered" };
+      same(context, "retries.no-response", { what: "the delivery:", actual, expected }, [response]);
+    },
+  },
+];
