@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import type { Velocity } from "./declaration.ts";
+import { createPacer } from "./pace.ts";
+
+/** Returns a pacer whose clock only its waits move, and the times, in seconds, at which requests were sent. */
+function pacer(rules: Velocity[], responseMs = 0) {
+  let time = 0;
+  const sent: number[] = [];
+  const pace = createPacer(() => rules, { now: () => new Date(time), sleep: async (ms) => void (time += ms) });
+  const send = async () => {
+    sent.push(time / 1000);
+    time += responseMs;
+    return {} as TargetResponse;
+  };
+  const pay = (over: Partial<TargetRequest> = {}) =>
+    pace(
+      { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: { phoneNumber: "1" }, ...over },
+      send,
+    );
+  return { pay, sent };
+}
+
+const to = (phoneNumber: string) => ({ json: { phoneNumber } });
+const perMerchant: Velocity = { payouts: 2, seconds: 10, per: "merchant" };
+const perRecipient: Velocity = { payouts: 1, seconds: 10, per: "recipient" };
+
+test("payouts wait until the merchant may pay again", async () => {
+  const { pay, sent } = pacer([perMerchant]);
+  for (const phone of ["1", "2", "3", "4", "5"]) await pay(to(phone));
+  expect(sent).toEqual([0, 0, 10, 10, 20]);
+});
+
+test("only payouts to the same recipient wait if the rule is per recipient", async () => {
+  const { pay, sent } = pacer([perRecipient]);
+  for (const phone of ["1", "2", "1"]) await pay(to(phone));
+  expect(sent).toEqual([0, 0, 10]);
+});
+
+test("every rule is obeyed", async () => {
+  const { pay, sent } = pacer([perRecipient, { payouts: 2, seconds: 60, per: "merchant" }]);
+  for (const phone of ["1", "1", "2"]) await pay(to(phone));
+  expect(sent).toEqual([0, 10, 60]);
+});
+
+test("a period counts from the response, because the target may have counted the payout at any time before it", async () => {
+  const { pay, sent } = pacer([perRecipient], 3000);
+  await pay();
+  await pay();
+  expect(sent).toEqual([0, 13]);
+});
+
+test.each([
+  ["a read", { method: "GET" }],
+  ["a checkout", { path: "/v1/checkouts" }],
+  ["a request that must be refused", { effect: "must-be-rejected" }],
+] as const)("%s does not wait and does not count", async (_, over) => {
+  const { pay, sent } = pacer([perRecipient]);
+  await pay();
+  await pay(over);
+  await pay(over);
+  expect(sent).toEqual([0, 0, 0]);
+});
+
+test("a request that fails counts, because the target may have paid", async () => {
+  let time = 0;
+  const clock = { now: () => new Date(time), sleep: async (ms: number) => void (time += ms) };
+  const pace = createPacer(() => [perRecipient], clock);
+  const request = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: {} } as const;
+  await expect(pace(request, () => Promise.reject(new Error("lost")))).rejects.toThrow("lost");
+  await pace(request, async () => ({}) as TargetResponse);
+  expect(time).toBe(10_000);
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import type { Notification } from "../target/receiver.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import type { Attempt, Facts } from "./facts.ts";
+import { createHistories } from "./histories.ts";
+import { claimedEnd, falseStatements, lastEnds, misdirected, notNotified, statements } from "./webhooks.ts";
+
+type Fields = Record<string, unknown>;
+
+const sent = { reference: "order-0001", amount: 100, country: "CI", currency: "XOF", phoneNumber: "2257038102473" };
+const created = { reference: "DSB-00000001", merchantsReference: "order-0001", amount: 100, fee: 1 };
+
+/** Returns the facts of a run in which these payouts were accepted or refused. */
+function factsOf(attempts: { mailbox?: string; number?: string; status?: string; refused?: number }[]): Facts {
+  const histories = createHistories(() => new Date(0));
+  const made = attempts.map(({ mailbox, number = "1", status = "success", refused = 200 }): Attempt => {
+    const json = { ...sent, reference: `order-000${number}` };
+    const data = { ...created, reference: `DSB-0000000${number}`, merchantsReference: json.reference, status };
+    const request = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json } as const;
+    const exchange = { at: new Date(0).toISOString() };
+    const response = { request, status: refused, json: { data }, exchange } as unknown as TargetResponse;
+    histories.see(response);
+    const box = mailbox === undefined ? {} : { mailbox };
+    return {
+      kind: "disbursement",
+      request,
+      sent: json,
+      key: "own",
+      response,
+      status: refused,
+      at: new Date(0),
+      ...box,
+    };
+  });
+  return {
+    records: made.filter(({ status }) => status === 200),
+    refusals: made.filter(({ status }) => status !== 200) as Facts["refusals"],
+    uncertain: [],
+    histories,
+  };
+}
+
+const notification = (box: string, json: unknown): Notification =>
+  ({ box, json, body: JSON.stringify(json), method: "POST", headers: {}, at: new Date(0) }) as Notification;
+
+const about = (number: string, over: Fields = {}) => ({ data: { reference: `DSB-0000000${number}`, ...over } });
+
+describe("a webhook is misdirected", () => {
+  const facts = factsOf([
+    { mailbox: "a", number: "1" },
+    { mailbox: "b", number: "2" },
+    { mailbox: "c", number: "3", refused: 409 },
+  ]);
+  test.each([
+    ["about its own record", "a", about("1"), 0],
+    ["about its own record by the merchant's reference", "a", { id: "order-0001" }, 0],
+    ["about no record", "a", { hello: "world" }, 0],
+    ["about another address's record", "a", about("2"), 1],
+    ["at the address of a refused request", "c", about("3"), 1],
+  ])("if it should not be there: %s", (_, box, json, count) => {
+    expect(misdirected(facts, [notification(box, json)])).toHaveLength(count);
+  });
+});
+
+describe("a statement", () => {
+  const facts = factsOf([{ mailbox: "a" }]);
+  const made = (...bodies: unknown[]) =>
+    statements(
+      facts,
+      bodies.map((body) => notification("a", body)),
+    );
+  const wrong = (...bodies: unknown[]) => falseStatements(made(...bodies)).flatMap(({ fields }) => fields);
+
+  test("is found in an object that names the record, however deep", () => {
+    expect(made({ event: { payload: [{ ref: "order-0001", amount: 100 }] } })).toMatchObject([
+      { fields: { amount: 100 }, history: { reference: "DSB-00000001" } },
+    ]);
+  });
+
+  test("is found in an object with several fields of a record, at an address of one record", () => {
+    expect(made({ amount: 100, fee: 1, status: "success" })).toHaveLength(1);
+    expect(made({ amount: 100, fee: 1 })).toHaveLength(0);
+  });
+
+  test.each([
+    ["the same amount", { amount: 100 }, []],
+    ["the amount as text", { amount: "100" }, []],
+    ["another amount", { amount: 101 }, ["amount"]],
+    ["another fee", { fee: 2 }, ["fee"]],
+    ["another currency", { currency: "GHS" }, ["currency"]],
+    ["a currency in words", { currency: "francs" }, []],
+    ["another merchant's reference", { merchantsReference: "order-0009" }, ["merchantsReference"]],
+    ["the phone number with a plus sign", { phoneNumber: "+2257038102473" }, []],
+    ["another phone number", { phoneNumber: "2250501020304" }, ["phoneNumber"]],
+    ["a masked phone number", { phoneNumber: "***473" }, []],
+  ])("with %s", (_, over, expected) => {
+    expect(wrong(about("1", over))).toEqual(expected);
+  });
+
+  test("with a foreign reference is false only if webhooks of this target put the record's reference there", () => {
+    const foreign = { reference: "event-77", id: "DSB-00000001" };
+    expect(wrong(foreign)).toEqual([]);
+    expect(wrong(about("1"), foreign)).toEqual(["reference"]);
+  });
+});
+
+test("the last statement of an end counts, in any case, and pending is no end", () => {
+  const facts = factsOf([{ mailbox: "a" }]);
+  const bodies = ["pending", "failed", "SUCCESS", "pending"].map((status) => notification("a", about("1", { status })));
+  const ends = lastEnds(statements(facts, bodies));
+  expect(ends.map(claimedEnd)).toEqual(["success"]);
+});
+
+describe("a record is not notified", () => {
+  const due = (attempts: Parameters<typeof factsOf>[0], ...sentTo: [box: string, json: unknown][]) => {
+    const received = sentTo.map(([box, json]) => notification(box, json));
+    const state = notNotified(factsOf(attempts), received, "disbursement");
+    return [state.due, state.lost.length];
+  };
+
+  test.each([
+    ["if nothing arrived", [{ mailbox: "a" }], [], [1, 1]],
+    ["unless its webhook arrived", [{ mailbox: "a" }], [["a", about("1")]], [1, 0]],
+    ["unless a webhook that names no record arrived", [{ mailbox: "a" }], [["a", { paid: true }]], [1, 0]],
+    ["if its webhook went to another address", [{ mailbox: "a" }], [["b", about("1")]], [1, 1]],
+    ["only if it is final", [{ mailbox: "a", status: "pending" }], [], [0, 0]],
+    ["only if it has an address of the run", [{}], [], [0, 0]],
+    [
+      "if the address's only webhook is about another record",
+      [{ mailbox: "a" }, { mailbox: "a", number: "2" }],
+      [["a", about("2")]],
+      [2, 1],
+    ],
+  ] as [string, Parameters<typeof factsOf>[0], [string, unknown][], number[]][])(
+    "%s",
+    (_, attempts, received, expected) => {
+      expect(due(attempts, ...received)).toEqual(expected);
+    },
+  );
+});
