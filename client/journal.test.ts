@@ -9,7 +9,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { open } from "node:fs/promises";
+import * as fs from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,19 @@ import { UsageError } from "./index.ts";
 import type { Journal } from "./index.ts";
 import { fileJournal } from "./journal.ts";
 import { disbursementRequest, key, rejectionOf } from "./testing/fakes.ts";
+
+// The real functions, which a test can replace for one call.
+vi.mock("node:fs/promises", async (original) => {
+  const actual = await original<typeof fs>();
+  const { link, open, rename } = actual;
+  return {
+    ...actual,
+    link: vi.fn<typeof link>(link),
+    open: vi.fn<typeof open>(open),
+    rename: vi.fn<typeof rename>(rename),
+  };
+});
+const { open, rename } = await vi.importActual<typeof fs>("node:fs/promises");
 
 const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });
 const payout = (reference: string) => ({
@@ -53,7 +66,7 @@ const lines = () => readFileSync(path, "utf8").split("\n");
 
 /** The prototype of all file handles, to observe or break their methods. */
 async function handlePrototype(): Promise<FileHandle> {
-  const handle = await open(folder);
+  const handle = await fs.open(folder);
   await handle.close();
   return Object.getPrototypeOf(handle) as FileHandle;
 }
@@ -97,7 +110,9 @@ describe("a file journal", () => {
     for (const reference of ["paid", "in doubt"]) {
       const error = await rejectionOf(before(reference, changes));
       expect(error).toBeInstanceOf(UsageError);
-      expect((error as Error).message).toContain(`${path} has the reference "${reference}" with another amount`);
+      expect((error as Error).message).toMatch(
+        /^\S+journal has the reference "(paid|in doubt)" with another amount.* It belongs to another payroll/,
+      );
     }
     expect(readFileSync(path, "utf8")).toBe(content);
   });
@@ -131,6 +146,14 @@ describe("a file journal", () => {
     expect(lines().join()).not.toContain(disbursementRequest.phoneNumber);
     expect(lines().join()).not.toContain(key);
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("keeps an entry in memory only until it is asked for", async () => {
+    await before("a");
+    await using(async (journal) => {
+      expect(await journal.before(entry("a"))).toEqual({ payout: undefined });
+      expect(await journal.before(entry("a"))).toBeUndefined();
+    });
   });
 
   test("does not write an entry in doubt a second time", async () => {
@@ -205,6 +228,12 @@ describe("on disk", () => {
     expect(sync).toHaveBeenCalledTimes(1);
   });
 
+  test("a system that cannot open folders is good enough", async () => {
+    vi.mocked(fs.open).mockImplementationOnce(open).mockRejectedValueOnce(new Error("is a folder"));
+    expect(await before("a")).toBeUndefined();
+    expect(await before("a")).toEqual({ payout: undefined });
+  });
+
   test.each([1, 10, 60])("an incomplete last line is removed: %i bytes less", async (missing) => {
     await before("a");
     await before("é");
@@ -248,7 +277,7 @@ describe("on disk", () => {
 
   test("a folder that does not exist is reported", async () => {
     path = join(folder, "missing", "payroll.journal");
-    expect(await rejectionOf(before("a"))).toMatchObject({ code: "ENOENT" });
+    expect(await rejectionOf(before("a"))).toMatchObject({ code: "ENOENT", syscall: "open" });
   });
 
   test("a path that cannot be opened is reported and not locked", async () => {
@@ -267,6 +296,7 @@ describe("the lock", () => {
     await using(async (journal) => {
       await journal.before(entry("a"));
       expect(readFileSync(`${path}.lock`, "utf8")).toBe(`${process.pid}@${hostname()}`);
+      expect(statSync(`${path}.lock`).mode & 0o777).toBe(0o600);
       const error = await rejectionOf(before("a"));
       expect(error).toBeInstanceOf(UsageError);
       expect((error as Error).message).toMatch(/Another run uses this journal.*\.lock/);
@@ -285,6 +315,55 @@ describe("the lock", () => {
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).toContain(holder().split("@")[1]);
     expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
+    // Whoever removes the lock by hand can start the run.
+    rmSync(`${path}.lock`);
+    expect(await before("a")).toBeUndefined();
+  });
+
+  test("is respected if another process replaces a stale one at the same moment", async () => {
+    const winner = `${process.ppid}@${hostname()}`;
+    lockWith(`${ended()}@${hostname()}`);
+    vi.mocked(fs.rename).mockImplementationOnce((from, to) => {
+      lockWith(winner);
+      return rename(from, to);
+    });
+    expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
+    expect(readFileSync(`${path}.lock`, "utf8")).toBe(winner);
+    expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
+  });
+
+  test("is respected if two other processes replace a stale one at the same moment", async () => {
+    const winner = `${process.ppid}@${hostname()}`;
+    lockWith(`${ended()}@${hostname()}`);
+    vi.mocked(fs.rename).mockImplementationOnce(async (from, to) => {
+      lockWith("first");
+      await rename(from, to);
+      lockWith(winner);
+    });
+    expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
+    expect(readFileSync(`${path}.lock`, "utf8")).toBe(winner);
+  });
+
+  test("is taken if another process removes a stale one at the same moment", async () => {
+    lockWith(`${ended()}@${hostname()}`);
+    vi.mocked(fs.rename).mockImplementationOnce((from, to) => {
+      rmSync(`${path}.lock`);
+      return rename(from, to);
+    });
+    expect(await before("a")).toBeUndefined();
+    expect(readdirSync(folder)).toEqual(["payroll.journal"]);
+  });
+
+  test("is taken if it was released a moment ago", async () => {
+    vi.mocked(fs.link).mockRejectedValueOnce(Object.assign(new Error("exists"), { code: "EEXIST" }));
+    expect(await before("a")).toBeUndefined();
+  });
+
+  test("is reported if it cannot be created", async () => {
+    vi.mocked(fs.link).mockRejectedValueOnce(Object.assign(new Error("no links here"), { code: "EPERM" }));
+    expect(await rejectionOf(before("a"))).toMatchObject({ code: "EPERM" });
+    expect(readdirSync(folder)).toEqual([]);
+    expect(await before("a")).toBeUndefined();
   });
 
   test.each([

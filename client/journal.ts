@@ -134,7 +134,7 @@ async function load(file: FileHandle, path: string): Promise<Map<string, Entry>>
     }
   }
   if (number === 0 && !header.startsWith(rest)) throw notAJournal(path);
-  if (rest) await file.truncate((await file.stat()).size - rest.length);
+  await file.truncate((await file.stat()).size - rest.length);
   if (number === 0) {
     await file.appendFile(header);
     await syncFolder(dirname(path));

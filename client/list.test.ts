@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NotFoundError, UnexpectedAnswerError, UsageError } from "./index.ts";
+import type { RequestInfo } from "./index.ts";
 import { checkoutCreated, ok, record, refusal, rejectionOf, respond, scriptedClient } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
@@ -15,7 +16,7 @@ async function referencesOf(records: AsyncIterable<{ reference: string }>): Prom
 describe("a list", () => {
   test("returns the records of all pages in order, with the filters on each request", async () => {
     const { client, time, sent } = scriptedClient([page(["a", "b"], "c 1"), page([], "c2"), page(["d"])]);
-    const filters = { status: "failed", limit: 2, createdAfter: new Date(0), createdBefore: "2026-12-01T00:00:00Z" };
+    const filters = { status: "failed", limit: 2, createdAfter: new Date(0), createdBefore: new Date(1) };
     expect(await time.run(referencesOf(client.disbursements.list({ ...filters, status: "failed" })))).toEqual([
       "a",
       "b",
@@ -26,7 +27,7 @@ describe("a list", () => {
       status: "failed",
       limit: "2",
       createdAfter: "1970-01-01T00:00:00.000Z",
-      createdBefore: filters.createdBefore,
+      createdBefore: "1970-01-01T00:00:00.001Z",
     };
     expect(queries).toEqual([first, { ...first, cursor: "c 1" }, { ...first, cursor: "c2" }]);
     expect(sent.map(({ method, url }) => `${method} ${url.split("?")[0]}`)).toEqual(
@@ -64,11 +65,13 @@ describe("a list", () => {
   });
 
   test("retries a page, and reports the attempts to hooks", async () => {
-    const seen: string[] = [];
-    const hooks = { onRequest: ({ operation }: { operation: string }) => void seen.push(operation) };
+    const seen: unknown[] = [];
+    const hooks = { onRequest: ({ operation, reference }: RequestInfo) => void seen.push([operation, reference]) };
     const { client, time } = scriptedClient([refusal(503), page(["a"])], { hooks });
-    expect(await time.run(referencesOf(client.disbursements.list()))).toEqual(["a"]);
-    expect(seen).toEqual(["listDisbursements", "listDisbursements"]);
+    const payouts = client.disbursements.list({ merchantsReference: "payroll-1" });
+    expect(await time.run(referencesOf(payouts))).toEqual(["a"]);
+    const attempt = ["listDisbursements", "payroll-1"];
+    expect(seen).toEqual([attempt, attempt]);
   });
 
   test.each([404, 405])("says that the service has no list after %i, without a retry", async (status) => {

@@ -194,14 +194,17 @@ describe("runAll", () => {
 
   test("leaves no listener on the signal", async () => {
     const { signal } = new AbortController();
-    const listeners = new Set<unknown>();
+    const listeners = new Set<string>();
     const add = signal.addEventListener.bind(signal);
     const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (type: string, listener: EventListener) => (listeners.add(listener), add(type, listener));
-    signal.removeEventListener = (type: string, listener: EventListener) => (
-      listeners.delete(listener),
-      remove(type, listener)
-    );
+    signal.addEventListener = (type: string, listener: EventListener) => {
+      listeners.add(type);
+      add(type, listener);
+    };
+    signal.removeEventListener = (type: string, listener: EventListener) => {
+      listeners.delete(type);
+      remove(type, listener);
+    };
     const run = runAll([0], 2, signal, async (item) => item);
     await run.next();
     expect(listeners.size).toBe(1);
