@@ -111,6 +111,17 @@ export const recordFaults = [
         : record,
     ),
   ),
+  fault("verify-fails-during-creates", "Verify fails while another payout is created.", "records.concurrent", () => {
+    let creates = 0;
+    return {
+      async handle(call, ask) {
+        if (isOf(call, verifyDisbursement) && creates > 0) return refusal(500);
+        const isCreate = isOf(call, createDisbursement);
+        if (isCreate) creates += 1;
+        return ask(call).finally(() => (creates -= Number(isCreate)));
+      },
+    };
+  }),
   fault(
     "recipient-of-another",
     "Concurrent creates share a variable, and records show another one's recipient.",
