@@ -51,6 +51,7 @@ import { refusedDisbursementChecks } from "./refused-disbursements.ts";
 import { refusedExistingChecks } from "./refused-existing.ts";
 import { refusalChecks } from "./refusals.ts";
 import { repeatChecks } from "./repeats.ts";
+import { requestIdChecks } from "./request-ids.ts";
 import { retryChecks } from "./retries.ts";
 import { sandboxMerchantChecks } from "./sandbox-merchants.ts";
 import { sandboxReadChecks } from "./sandbox-reads.ts";
@@ -80,6 +81,7 @@ export const checks: readonly Check[] = [
   ...modelChecks,
   ...oddChecks,
   ...oddPathChecks,
+  ...requestIdChecks,
   ...pathChecks,
   ...refusalChecks,
   ...stateChecks,

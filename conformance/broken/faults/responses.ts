@@ -136,6 +136,24 @@ export const responseFaults = [
     "answers.request-id",
     responses("every", (reply) => (isError(reply) ? withHeader(reply, "x-request-id") : reply)),
   ),
+  fault(
+    "request-id-shared",
+    "All responses have the same x-request-id.",
+    "answers.request-id-own",
+    responses("every", (reply) => withHeader(reply, "x-request-id", "req_0000000000000000")),
+  ),
+  fault(
+    "request-id-of-caller",
+    "The x-request-id of a request becomes that of its response.",
+    "answers.request-id-own",
+    {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const given = call.headers["x-request-id"];
+        return reply && given !== undefined ? withHeader(reply, "x-request-id", String(given)) : reply;
+      },
+    },
+  ),
   fault("rate-without-wait", "A 429 has no Retry-After.", "limits.retry-after", () => {
     let count = 0;
     return instead(
