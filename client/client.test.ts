@@ -62,7 +62,7 @@ describe("options", () => {
     ["a negative delay", { retry: { minDelay: -1 } }, /minDelay must be from 1/],
     ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
     ["an unknown logLevel", { logLevel: "loud" }, /^logLevel must be off, warn or debug\.$/],
-    ["a signal that is not one", { signal: {} }, /^signal must be an AbortSignal\.$/],
+    ["a signal that is not one", { signal: {} }, /signal an AbortSignal\.$/],
     ["headers as a string", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
     ["a header value with a line break", { headers: { a: "secret\nb" } }, /headers must be/],

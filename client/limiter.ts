@@ -21,16 +21,15 @@ export interface Limiter {
 const firstWindow = 16;
 // A rate starts at this share of the one that was refused.
 const decrease = 0.9;
-// How long a rate takes to return to the one that was refused, in ms: at first and at most. The first estimate of the
-// service's limit can be far too low, so it is corrected soon. After each further refusal it takes six times as long.
-const [shortestReturn, longestReturn] = [250, 8000];
 // How much of a delay by a late timer the following requests make up for, in ms.
 const catchUp = 50;
 
 /**
  * Creates a limiter, which lets requests pass without delay until the service refuses one with 429. Then it sends
- * nothing before `Retry-After` has passed, and continues below the rate that the service accepted. The rate grows as in
- * CUBIC (RFC 9438): quickly at first, slowly near the rate that was refused, and quickly again beyond it.
+ * nothing before `Retry-After` has passed, and continues below the rate that the service accepted.
+ *
+ * The rate grows with each accepted request and shrinks with each refusal (AIMD). It grows fast after the first refusal,
+ * because the first estimate can be far too low, and slower after each further one.
  */
 export function createLimiter(runtime: Runtime): Limiter {
   const queue: (() => void)[] = [];
@@ -38,24 +37,20 @@ export function createLimiter(runtime: Runtime): Limiter {
   let window = firstWindow;
   let nextTurn = 0;
   let refusedAt = -Infinity;
-  let resumedAt = 0;
-  let refusedRate = Infinity;
-  let returnTime = shortestReturn / 6;
+  // The permitted requests per second.
+  let rate = Infinity;
+  // How much an accepted request adds to the rate: 1 multiplies the rate by e in a second.
+  let growth = 4;
+  // The requests accepted in about the last second.
   let accepted = 0;
   let acceptedAt = 0;
   let cancelTimer = ignore;
-
-  /** The permitted requests per second. */
-  const rateAt = (now: number) =>
-    refusedRate * (1 + (1 - decrease) * (Math.max(0, now - resumedAt) / returnTime - 1) ** 3);
-  /** The requests accepted in about the last second. */
-  const acceptedRate = (now: number) => accepted * Math.exp((acceptedAt - now) / 1000);
 
   function takeTurn(): boolean {
     const now = runtime.now();
     if (inFlight >= window || now < nextTurn) return false;
     inFlight++;
-    nextTurn = Math.max(nextTurn, now - catchUp) + 1000 / rateAt(now);
+    nextTurn = Math.max(nextTurn, now - catchUp) + 1000 / rate;
     return true;
   }
 
@@ -65,17 +60,6 @@ export function createLimiter(runtime: Runtime): Limiter {
     if (queue.length > 0 && inFlight < window) {
       cancelTimer = runtime.after(Math.ceil(nextTurn - runtime.now()), serveQueue);
     }
-  }
-
-  function refuse(entered: number, now: number, retryAfter: number) {
-    // Requests that were in flight at a refusal are refused for the same reason.
-    if (entered > refusedAt) {
-      refusedRate = Math.max(1, Math.min(rateAt(now), acceptedRate(now)));
-      returnTime = Math.min(longestReturn, returnTime * 6);
-      refusedAt = now;
-    }
-    window = firstWindow;
-    resumedAt = nextTurn = Math.max(resumedAt, now + retryAfter);
   }
 
   return {
@@ -101,12 +85,21 @@ export function createLimiter(runtime: Runtime): Limiter {
     leave(entered, retryAfter) {
       const now = runtime.now();
       inFlight--;
+      accepted *= Math.exp((acceptedAt - now) / 1000);
+      acceptedAt = now;
       if (retryAfter === undefined) {
-        accepted = acceptedRate(now) + 1;
-        acceptedAt = now;
+        accepted++;
+        rate += growth;
         window = inFlight + queue.length > 0 ? window + 0.5 : firstWindow;
       } else {
-        refuse(entered, now, retryAfter);
+        // Requests that were in flight at a refusal are refused for the same reason.
+        if (entered > refusedAt) {
+          rate = Math.max(1, decrease * Math.min(rate, accepted));
+          growth = Math.max(0.01, growth / 8);
+          refusedAt = now;
+        }
+        window = firstWindow;
+        nextTurn = Math.max(nextTurn, now + retryAfter);
       }
       serveQueue();
     },

@@ -181,34 +181,26 @@ export function resolveOptions(options: CallOptions | undefined, base: Settings)
   const settings = complete<Settings>(options, base);
   try {
     settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
+    // A call is aborted by its own signal and by the client's.
+    const signals = [base.signal, options?.signal].filter((signal) => signal != null);
+    if (signals[0]) settings.signal = AbortSignal.any(signals);
   } catch {
     // The cause is dropped because its message contains the header value, which may be a secret.
-    throw new UsageError("headers must be valid.");
+    throw new UsageError("headers must be valid headers, and signal an AbortSignal.");
   }
   settings.retry = complete(settings.retry, base.retry);
-  settings.signal = joinSignals(options?.signal, base);
   return settings;
-}
-
-/** Joins the signal of a call with the client's. */
-function joinSignals(signal: AbortSignal | undefined, base: Settings): AbortSignal | undefined {
-  const signals = [base.signal, signal].filter((one) => one != null);
-  ensure(
-    signals.every((one) => one instanceof AbortSignal),
-    "signal must be an AbortSignal.",
-  );
-  return signals[1] ? AbortSignal.any(signals) : signals[0];
 }
 
 /** Turns wait options into call settings with unlimited attempts within the timeout. */
 export function resolveWaitOptions(options: WaitOptions | undefined, base: Settings): Settings {
-  const { timeout: totalTime, signal: _, ...delays } = complete(options, waitDefaults);
-  return { ...base, signal: joinSignals(options?.signal, base), retry: { tries: Infinity, totalTime, ...delays } };
+  const { signal, timeout: totalTime, ...delays } = complete(options, waitDefaults);
+  return { ...resolveOptions({ signal }, base), retry: { tries: Infinity, totalTime, ...delays } };
 }
 
 /** Checks that the key is valid in a header. `fetch` would check it too, but its error message contains the value. */
 function checkKey(key: unknown): string {
-  ensure(key, "apiKey is missing. Pass your key, or a function that returns it.");
+  ensure(key, "apiKey is missing. Pass your key.");
   const isValid = typeof key === "string" && /^[!-~]+$/.test(key);
   ensure(isValid, "apiKey must be ASCII without spaces.");
   return key;

@@ -14,7 +14,7 @@ import {
 } from "./errors.ts";
 import type { ErrorDetails } from "./errors.ts";
 import { parse } from "./json.ts";
-import { copyError, redactData } from "./secrets.ts";
+import { redactData } from "./secrets.ts";
 import type { Redact } from "./secrets.ts";
 import type { Reply } from "./transport.ts";
 import type { ErrorCode, FieldError } from "./types.ts";
@@ -47,11 +47,18 @@ const refusalErrors: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
-// Node's and Bun's error codes for a connection that was never established. The service received nothing.
-const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$/i;
-// The messages of Node, Bun and Deno for a certificate that they did not accept. Nothing was sent. With an alert, the
-// service refused the client's certificate, perhaps after it received the request.
-const notTrusted = /^(?!.*alert).*certificate/is;
+// The error codes of Node and Bun for a connection that was never established, or not trusted because of its certificate.
+// The service received nothing. An SSL alert can arrive after the request was sent.
+const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$|^(?!ERR_SSL).*(CERT|LEAF)/i;
+// A certificate will not become valid within the time of a call.
+const notTrusted = /CERT|LEAF/;
+
+/** What the errors of fetch have: the reason is in the cause, or in the error itself. */
+interface Failure {
+  message?: string;
+  code?: string;
+  cause?: Failure;
+}
 
 /** The outcome of an attempt that failed before a response was read completely. */
 export function outcomeOfFailure(
@@ -64,13 +71,16 @@ export function outcomeOfFailure(
     const retry = thrown instanceof TimeoutError || thrown instanceof UnexpectedAnswerError;
     return { error: thrown, ambiguous: sent, retry };
   }
-  const cause = copyError(thrown, withoutSecrets);
-  if (!sent) return { error: new UsageError("The request cannot be sent.", { cause }) };
-  const isUntrusted = notTrusted.test(cause.message);
+  // The error itself is no cause of the new one, because it can contain the request, and with it the key.
+  const { message, code, cause } = Object(thrown) as Failure;
+  const reasons = [message, cause?.message, code ?? cause?.code];
+  const reason = withoutSecrets(reasons.filter(isText).join(", "));
+  if (!sent) return { error: new UsageError(`The request cannot be sent: ${reason}.`) };
+  const codeText = `${reasons[2]}`;
   return {
-    error: new ConnectionError(`No connection to ${baseUrl}, or it broke: ${cause.message}.`, { cause }),
-    ambiguous: !isUntrusted && !notConnected.test(`${cause.code}`),
-    retry: !isUntrusted,
+    error: new ConnectionError(`No connection to ${baseUrl}, or it broke: ${reason}.`),
+    ambiguous: !notConnected.test(codeText),
+    retry: !notTrusted.test(codeText),
   };
 }
 

@@ -14,20 +14,3 @@ export function redactData(data: unknown, withoutSecrets: Redact): unknown {
     typeof value === "string" ? withoutSecrets(value) : value,
   );
 }
-
-interface Failure {
-  message?: string;
-  code?: string;
-  cause?: Failure;
-}
-
-/** Copies the messages and the first code of an error and its causes. The rest can contain the request, and its key. */
-export function copyError(thrown: unknown, withoutSecrets: Redact): Error & { code?: string | undefined } {
-  const texts: unknown[] = [];
-  let code: string | undefined;
-  for (let error = thrown as Failure | undefined; error && texts.length < 5; error = error.cause) {
-    texts.push(error.message);
-    code ??= error.code;
-  }
-  return Object.assign(new Error(withoutSecrets(texts.join(": ") + (code ? ` (${code})` : ""))), { code });
-}
