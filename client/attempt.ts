@@ -2,7 +2,7 @@ import { AbortedError, TimeoutError } from "./errors.ts";
 import type { ClientError } from "./errors.ts";
 import type { Limiter } from "./limiter.ts";
 import { ignore } from "./options.ts";
-import type { ErrorInfo, Fetch, Hooks, RequestInfo, ResponseInfo, Settings } from "./options.ts";
+import type { Fetch, Hooks, LogLevel, RequestInfo, ResponseInfo, Settings } from "./options.ts";
 import { outcomeOfFailure, outcomeOfReply } from "./outcome.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { afterOrAbort } from "./runtime.ts";
@@ -21,6 +21,7 @@ export interface Context {
   baseUrl: string;
   apiKey: () => Promise<string>;
   hooks: Required<Hooks>;
+  logLevel: LogLevel;
   /** True after the first response that is certainly from the service. */
   isReached?: boolean;
 }
@@ -60,7 +61,7 @@ export async function attempt(
   info: RequestInfo,
   attempts: ResponseInfo[],
 ): Promise<AttemptOutcome> {
-  const { runtime, hooks } = context;
+  const { runtime } = context;
   const { signal } = settings;
   const started = runtime.now();
   const controller = new AbortController();
@@ -82,13 +83,13 @@ export async function attempt(
     const headers = { traceparent, ...settings.headers, "x-api-key": key };
     return context.transport(job, { headers, signal: controller.signal }, (url, init) => {
       controller.signal.throwIfAborted();
-      notify(hooks.onRequest, info);
+      report(context, "onRequest", info);
       sent = true;
       const { fetch } = context;
       return fetch(url, init);
     });
   };
-  const withoutSecrets = (text: string) => redact(text, key, `${job.body?.phoneNumber}`);
+  const withoutSecrets = (text: string) => redact(text, key, `${job.body?.phoneNumber ?? ""}`);
   const outcome = await Promise.race([sendRequest(), stopped])
     .then((reply) => outcomeOfReply(reply, job, context, withoutSecrets))
     .catch((error) => outcomeOfFailure(error, sent, context, withoutSecrets));
@@ -99,10 +100,11 @@ export async function attempt(
     duration: runtime.now() - started,
     status: response?.status,
     requestId: outcome.requestId,
-    error: errorInfo(error),
+    // The cause and the records can contain personal data.
+    error: error && { name: error.name, code: error.code, message: error.message },
   };
   attempts.push(responseInfo);
-  notify(hooks.onResponse, responseInfo);
+  report(context, "onResponse", responseInfo);
   return outcome;
 }
 
@@ -110,9 +112,14 @@ export function abortedBy({ reason }: AbortSignal): AbortedError {
   return new AbortedError("Aborted.", { cause: reason });
 }
 
-/** Returns the parts of an error that are safe to log. The cause and the records can contain personal data. */
-export function errorInfo(error: ClientError | undefined): ErrorInfo | undefined {
-  return error && { name: error.name, code: error.code, message: error.message };
+/** Calls a hook and writes to the console what it receives, as far as the log level says. */
+export function report(
+  { hooks, logLevel }: Context,
+  name: keyof Hooks,
+  info: RequestInfo & { error?: ResponseInfo["error"] },
+) {
+  if (logLevel === "debug" || (logLevel === "warn" && info.error)) console.log(`disbursement-checkout ${name}`, info);
+  notify<never>(hooks[name], info as never);
 }
 
 /** Calls a hook. Ignores errors and rejections, so that a failing log does not fail the payment. */

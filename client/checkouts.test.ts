@@ -66,7 +66,7 @@ describe("a checkout", () => {
     );
     expect(error).toBeInstanceOf(UsageError);
     expect((error as Error).message).toMatch(
-      reference === null ? /^reference is missing\. Pass your own/ : /^reference must be a non-empty string\.$/,
+      reference === 7 ? /^reference must be a text of your own/ : /^reference is missing\. It must be a text/,
     );
     expect(sent).toEqual([]);
   });

@@ -23,7 +23,7 @@ afterEach(() => void vi.unstubAllGlobals());
 
 describe("options", () => {
   const refused: [string, object, RegExp][] = [
-    ["a missing baseUrl", { baseUrl: undefined }, /^baseUrl is missing\. Pass the URL/],
+    ["a missing baseUrl", { baseUrl: undefined }, /^baseUrl is missing\. It must be the service's URL/],
     ["a baseUrl without a scheme", { baseUrl: "pay.example" }, /baseUrl must be/],
     ["a scheme that only ends in http", { baseUrl: "xhttp://pay.example/a" }, /baseUrl must be/],
     ["a scheme other than http(s)", { baseUrl: "ftp://pay.example" }, /baseUrl must be/],
@@ -31,7 +31,7 @@ describe("options", () => {
     ["a password in baseUrl", { baseUrl: "https://:secret@pay.example" }, /baseUrl must be/],
     ["a query in baseUrl", { baseUrl: "https://pay.example/?a=b" }, /baseUrl must be/],
     ["a fragment in baseUrl", { baseUrl: "https://pay.example/#a" }, /baseUrl must be/],
-    ["a missing apiKey", { apiKey: undefined }, /^apiKey is missing\. Pass your key/],
+    ["a missing apiKey", { apiKey: undefined }, /^apiKey is missing\. It must be ASCII/],
     ["an empty key", { apiKey: "" }, /^apiKey is missing/],
     ["a key with a line break", { apiKey: "abc\n" }, /apiKey must be/],
     ["a key with a space", { apiKey: "a bc" }, /apiKey must be/],
@@ -260,8 +260,8 @@ describe("errors", () => {
     [
       "a lost connection",
       connectionLost(),
-      /^No connection to https:\/\/pay\.example:8443\/path, or it broke: fetch failed: reset \(ECONNRESET\)\.$/,
-      expect.objectContaining({ message: "fetch failed: reset (ECONNRESET)", code: "ECONNRESET" }),
+      /^No connection to https:\/\/pay\.example:8443\/path, or it broke: fetch failed, reset, ECONNRESET\.$/,
+      undefined,
     ],
     [
       "a bare 401",
@@ -269,7 +269,7 @@ describe("errors", () => {
       /^Received 401 without the service's JSON\. Check baseUrl \(https:\/\/pay\.example:8443\/path\), gateways and firewalls\.$/,
       undefined,
     ],
-    ["a rejection without a reason", () => Promise.reject<never>(), /^No connection to/, expect.any(Error)],
+    ["a rejection without a reason", () => Promise.reject<never>(), /^No connection to/, undefined],
   ];
   test.each(said)("describe what happened after %s", async (_, step, message, cause) => {
     const { client, time } = scriptedClient([step], { baseUrl: "https://pay.example:8443/path", retry: { tries: 1 } });

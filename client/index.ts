@@ -15,7 +15,6 @@ export {
   UsageError,
   ValidationError,
 } from "./errors.ts";
-export type { LogLevel } from "./log.ts";
 export type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 export type {
   CallOptions,
@@ -24,6 +23,7 @@ export type {
   ErrorInfo,
   Fetch,
   Hooks,
+  LogLevel,
   RequestInfo,
   ResponseInfo,
   RetryInfo,

@@ -1,6 +1,4 @@
 import { AuthenticationError, UsageError } from "./errors.ts";
-import { logHooks } from "./log.ts";
-import type { LogLevel } from "./log.ts";
 import type { ErrorCode, ListId, OperationId } from "./types.ts";
 import { version } from "./version.ts";
 
@@ -107,6 +105,9 @@ export interface CreateOptions extends CallOptions {
 /** The type of a custom `fetch`: compatible with the global one. */
 export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
 
+/** What the client writes to the console: nothing, failed attempts, or everything that hooks receive. */
+export type LogLevel = "off" | "warn" | "debug";
+
 /** Options of {@link createClient}. */
 export interface ClientOptions extends CallOptions {
   /** URL of the service without `/v1`. May contain another path and end with slashes. */
@@ -162,6 +163,12 @@ export function ensure(condition: unknown, message: string): asserts condition {
   if (!condition) throw new UsageError(message);
 }
 
+/** Checks a value that has no default. */
+export function demand(value: unknown, isValid: boolean, name: string, rule: string) {
+  ensure(value, `${name} is missing. It must be ${rule}.`);
+  ensure(isValid, `${name} must be ${rule}.`);
+}
+
 /** Fills in defaults. Throws a UsageError for an unknown option, a type that differs from the default's, or a number out of range. */
 export function complete<T extends object>(options: object | undefined, optionDefaults: T): T {
   const whole = { ...optionDefaults } as Record<string, unknown>;
@@ -200,10 +207,8 @@ export function resolveWaitOptions(options: WaitOptions | undefined, base: Setti
 
 /** Checks that the key is valid in a header. `fetch` would check it too, but its error message contains the value. */
 function checkKey(key: unknown): string {
-  ensure(key, "apiKey is missing. Pass your key.");
-  const isValid = typeof key === "string" && /^[!-~]+$/.test(key);
-  ensure(isValid, "apiKey must be ASCII without spaces.");
-  return key;
+  demand(key, typeof key === "string" && /^[!-~]+$/.test(key), "apiKey", "ASCII without spaces");
+  return key as string;
 }
 
 /** Calls the function that returns the key. */
@@ -231,19 +236,17 @@ interface Environment {
 /** Validates the options of a client and fills in the defaults. */
 export function resolveClientOptions(options: ClientOptions) {
   const { baseUrl, apiKey, hooks, fetch, logLevel, ...call } = complete(options, clientDefaults);
-  ensure(baseUrl, "baseUrl is missing. Pass the URL of the service.");
   if (typeof apiKey !== "function") checkKey(apiKey);
   const url = URL.canParse(baseUrl as string) ? new URL(baseUrl as string).href.replace(/\/+$/, "") : "";
-  ensure(
-    /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url),
-    "baseUrl must be http(s), without /v1, user, query or fragment.",
-  );
+  const isValid = /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url);
+  demand(baseUrl, isValid, "baseUrl", "the service's URL: http(s), without /v1, user, query or fragment");
   const level = logLevel ?? (levelFromEnvironment() || "off");
   ensure(/^(off|warn|debug)$/.test(level), "logLevel must be off, warn or debug.");
   return {
     baseUrl: url,
     apiKey: async () => checkKey(typeof apiKey === "function" ? await callForKey(apiKey as () => unknown) : apiKey),
-    hooks: logHooks(complete(hooks, noHooks), level),
+    hooks: complete(hooks, noHooks),
+    logLevel: level,
     fetch,
     settings: resolveOptions(call, defaults),
   };

@@ -123,7 +123,7 @@ describe("createAll", () => {
     expect(results).toMatchObject([{ index: 0, input, reference, ok: false, status: "no-answer" }]);
     expect((results[0] as { error: Error }).error).toMatchObject({
       name: "UsageError",
-      message: expect.stringMatching(/^reference (is missing|must be a non-empty string)/),
+      message: expect.stringMatching(/^reference (is missing|must be a text)/),
     });
     expect(sent).toHaveLength(0);
     expect(names()).toEqual(["close"]);

@@ -1,11 +1,11 @@
 import type { Context, Data, Job } from "./attempt.ts";
-import { addHidden, DuplicateReferenceError, OutcomeUnknownError, TimeoutError } from "./errors.ts";
+import { addHidden, DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
 import { readPage } from "./list.ts";
 import type { Page } from "./list.ts";
-import { ensure } from "./options.ts";
+import { ensure, demand } from "./options.ts";
 import type { Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
-import { keepResponse } from "./result.ts";
+import { responses } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome, Trace } from "./retry.ts";
 import type { Path } from "./transport.ts";
@@ -55,9 +55,8 @@ export async function create(
   // Without a reference, each attempt could create another checkout.
   const isGenerated = isCheckout && body.reference === undefined;
   if (isGenerated) body.reference = context.runtime.id();
-  const { reference, amount } = body;
-  ensure(reference != null, "reference is missing. Pass your own, and keep it for retries.");
-  ensure(isText(reference), "reference must be a non-empty string.");
+  const { reference = "", amount } = body;
+  demand(reference, typeof reference === "string", "reference", "a text of your own, which you keep for retries");
   ensure(ifExists === undefined || ifExists === "return", 'ifExists must be "return".');
   const job: Job = {
     operation: `create${kind.name}`,
@@ -72,22 +71,28 @@ export async function create(
   };
   const trace = startTrace(context);
   const outcome = await sendWithRetries(context, job, settings, trace);
-  if (!outcome.error) return keepResponse({ ...outcome.data, recovered: false }, outcome.response);
+  if (!outcome.error) return created(outcome.data, false);
 
   const { error } = outcome;
   const ambiguous = outcome.ambiguous || inDoubt;
   const isDuplicate = error instanceof DuplicateReferenceError;
   if (!isDuplicate && !ambiguous) throw error;
 
-  const { existing, response, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
+  const { existing, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
   const matches = existing && isSamePayment(existing, body);
-  if (matches && (ambiguous || ifExists)) return keepResponse({ ...existing, recovered: true }, response);
+  if (matches && (ambiguous || ifExists)) return created(existing, true);
   addHidden(Object.assign(error, isDuplicate && { matches }), { existing, cause });
   if (isDuplicate && (existing || !ambiguous)) throw error;
   throw new OutcomeUnknownError(
     `Perhaps recorded. ${error.message} Call create again with the same reference (${reference}).`,
     { ...error, cause: error },
   );
+}
+
+function created(data: Data, recovered: boolean): Created {
+  const result = { ...data, recovered };
+  responses.set(result, responses.get(data));
+  return result;
 }
 
 /** True if the record has the amount, currency, country and recipient of the request. */
@@ -110,7 +115,7 @@ async function findExisting(
   outcome: CallOutcome,
   settings: Settings,
   trace: Trace,
-): Promise<{ existing?: Data | undefined; response?: Response | undefined; cause?: unknown }> {
+): Promise<{ existing?: Data | undefined; cause?: unknown }> {
   const isMine = (record: Data) => isRecord(record) && record.merchantsReference === merchantsReference;
   const exists = outcome.error instanceof DuplicateReferenceError;
   let cause: unknown;
@@ -119,8 +124,8 @@ async function findExisting(
     try {
       // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
       const segment = new URL(location, context.baseUrl).pathname.replace(/.*\//, "");
-      const { data, response } = await read(context, kind, decodeURIComponent(segment), settings, () => true, trace);
-      if (isMine(data)) return { existing: data, response };
+      const existing = await verify(context, kind, decodeURIComponent(segment), settings, () => true, trace);
+      if (isMine(existing)) return { existing };
     } catch (reason) {
       cause = reason;
     }
@@ -131,7 +136,8 @@ async function findExisting(
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
   const existing = (list.data as Page | undefined)?.items.find(isMine);
-  return { existing, response: list.response, cause: cause ?? list.error };
+  if (existing) responses.set(existing, list.response);
+  return { existing, cause: cause ?? list.error };
 }
 
 /** Reads a record by the service's reference. With `until`, polls until this is true of the record. */
@@ -141,27 +147,14 @@ export async function verify(
   reference: string,
   settings: Settings,
   until?: (data: Data) => boolean,
+  trace?: Trace,
 ): Promise<Data> {
-  const { data, response } = await read(context, kind, reference, settings, until, startTrace(context));
-  return keepResponse(data, response);
-}
-
-async function read(
-  context: Context,
-  kind: Kind,
-  reference: string,
-  settings: Settings,
-  until: ((data: Data) => boolean) | undefined,
-  trace: Trace,
-) {
   // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
-  ensure(isSegment, "reference must be one that create returned.");
+  demand(reference, isSegment, "reference", "one that create returned");
   const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
   const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
-  const { error, data, retry, last, response } = await sendWithRetries(context, job, settings, trace);
-  if (data && !retry) return { data, response };
-  // The time is up. What was read before says more than how the last look failed.
-  const failure = last && retry ? new TimeoutError(`Still ${last.status}.`, { cause: error }) : error!;
-  throw addHidden(Object.assign(failure, { reference, ...trace }), { last });
+  const { error, data } = await sendWithRetries(context, job, settings, trace);
+  if (error) throw error;
+  return data;
 }

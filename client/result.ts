@@ -70,14 +70,8 @@ export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
   withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
-// The response of each returned record.
-const responses = new WeakMap<object, Response>();
-
-/** Remembers the response that a record is from, for withResponse. */
-export function keepResponse<T extends object>(data: T, response: Response | undefined): T {
-  if (response) responses.set(data, response);
-  return data;
-}
+/** The response of each returned record, for withResponse. */
+export const responses = new WeakMap<object, Response | undefined>();
 
 /** A set of all reported statuses of an operation. A set that omits a status of the contract does not compile. */
 type StatusSet<Op extends OperationId> = Record<ReportedStatus<Op>, 1>;

@@ -1,15 +1,13 @@
-import { abortedBy, attempt, errorInfo, notify } from "./attempt.ts";
+import { abortedBy, attempt, report } from "./attempt.ts";
 import type { Context, Data, Job } from "./attempt.ts";
-import { NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
-import type { ResponseInfo, Settings } from "./options.ts";
+import { addHidden, NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
+import type { ResponseInfo, RetryInfo, Settings } from "./options.ts";
 import type { AttemptOutcome } from "./outcome.ts";
+import { responses } from "./result.ts";
 import { afterOrAbort } from "./runtime.ts";
 
-/**
- * How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. `last`
- * is the last data that was read.
- */
-export type CallOutcome = AttemptOutcome & { ambiguous: boolean; last?: Data | undefined };
+/** How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. */
+export type CallOutcome = AttemptOutcome & { ambiguous: boolean };
 
 /** Identifies a call and collects its attempts. The requests with which a create finds its record belong to it. */
 export interface Trace {
@@ -37,7 +35,7 @@ export async function sendWithRetries(
   settings: Settings,
   trace = startTrace(context),
 ): Promise<CallOutcome> {
-  const { runtime, limiter, hooks } = context;
+  const { runtime, limiter } = context;
   const { signal } = settings;
   const { tries, minDelay, maxDelay, totalTime } = settings.retry;
   const { operation, reference } = job;
@@ -66,10 +64,15 @@ export async function sendWithRetries(
     if (!retry || number >= tries || timeLeft <= retryAfter) break;
 
     const delay = Math.min(timeLeft, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (number - 1)));
-    notify(hooks.onRetry, { ...info, delay, error: errorInfo(error) });
+    report(context, "onRetry", { ...info, delay, error: trace.attempts.at(-1)!.error } as RetryInfo);
     // If the signal ends the delay, the limiter gives the next attempt no turn.
     await new Promise<void>((resolve) => afterOrAbort(runtime, delay, signal, resolve));
   }
-  Object.assign(outcome.error ?? {}, { reference, ...trace });
-  return { ...outcome, ambiguous, last };
+  // The time is up. What was read before says more than how the last look failed.
+  if (outcome.retry && last)
+    outcome = { error: new TimeoutError(`Still ${last.status ?? "missing"}.`, { cause: outcome.error }) };
+  const { error, data, response } = outcome;
+  if (error) addHidden(Object.assign(error, { reference, ...trace }), { last });
+  else responses.set(data, response!);
+  return { ...outcome, ambiguous };
 }

@@ -65,15 +65,16 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
  */
 export function createTransport(baseUrl: string): Transport {
   const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
-  return ({ path, body, query, reference = "" }, options, fetch) => {
-    const fetchCarried = async (carrier: unknown) => {
-      const { url, init } = carrier as Carrier;
-      return limitBody(await fetch(url, init));
+  return ({ path, body, query, reference }, options, fetch) => {
+    const request = {
+      ...options,
+      Request: Carrier,
+      fetch: async ({ url, init }: Carrier) => limitBody(await fetch(url, init)),
+      parseAs: "text",
+      body,
+      params: { query, path: { reference } },
     };
-    const init = { ...options, Request: Carrier, fetch: fetchCarried, parseAs: "text" } as const;
-    if (body) return raw.POST(path, { ...init, body: body as never });
-    if (query) return raw.GET(path, { ...init, params: { query } });
-    return raw.GET(`${path}/{reference}`, { ...init, params: { path: { reference } } });
+    return raw.request(body ? "post" : "get", (body || query ? path : `${path}/{reference}`) as Path, request as never);
   };
 }
 
