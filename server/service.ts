@@ -16,7 +16,8 @@ import { startLoop } from "./workers/loop.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
-const SETTLE_EVERY_MS = 25;
+/** A look costs a round trip to PostgreSQL, for each process. */
+const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
 const DELIVER_EVERY_MS = 100;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
@@ -73,7 +74,7 @@ export function createService(options: Options): Service {
     async () => {
       if ((await settlement.settle()) > 0) wake();
     },
-    SETTLE_EVERY_MS,
+    SETTLE_EVERY_MS[config.database.kind],
     { clock, log },
   );
   const deliveryLoop = startWork(

