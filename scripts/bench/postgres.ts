@@ -99,6 +99,8 @@ await run(server.url, `CREATE DATABASE ${name}`);
 const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
 const storage = await openPostgres(url, { clock: createSystemClock(), server: true });
 const pool = new Pool({ connectionString: url, max: POOL });
+// The connections are cut off when the database is dropped.
+pool.on("error", () => undefined);
 const merchantId = ids.record(Date.now());
 await storage.insertMerchant(
   { id: merchantId, name: "Merchant", createdAt: Date.now() },

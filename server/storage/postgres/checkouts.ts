@@ -104,7 +104,7 @@ interface Payment {
 }
 
 async function setPayer(query: Query, { reference, merchant, candidate, due }: Payment): Promise<void> {
-  const [customer] = await findOrCreateCustomers(query, [{ merchant, customer: candidate }]);
+  const [customer] = await findOrCreateCustomers(query, [{ merchantId: merchant.id, customer: candidate }]);
   const { due_at, due_real, due_status } = dueValues(due, merchant, merchant.now);
   const at = sandboxTime(merchant, merchant.now);
   await query(

@@ -57,13 +57,16 @@ const REPEATABLE = { repeatable: true };
 async function insertAll(query: Query, drafts: readonly Draft<Disbursement>[]): Promise<Insertion<Disbursement>[]> {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ids = drafts.map(({ merchantId }) => merchantId);
-  const merchants = await lockMerchants(query, ids, writesEvents ? "orders" : "shares");
-  const owned = drafts.map((draft) => ({ ...draft, merchant: required(merchants, draft.merchantId) }));
-  const customers = await findOrCreateCustomers(query, owned);
-  const items = owned.map(({ merchant, ...draft }, index) => ({
-    record: recorded<Disbursement>({ ...draft, customer: customers[index]! }, merchant, merchant.now),
-    merchant,
-  }));
+  // The customers are looked up once the merchants are locked, but without another round trip.
+  const [merchants, customers] = await Promise.all([
+    lockMerchants(query, ids, writesEvents ? "orders" : "shares"),
+    findOrCreateCustomers(query, drafts),
+  ]);
+  const items = drafts.map((draft, index) => {
+    const merchant = required(merchants, draft.merchantId);
+    const customer = customers[index]!;
+    return { record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.now), merchant };
+  });
   const results = await insertRecords(query, items);
   await writeEvents(
     query,
