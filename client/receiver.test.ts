@@ -3,8 +3,11 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import express from "express";
+import fastify from "fastify";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { receiveWebhooks } from "./express.ts";
+import { receiveWebhooks as receiveFastify } from "./fastify.ts";
+import { receiveWebhooks as receiveFetch } from "./fetch.ts";
 import { memoryStore } from "./receiver.ts";
 import type { EventStore, ReceiverOptions } from "./receiver.ts";
 import { receivers } from "./testing/receivers.ts";
@@ -24,16 +27,16 @@ const deliver = async (url: string, change: object = {}, secret = secrets[0]!, t
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** An Express application with a receiver. `closed` is the status of the first response that was ended. */
+/** An Express application with a receiver. `closed` is the first response that was ended. */
 async function startExpress(...before: express.RequestHandler[]) {
   const handled: unknown[] = [];
   const errors: unknown[] = [];
-  const closed = Promise.withResolvers<number>();
+  const closed = Promise.withResolvers<string>();
   const app = express();
   app.use((_, response, next) => {
     const end = response.end.bind(response) as (body: string) => typeof response;
     response.end = ((body: string) => {
-      closed.resolve(response.statusCode);
+      closed.resolve(`${response.statusCode} ${body}`);
       return end(body);
     }) as typeof response.end;
     next();
@@ -97,9 +100,21 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     expect(statuses).toEqual([204, 400]);
   });
 
+  test("refuses a request without a body as one without an event", async () => {
+    const { url } = await start();
+    const { "content-type": _, ...headers } = (await signWebhook("", secrets[0]!)).headers;
+    const response = await fetch(url, { method: "POST", headers });
+    expect([response.status, await response.text()]).toEqual([400, "The body is not an event."]);
+  });
+
   test("drops a captured webhook that is sent again", async () => {
     const { url } = await start();
-    expect([(await deliver(url)).status, (await deliver(url)).status]).toEqual([204, 204]);
+    const responses = [await deliver(url), await deliver(url)];
+    expect(responses.map(({ status, text }) => [status, text])).toEqual([
+      [204, ""],
+      [204, ""],
+    ]);
+    expect(responses[0]!.headers.get("content-type")).toBeNull();
     expect(handled).toHaveLength(1);
   });
 
@@ -115,7 +130,8 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     const first = deliver(url);
     await began.promise;
     const second = await deliver(url);
-    expect([second.status, second.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect([second.status, second.text]).toEqual([503, "The event is being handled."]);
+    expect(second.headers.get("retry-after")).toBe("5");
     gate.resolve();
     expect((await first).status).toBe(204);
     expect((await deliver(url)).status).toBe(204);
@@ -128,6 +144,7 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     expect((await deliver(url, {}, secrets[0], whole)).status).toBe(204);
     const refused = await deliver(url, {}, secrets[0], over);
     expect([refused.status, refused.text]).toEqual([413, "The body is larger than 1000 bytes."]);
+    expect(refused.headers.get("connection")).toBe("close");
     const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(1000)) });
     const { headers } = await signWebhook(JSON.stringify(sample), secrets[0]!);
     const response = await fetch(url, { method: "POST", headers, body: endless, duplex: "half" } as RequestInit);
@@ -228,10 +245,25 @@ describe("Express", () => {
     const { url, closed, errors, stop } = await startExpress();
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf", () => socket.destroy());
-    expect(await closed).toBe(400);
+    expect(await closed).toBe("400 The body is incomplete.");
     expect(errors).toEqual([]);
     await stop();
   });
+});
+
+test("Fastify receives at the root if the plugin has no prefix", async () => {
+  const app = fastify();
+  app.register(receiveFastify({ secret: secrets, onEvent: () => {} }));
+  const { headers, body } = await signWebhook(JSON.stringify(sample), secrets[0]!);
+  expect((await app.inject({ method: "POST", url: "/", headers, body })).statusCode).toBe(204);
+  await app.close();
+});
+
+test("fetch receives a request that has no body", async () => {
+  const { headers } = await signWebhook("", secrets[0]!);
+  const receive = receiveFetch({ secret: secrets, onEvent: () => {} });
+  const response = await receive(new Request("https://merchant.example", { method: "POST", headers }));
+  expect([response.status, await response.text()]).toEqual([400, "The body is not an event."]);
 });
 
 describe("memoryStore", () => {
