@@ -36,6 +36,8 @@ export type World = {
   /** The base URL for clients. */
   origin: () => string;
   sleep: (ms: number) => Promise<void>;
+  /** The age, in milliseconds of real time, from which a record is old. */
+  oldAge: number;
 };
 
 /** The functions that a fault can replace. What it omits behaves as in the sound server. */

@@ -1,8 +1,10 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
 // one. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation and its
-// mutants. Exit codes: 0 success, 1 failure, 2 nothing selected.
+// mutants. With --classes it shows, for each class in classes.yaml, that only the checks named there catch its server.
+// Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
-import { tasks, type Row, type Task } from "./tasks.ts";
+import { parseArgs } from "node:util";
+import { classTasks, tasks, type Row, type Task } from "./tasks.ts";
 
 const workers = 2;
 
@@ -31,15 +33,20 @@ const count = (rows: readonly Row[], kind: Task["kind"]) => {
 };
 
 const start = performance.now();
-const all = tasks(new RegExp(process.argv[2] ?? ""));
+const { values, positionals } = parseArgs({ options: { classes: { type: "boolean" } }, allowPositionals: true });
+const pattern = new RegExp(positionals[0] ?? "");
+const all = values.classes ? classTasks(pattern) : tasks(pattern);
 const shares = Array.from({ length: workers }, (_, part) => all.filter((_task, index) => index % workers === part));
 const rows = (await Promise.all(shares.map(work))).flat();
 const failed = rows.filter(({ ok }) => !ok);
 if (failed.length > 0) console.log(`\nFailed:\n${failed.map(line).join("\n")}`);
-console.log(`
-${count(rows, "broken")} broken servers were caught by the expected checks.
+const summary = values.classes
+  ? `${count(rows, "class")} classes of defects were caught only by the checks written for them.`
+  : `${count(rows, "broken")} broken servers were caught by the expected checks.
 ${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
-${count(rows, "second")} runs of the second implementation and its mutants got the right verdict.
+${count(rows, "second")} runs of the second implementation and its mutants got the right verdict.`;
+console.log(`
+${summary}
 ${Math.round((performance.now() - start) / 1000)} s`);
 process.exitCode = all.length === 0 ? 2 : rows.length < all.length || failed.length > 0 ? 1 : 0;

@@ -15,9 +15,10 @@ const clock = { ...createSystemClock(), advance: () => undefined };
 /**
  * Starts the reference server on a free port, with an in-memory database and two merchants.
  * @param how the fault; omit it for a sound server
+ * @param oldAge the age, in milliseconds, from which a fault treats a record as old
  */
-export async function startBroken(how: How = {}): Promise<Running> {
-  const world: World = { key: "", secondKey: "", origin: () => front.url, sleep: (ms) => sleep(ms) };
+export async function startBroken(how: How = {}, oldAge = 2000): Promise<Running> {
+  const world: World = { key: "", secondKey: "", origin: () => front.url, sleep: (ms) => sleep(ms), oldAge };
   const {
     handle = (call, ask) => ask(call),
     storage: replace,

@@ -2,6 +2,7 @@
 import { mutants } from "../second/mutants/index.ts";
 import { tryMutant, trySecond } from "../second/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
+import { classes, findKillers } from "./classes.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
 import type { Profile } from "../results.ts";
@@ -9,7 +10,7 @@ import type { Profile } from "../results.ts";
 /** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
 
-export type Task = { kind: "broken" | "different" | "sound" | "second"; id: string };
+export type Task = { kind: "broken" | "different" | "sound" | "second" | "class"; id: string };
 
 export type Row = Task & {
   ok: boolean;
@@ -40,6 +41,26 @@ export function tasks(pattern: RegExp): Task[] {
     ),
   ];
   return all.filter(({ id }) => pattern.test(id));
+}
+
+/** Returns the tasks for the classes of defects whose servers match. */
+export const classTasks = (pattern: RegExp): Task[] =>
+  named(
+    "class",
+    classes.map(({ server }) => server).filter((id) => pattern.test(id)),
+  );
+
+async function ofClass(task: Task): Promise<Row> {
+  const found = classes.find(({ server }) => server === task.id);
+  if (!found) throw new Error(`no class has the broken server ${task.id}`);
+  const { own, others, errors, ms } = await findKillers(found);
+  const text = [
+    found.class,
+    own.length > 0 ? `  caught only by ${own.join(", ")}` : "  MISSED",
+    ...(others.length > 0 ? [`  ALSO CAUGHT BY ${others.join(", ")}`] : []),
+    ...errors.map((error) => `  ${error}`),
+  ];
+  return { ...task, ok: own.length > 0 && others.length === 0 && errors.length === 0, text: text.join("\n"), ms };
 }
 
 async function broken(task: Task, baseline: Baseline): Promise<Row> {
@@ -99,6 +120,7 @@ export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
   try {
     if (task.kind === "broken") return await broken(task, baseline);
     if (task.kind === "second") return await second(task);
+    if (task.kind === "class") return await ofClass(task);
     return await (task.kind === "different" ? different(task) : sound(task));
   } catch (error) {
     return { ...task, ok: false, text: `  ERROR in the self-test: ${String(error)}`, ms: 0 };

@@ -4,8 +4,10 @@ import { observeSound } from "./catch.ts";
 import { inLanes } from "./lanes.ts";
 import { carryOut, type Task } from "./tasks.ts";
 
-const lanes = 6;
+const share = workerData as Task[];
+// Tasks of a class run all checks, so they need the processor more.
+const lanes = share.some(({ kind }) => kind === "class") ? 4 : 6;
 const baseline = await observeSound();
 const port = parentPort as MessagePort;
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a MessagePort takes no targetOrigin
-await inLanes(lanes, workerData as Task[], async (task) => port.postMessage(await carryOut(task, baseline)));
+await inLanes(lanes, share, async (task) => port.postMessage(await carryOut(task, baseline)));

@@ -3,6 +3,7 @@ import { specSha256, suiteVersion } from "../contract/contract.ts";
 import { permits } from "../target/ledger.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
+import { counted } from "../report/words.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import {
   worstOf,
@@ -95,12 +96,15 @@ function runVerdict(
     const also = errors[0] ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
     return {
       verdict: "failed",
-      summary: `${failed.length} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`,
+      summary: `${counted(failed.length, "requirement")} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`,
     };
   }
   if (errors[0] !== undefined) return { verdict: "error", summary: errors[0] };
   if (notRun.length > 0)
-    return { verdict: "error", summary: `${notRun.length} could not be judged: ${firstIds(notRun)}.` };
+    return {
+      verdict: "error",
+      summary: `${counted(notRun.length, "requirement")} could not be judged: ${firstIds(notRun)}.`,
+    };
   const judged = requirements.filter((requirement) => requirement.checks.length > 0);
   const missing = notProvided(requirements).map(({ what }) => what);
   if (judged.length === 0) {

@@ -16,12 +16,13 @@ import { ageing, kept } from "./life.ts";
 /** Makes the reference of a repeated request free if `fits` returns true for the first and the repeated request. */
 const frees =
   (fits: (first: Fields, again: Fields, isOld: boolean) => boolean): How =>
-  () => {
+  (world) => {
     const used = new Map<unknown, Fields>();
-    const isOld = ageing();
+    const isOld = ageing(world);
     let count = 0;
     return requests(createDisbursement, (fields) => {
       const { reference } = fields;
+      if (typeof reference !== "string") return fields;
       const first = used.get(reference);
       if (!first) {
         used.set(reference, fields);

@@ -3,7 +3,7 @@ import { fault, type How } from "../fault.ts";
 import { changesBody, drops, isPayout } from "../messages.ts";
 import { createCheckout, createDisbursement, data, fieldsOf, isError, isOf, type Fields } from "../ways.ts";
 import { createAsk } from "../front.ts";
-import { kept, oldAge } from "./life.ts";
+import { kept } from "./life.ts";
 
 /** Loses every nth of the webhooks that `fits` accepts. */
 const loses =
@@ -85,7 +85,7 @@ const webhooks = [
     "life-webhook-strays-late",
     "Each webhook is sent to the first address too, two seconds later.",
     "life.webhooks-addressed",
-    ({ sleep }) => {
+    ({ sleep, oldAge }) => {
       let first: string | undefined;
       return {
         async webhook(message, deliver) {
@@ -101,7 +101,7 @@ const webhooks = [
     "life-webhook-for-refused-late",
     "The address of a refused duplicate is notified half a second later.",
     "life.webhooks-addressed",
-    ({ sleep }) => ({
+    ({ sleep, oldAge }) => ({
       async handle(call, ask) {
         const reply = await ask(call);
         const { webhookURL } = fieldsOf(call.body) ?? {};

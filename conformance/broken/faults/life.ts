@@ -1,5 +1,5 @@
 // Servers whose records change, vanish or never end, long after the create (§2.3, §4.2, D3, D8).
-import { fault, type How } from "../fault.ts";
+import { fault, type How, type World } from "../fault.ts";
 import { noContent } from "../messages.ts";
 import {
   createDisbursement,
@@ -16,15 +16,13 @@ import {
   type Fields,
 } from "../ways.ts";
 
-/** The age, in milliseconds of real time, from which a record is old. */
-export const oldAge = 2000;
 /** The checks of this requirement create payouts that are kept until the closing checks. */
 export const kept = "life.records-kept";
 
 const isFinal = ({ status }: Fields) => status !== "pending";
 
 /** Returns a function that returns true for a record that was first seen some time ago. */
-export function ageing() {
+export function ageing({ oldAge }: World) {
   const born = new Map<unknown, number>();
   return (reference: unknown) => {
     const since = born.get(reference) ?? Date.now();
@@ -36,8 +34,8 @@ export function ageing() {
 /** Changes old records. */
 const whenOld =
   (change: (record: Fields) => unknown, operations: readonly string[] = [verifyDisbursement]): How =>
-  () => {
-    const isOld = ageing();
+  (world) => {
+    const isOld = ageing(world);
     return data(operations, (record) => (isOld(record["reference"]) ? change(record) : record));
   };
 
@@ -73,8 +71,8 @@ const facts: [field: string, change: (record: Fields) => unknown][] = [
 ];
 
 const vanish = (fits: (record: Fields, isOld: boolean) => boolean): How => {
-  return () => {
-    const isOld = ageing();
+  return (world) => {
+    const isOld = ageing(world);
     return responses(verifyDisbursement, (reply) => {
       const record = dataOf(reply);
       return isAccepted(reply) && fits(record, isOld(record["reference"])) ? refusal(404) : reply;
@@ -189,8 +187,8 @@ const ending = [
     "life-success-fails-later",
     "A success turns into a failure two seconds later.",
     "life.final-status life.ends-as-notified",
-    () => {
-      const isOld = ageing();
+    (world) => {
+      const isOld = ageing(world);
       return data(verifyDisbursement, (record) =>
         record["status"] === "success" && isOld(record["reference"]) ? { ...record, status: "failed" } : record,
       );
