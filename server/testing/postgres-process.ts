@@ -39,6 +39,8 @@ async function certify(folder: string): Promise<void> {
   }
 }
 
+/** PostgreSQL refuses to run as root, so it gets its own user. */
+const asRoot = process.getuid?.() === 0;
 const port = await freePort();
 const databaseDir = mkdtempSync(join(tmpdir(), "postgres-"));
 const password = randomBytes(16).toString("hex");
@@ -48,8 +50,7 @@ const server = new EmbeddedPostgres({
   port,
   password,
   persistent: false,
-  // PostgreSQL refuses to run as root.
-  createPostgresUser: process.getuid?.() === 0,
+  createPostgresUser: asRoot,
   // A collation that treats different texts as equal or sorts them by language, so that a missing COLLATE "C" shows.
   initdbFlags: ["--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--locale=C"],
   postgresFlags: Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
@@ -62,6 +63,7 @@ try {
   await server.start();
 } catch (error) {
   console.error(messages.join("\n"));
+  if (asRoot) console.error("PostgreSQL runs as the user postgres, who must be able to read this folder.");
   throw error;
 }
 console.log(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`);

@@ -30,7 +30,7 @@ export interface Database extends Queries {
  * How long to keep repeating, in milliseconds. A statement that has timed out has used up this time, so that a request
  * gets its response within ten seconds.
  */
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
 
 export function createDatabase(pool: Pool, time: Time): Database {

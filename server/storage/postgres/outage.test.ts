@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { ServiceError } from "../../domain/errors.ts";
 import type { Storage, StorageReport } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
+import { seededRandom } from "../../testing/random.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { ACTOR, addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
@@ -57,6 +59,50 @@ test.each(["cut-before", "cut-after"] as const)(
     ).toMatchObject({ inserted: false, record: { id: drafts[1]!.id } });
   },
 );
+
+test("connections cut off at random lose and double no payout, under load and with a worker", async () => {
+  const clock = createFakeClock();
+  const worker = await openPostgres(database.url, { clock, server: true, time: "process" });
+  const random = seededRandom(7);
+  const { id: merchantId } = await addMerchant(storage);
+  const acknowledged: string[] = [];
+  let isDone = false;
+  const settling = (async () => {
+    while (!isDone) await worker.settleDue(20);
+  })();
+  await concurrently(16, async () => {
+    for (let round = 0; round < 12; round += 1) {
+      const draft = random.below(2) === 0 ? aFinalDisbursement(merchantId) : aDisbursement(merchantId);
+      if (random.below(4) === 0) proxy.onCommit = random.pick(["cut-before", "cut-after"] as const);
+      if (random.below(8) === 0) proxy.cut();
+      // A caller whose request failed repeats it, until it succeeds or is told that the payout exists.
+      for (;;) {
+        try {
+          const { inserted, record } = await storage.insertDisbursement(draft);
+          expect(inserted || record.id === draft.id).toBe(true);
+          break;
+        } catch (error) {
+          expect(["unavailable", "UnknownOutcome"]).toContain((error as ServiceError).code ?? (error as Error).name);
+        }
+      }
+      acknowledged.push(draft.reference);
+      clock.advance(500);
+    }
+  });
+  proxy.onCommit = "pass";
+  isDone = true;
+  await settling;
+  clock.advance(60_000);
+  while ((await worker.settleDue(100)) > 0);
+
+  const stored = await database.run("SELECT reference, status FROM disbursements ORDER BY reference");
+  expect(stored.map(({ reference }) => reference)).toEqual(acknowledged.toSorted());
+  expect(stored.every(({ status }) => status === "success")).toBe(true);
+  const events = await database.run("SELECT reference, seq FROM events ORDER BY seq");
+  expect(events.map(({ reference }) => reference as string).toSorted()).toEqual(acknowledged.toSorted());
+  expect(events.map(({ seq }) => Number(seq))).toEqual(events.map((_, index) => index + 1));
+  await worker.close();
+});
 
 test("an operation that must not run twice reports that its outcome is unknown", async () => {
   const { id } = await addMerchant(storage);
