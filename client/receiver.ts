@@ -34,7 +34,8 @@ export interface ReceiverOptions {
   secret: Secret | (() => Secret | Promise<Secret>);
   /**
    * Handles an event, once. The service waits 15 seconds for the response, so put long work into a queue. If the handler
-   * throws, the response is 500, and the service delivers the event again. Ignore events that you do not know.
+   * throws, the response is 500, and the service delivers the event again. If it never settles, the event stays claimed.
+   * Ignore events that you do not know, because new ones may be added.
    */
   onEvent(event: WebhookEvent, webhook: VerifiedWebhook): unknown;
   /** Where handled events are remembered. Default: the last 10,000 in the memory of this process. */
