@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Storage } from "../../domain/storage.ts";
+import { createFakeClock } from "../../testing/clock.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { addDelivery, addMerchant, aDisbursement, claimAll, START } from "../../testing/storage/fixtures.ts";
+import { createPool } from "./connections.ts";
+import { createDatabase, type Database } from "./database.ts";
+import { openPostgres } from "./index.ts";
+import { processTime } from "./time.ts";
+
+let database: TestDatabase;
+let storage: Storage;
+let db: Database;
+beforeAll(async () => {
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  await database.empty();
+  const clock = createFakeClock();
+  storage = await openPostgres(database.url, { clock, server: true, time: "process" });
+  db = createDatabase(createPool(database.url), processTime(clock));
+});
+afterEach(async () => {
+  await storage.close();
+  await db.close();
+});
+
+const INSERT = "INSERT INTO refusals (merchant_id, epoch, merchants_reference, count) VALUES ($1, 0, $2, 1)";
+const raise = (code: string) => `DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`;
+const refusals = () => database.run("SELECT merchant_id FROM refusals ORDER BY merchant_id");
+
+test.each(["40001", "40P01"])("a transaction that lost a conflict (%s) is rolled back and runs again", async (code) => {
+  let runs = 0;
+  await db.transaction(async (query) => {
+    runs += 1;
+    await query(INSERT, [`run ${runs}`, "x"]);
+    if (runs < 3) await query(raise(code));
+  });
+  expect(await refusals()).toEqual([{ merchant_id: "run 3" }]);
+});
+
+test("any other failure rolls the transaction back, and the connection remains usable", async () => {
+  let runs = 0;
+  const failing = db.transaction(async (query) => {
+    runs += 1;
+    await query(INSERT, ["kept", "x"]);
+    throw new Error("refused by a rule");
+  });
+  await expect(failing).rejects.toThrow("refused by a rule");
+  await expect(db.transaction((query) => query(raise("P0001")))).rejects.toThrow(Error);
+  expect(runs).toBe(1);
+  expect(await refusals()).toEqual([]);
+  await db.transaction((query) => query(INSERT, ["later", "x"]));
+  expect(await refusals()).toEqual([{ merchant_id: "later" }]);
+});
+
+test("a transaction whose failed statement went unnoticed is not taken for committed", async () => {
+  const failing = db.transaction(async (query) => {
+    await query(raise("P0001")).catch(() => undefined);
+  });
+  await expect(failing).rejects.toThrow("rolled back");
+});
+
+test("a create whose connection the server ends is repeated", async () => {
+  const { id } = await addMerchant(storage);
+  await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);
+  const creating = storage.insertDisbursement(aDisbursement(id));
+  const waiting = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await expect.poll(() => database.run(waiting), { interval: 5, timeout: 10_000 }).toEqual([{ ended: true }]);
+  await database.run("ROLLBACK");
+  expect(await creating).toMatchObject({ inserted: true });
+});
+
+test("text that PostgreSQL cannot store is stored and found exactly", async () => {
+  const merchant = await addMerchant(storage, { name: "NUL \0 half \ud83e" });
+  expect((await storage.findMerchant(merchant.id))?.name).toBe("NUL \0 half \ud83e");
+  const references = ["\0", "\ud800", "\udfff", "\ufffd", "\ufdd00000", ""].map((end) => `a${end}`);
+  for (const merchantsReference of references) {
+    const { inserted } = await storage.insertDisbursement(aDisbursement(merchant.id, { merchantsReference }));
+    expect.soft(inserted, JSON.stringify(merchantsReference)).toBe(true);
+    const found = await storage.findDisbursementByMerchantsReference(merchant.id, merchantsReference);
+    expect.soft(found?.merchantsReference).toBe(merchantsReference);
+  }
+  expect(await storage.findDisbursement(merchant.id, "DSB\0")).toBeUndefined();
+
+  const { id } = await addDelivery(storage, merchant.id);
+  const [claimed] = await claimAll(storage);
+  const attempt = { at: START, sentAt: START, latencyMs: 1, responseBody: "\0\ufdd0\udc00" };
+  await storage.recordAttempt(claimed!, attempt, { status: "delivered", step: 1 });
+  expect((await storage.findDelivery(merchant.id, id))?.attempts).toEqual([{ number: 1, ...attempt }]);
+});

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { createLane, type LaneOptions } from "./lane.ts";
+
+const options: LaneOptions = { concurrency: 1, largest: 3, capacity: 5, patienceMs: 60_000 };
+const unavailable = { code: "unavailable", details: { retryAfterSeconds: 1 } };
+
+/** A lane whose batches wait until the test finishes them. */
+function heldLane(changes: Partial<LaneOptions> = {}) {
+  const batches: { items: number[]; finish(error?: Error): void }[] = [];
+  const lane = createLane(
+    (items: number[]) => {
+      const { promise, resolve, reject } = Promise.withResolvers<number[]>();
+      batches.push({
+        items,
+        finish: (error) => (error ? reject(error) : resolve(items.map((item) => item * 10))),
+      });
+      return promise;
+    },
+    { ...options, ...changes },
+  );
+  return { lane, batches };
+}
+const nextTurn = () => new Promise(setImmediate);
+
+test("items of one turn share a batch; those that arrive meanwhile share the next ones", async () => {
+  const { lane, batches } = heldLane();
+  const results = [1, 2].map(lane.add);
+  await nextTurn();
+  results.push(...[3, 4, 5, 6].map(lane.add));
+  batches[0]!.finish();
+  await results[0];
+  await nextTurn();
+  batches[1]!.finish();
+  await results[2];
+  await nextTurn();
+  batches[2]!.finish();
+  expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50, 60]);
+  expect(batches.map(({ items }) => items)).toEqual([[1, 2], [3, 4, 5], [6]]);
+  await lane.idle();
+});
+
+test("an item that fails does not fail the others of its batch", async () => {
+  const lane = createLane(async (items: number[]) => {
+    if (items.includes(2)) throw new Error("two");
+    return items;
+  }, options);
+  const results = await Promise.allSettled([1, 2, 3].map(lane.add));
+  expect(results).toMatchObject([{ value: 1 }, { reason: { message: "two" } }, { value: 3 }]);
+});
+
+test("refuses items beyond its capacity", async () => {
+  const { lane, batches } = heldLane();
+  const first = lane.add(0);
+  await nextTurn();
+  const waiting = [1, 2, 3, 4, 5].map(lane.add);
+  await expect(lane.add(6)).rejects.toMatchObject(unavailable);
+  for (let index = 0; index < 3; index += 1) {
+    batches[index]!.finish();
+    await nextTurn();
+  }
+  expect(await Promise.all([first, ...waiting])).toEqual([0, 10, 20, 30, 40, 50]);
+});
+
+test("refuses items that have waited for too long", async () => {
+  const { lane, batches } = heldLane({ patienceMs: -1 });
+  await expect(lane.add(1)).rejects.toMatchObject(unavailable);
+  expect(batches).toEqual([]);
+  await lane.idle();
+});
