@@ -148,6 +148,22 @@ describe("a file journal", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test("knows the rate of an earlier run, and stores only notable changes of it", async () => {
+    await using(async (journal) => {
+      for (const rate of [undefined, Infinity, 190, 199, 181, 200, 202]) {
+        journal.rate = rate;
+        await journal.before(entry(`at ${rate}`));
+      }
+    });
+    const stored = lines().filter((line) => line.includes("rate"));
+    expect(stored).toEqual(['{"rate":190}', '{"rate":200}']);
+    const journal = fileJournal(path);
+    expect(journal.rate).toBeUndefined();
+    expect(await journal.before(entry("at 190"))).toEqual({ payout: undefined });
+    expect(journal.rate).toBe(200);
+    await journal.close!();
+  });
+
   test("keeps an entry in memory only until it is asked for", async () => {
     await before("a");
     await using(async (journal) => {

@@ -4,12 +4,22 @@ import type { FileHandle } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
 import { UsageError } from "./errors.ts";
+import { ignore } from "./options.ts";
 import type { Journal, JournalEntry } from "./payroll.ts";
 import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
 
 type Entry = JournalEntry & { hash: string };
 /** A line of the file. With a hash, the payout is about to be sent; with neither, nothing was recorded for the reference. */
-type Line = { reference: string; hash?: string } | { payout: DisbursementCreated };
+type Line = { reference: string; hash?: string } | { payout: DisbursementCreated } | { rate: number };
+
+/** What a journal knows from earlier runs. */
+interface Content {
+  entries: Map<string, Entry>;
+  rate?: number | undefined;
+}
+
+/** A change of the rate that is stored. */
+const notableChange = 0.05;
 
 const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
 
@@ -24,9 +34,20 @@ const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
  */
 export function fileJournal(path: string): Journal {
   const file = resolve(path);
+  let content: Content = { entries: new Map() };
   let opened: Promise<OpenJournal> | undefined;
-  const use = () => (opened ??= openJournal(file));
+  const use = () => (opened ??= openJournal(file, (content = { entries: new Map() })));
   return {
+    get rate() {
+      return content.rate;
+    },
+    set rate(value: number | undefined) {
+      const { rate } = content;
+      if (!value || value === Infinity || (rate && Math.abs(value / rate - 1) < notableChange)) return;
+      content.rate = value;
+      // If this write fails, so does that of the next payout, which reports it.
+      void use().then((journal) => journal.append({ rate: value }).catch(ignore));
+    },
     before: async (request) => (await use()).before(request),
     after: async (request, payout) =>
       (await use()).append(payout ? { payout: summaryOf(payout) } : { reference: request.reference }),
@@ -44,7 +65,7 @@ interface OpenJournal {
   close(): Promise<void>;
 }
 
-async function openJournal(path: string): Promise<OpenJournal> {
+async function openJournal(path: string, content: Content): Promise<OpenJournal> {
   const unlock = await lock(path);
   let file: FileHandle | undefined;
   const close = async () => {
@@ -53,9 +74,9 @@ async function openJournal(path: string): Promise<OpenJournal> {
   };
   try {
     file = await open(path, "a+", 0o600);
-    const known = await load(file, path);
+    await load(file, path, content);
     const append = createAppender(file);
-    return { before: (request) => before(path, known, append, request), append, close };
+    return { before: (request) => before(path, content.entries, append, request), append, close };
   } catch (error) {
     await close();
     throw error;
@@ -120,8 +141,7 @@ function createAppender(file: FileHandle): OpenJournal["append"] {
 }
 
 /** Reads the entries of a journal. Starts a new one in an empty file, and removes a last line that is incomplete. */
-async function load(file: FileHandle, path: string): Promise<Map<string, Entry>> {
-  const known = new Map<string, Entry>();
+async function load(file: FileHandle, path: string, content: Content) {
   let number = 0;
   let rest = "";
   // As latin1, each character of `rest` is one byte, so that its length says how much to remove.
@@ -129,7 +149,7 @@ async function load(file: FileHandle, path: string): Promise<Map<string, Entry>>
     const lines = (rest + (chunk as string)).split("\n");
     rest = lines.pop()!;
     for (const line of lines) {
-      if (number++ > 0) readLine(known, Buffer.from(line, "latin1").toString(), `${path}:${number}`);
+      if (number++ > 0) readLine(content, Buffer.from(line, "latin1").toString(), `${path}:${number}`);
       else if (`${line}\n` !== header) throw notAJournal(path);
     }
   }
@@ -139,17 +159,21 @@ async function load(file: FileHandle, path: string): Promise<Map<string, Entry>>
     await file.appendFile(header);
     await syncFolder(dirname(path));
   }
-  return known;
 }
 
 function notAJournal(path: string): UsageError {
   return new UsageError(`${path} exists and is not a journal of this client. It was not changed.`);
 }
 
-function readLine(known: Map<string, Entry>, text: string, place: string) {
+function readLine(content: Content, text: string, place: string) {
+  const known = content.entries;
   try {
-    const line = JSON.parse(text) as { reference?: string; hash?: string; payout?: DisbursementCreated };
-    const { payout, hash, reference = payout!.merchantsReference } = line;
+    const line = JSON.parse(text) as Partial<{ rate: number; reference: string; hash: string }> & {
+      payout?: DisbursementCreated;
+    };
+    const { rate, payout, hash } = line;
+    if (rate) return void (content.rate = rate);
+    const { reference = payout!.merchantsReference } = line;
     if (payout) known.get(reference)!.payout = payout;
     else if (hash) known.set(reference, { hash });
     else known.delete(reference);

@@ -4,6 +4,8 @@ import type { Runtime } from "./runtime.ts";
 
 /** Decides when a client may send requests, so that all its calls together keep to the service's rate limit. */
 export interface Limiter {
+  /** The requests per second that the service accepts. Infinity until two refusals have shown it, or until it is set. */
+  rate: number;
   /**
    * Waits for a turn to send a request. Returns false if none comes within `patience` ms or before the signal is
    * aborted. A retry takes its turn before first attempts.
@@ -19,8 +21,10 @@ export interface Limiter {
 
 // The requests in flight at first, while the service's limit is unknown. Two responses that are not a 429 allow one more.
 const firstWindow = 16;
-// A rate starts at this share of the one that was refused.
-const decrease = 0.9;
+// A rate starts at this share of the one that was refused: after the first refusal and after later ones.
+const [firstDecrease, decrease] = [0.9, 0.95];
+// How much an accepted request adds to the rate: 1 multiplies the rate by e in a second. At first and at least.
+const [firstGrowth, leastGrowth] = [4, 0.001];
 // How much of a delay by a late timer the following requests make up for, in ms.
 const catchUp = 50;
 
@@ -37,13 +41,14 @@ export function createLimiter(runtime: Runtime): Limiter {
   let window = firstWindow;
   let nextTurn = 0;
   let refusedAt = -Infinity;
-  // The permitted requests per second.
   let rate = Infinity;
-  // How much an accepted request adds to the rate: 1 multiplies the rate by e in a second.
-  let growth = 4;
+  let growth = firstGrowth;
   // The requests accepted in about the last second.
   let accepted = 0;
   let acceptedAt = 0;
+  // The requests accepted since the last refusal. Right after it, `accepted` is too low.
+  let count = 0;
+  let since = runtime.now();
   let cancelTimer = ignore;
 
   function takeTurn(): boolean {
@@ -63,6 +68,13 @@ export function createLimiter(runtime: Runtime): Limiter {
   }
 
   return {
+    get rate() {
+      return growth < 0.1 ? rate : Infinity;
+    },
+    set rate(known) {
+      rate = known;
+      growth = leastGrowth;
+    },
     async enter(patience, signal, isRetry) {
       if (signal?.aborted) return false;
       if (queue.length === 0 && takeTurn()) return true;
@@ -89,13 +101,20 @@ export function createLimiter(runtime: Runtime): Limiter {
       acceptedAt = now;
       if (retryAfter === undefined) {
         accepted++;
+        count++;
         rate += growth;
         window = inFlight + queue.length > 0 ? window + 0.5 : firstWindow;
       } else {
         // Requests that were in flight at a refusal are refused for the same reason.
         if (entered > refusedAt) {
-          rate = Math.max(1, decrease * Math.min(rate, accepted));
-          growth = Math.max(0.01, growth / 8);
+          rate = Math.max(
+            1,
+            (growth > 1 ? firstDecrease : decrease) *
+              Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since))),
+          );
+          count = 0;
+          since = now + retryAfter;
+          growth = Math.max(leastGrowth, growth / 8);
           refusedAt = now;
         }
         window = firstWindow;

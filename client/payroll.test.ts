@@ -316,6 +316,23 @@ describe("createAll with a journal", () => {
     expect(sent).toHaveLength(1);
   });
 
+  test("starts at the rate that it knows, and tells it the rate that it learned", async () => {
+    const { client, time, sent } = fakeService();
+    const { journal } = fakeJournal();
+    await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    expect(journal.rate).toBe(Infinity);
+    journal.rate = 10;
+    const started = time.now();
+    await time.run(all(client.disbursements.createAll([entry("b"), entry("c"), entry("d")], { journal })));
+    // One request each 100 ms. The second makes up for 50 ms before the first.
+    expect(sent.slice(1).map(({ at }) => at - started)).toEqual([0, 50, 150]);
+    expect(journal.rate).toBeCloseTo(10, 1);
+    // A rate that the client knows better stays.
+    journal.rate = 1000;
+    await time.run(all(client.disbursements.createAll([entry("e")], { journal })));
+    expect(journal.rate).toBeCloseTo(10, 1);
+  });
+
   test("needs no close", async () => {
     const { client, time } = fakeService();
     const { close, ...journal } = fakeJournal().journal;

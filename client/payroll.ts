@@ -36,6 +36,11 @@ export interface Journal {
    * A recovered payout includes the recipient. A journal only needs the fields of {@link DisbursementCreated}.
    */
   after(request: DisbursementRequest, payout?: DisbursementCreated): Promise<void>;
+  /**
+   * The requests per second that the service accepts, as far as it is known. The run reads it at the start and sets it as it
+   * learns. Infinity means that no request was refused. A journal that stores it lets the next run start at this rate.
+   */
+  rate?: number | undefined;
   /** Called at the end of the run. */
   close?(): Promise<void>;
 }
@@ -94,6 +99,7 @@ export async function* createAll(
 ): AsyncGenerator<PayoutResult, void> {
   const { concurrency, journal, onProgress = ignore, ...rest } = options ?? {};
   const settings = resolveOptions(rest, base);
+  const { limiter } = context;
   const references = new Set<string>();
   const progress: Progress = { done: 0, ok: 0, failed: 0, unknown: 0 };
   try {
@@ -106,6 +112,7 @@ export async function* createAll(
       const book = isValid && !isRepeated ? journal : undefined;
       const known = await book?.before(request);
       const payout = known?.payout;
+      if (book?.rate && limiter.rate === Infinity) limiter.rate = book.rate;
       const result = (await toCall(createStatuses, async () => {
         ensure(!isRepeated, `The input repeats the reference "${reference}". Not sent again.`);
         if (payout) return { ...payout, recovered: false };
@@ -115,6 +122,7 @@ export async function* createAll(
       // A duplicate whose record cannot be read may be this very payout.
       const isUnknown = result.status === "unknown" || (result.status === 409 && result.error.matches === undefined);
       if (!payout && !isUnknown) await book?.after(request, result.ok ? result.data : undefined).catch(fail);
+      if (book) book.rate = limiter.rate;
       progress.done++;
       progress[isUnknown ? "unknown" : result.ok ? "ok" : "failed"]++;
       notify(onProgress, { ...progress });
