@@ -295,7 +295,9 @@ describe("verifyWebhook", () => {
   );
 
   test("rejects a request without headers as a forgery, whatever its body", async () => {
-    expect(await rejectionOf(verifyWebhook({} as never, {}, secret))).toBeInstanceOf(WebhookError);
+    const error = await rejectionOf(verifyWebhook({} as never, {}, secret));
+    expect(error).toBeInstanceOf(WebhookError);
+    expect((error as WebhookError).name).toBe("WebhookError");
   });
 
   test.each(["[]", "null", "7", '"x"', "{}", '{"event":1,"data":{}}', '{"event":"x"}', "not json", "\xff"])(
