@@ -2,14 +2,21 @@ import { describe, expect, test } from "vitest";
 import { runChaos } from "./payouts.ts";
 import { seeded } from "./proxy.ts";
 
-describe("through a proxy that randomly drops, delays, truncates, duplicates and replaces messages", () => {
+describe("through a proxy that randomly drops, delays, truncates, duplicates and replaces messages, with a system clock that jumps", () => {
   test("creates every payout at most once and reports the truth to every caller", { timeout: 120_000 }, async () => {
     const report = await runChaos({ payouts: 300, seed: 7, width: 60 });
     expect(report.falseReports).toEqual([]);
     // At most 1 in 1,000 outcomes may stay unknown, which `npm run chaos` checks with 10,000 payouts. This test
     // has 300 payouts and allows one.
     expect(report.unknown).toBeLessThan(2);
-    for (const fault of ["dropRequest", "dropResponse", "delayResponse", "truncateResponse", "duplicateRequest"]) {
+    for (const fault of [
+      "dropRequest",
+      "dropResponse",
+      "delayResponse",
+      "truncateResponse",
+      "duplicateRequest",
+      "lag",
+    ]) {
       expect(report.faults[fault]).toBeGreaterThan(0);
     }
     const { created, recovered, refused } = report.reported;

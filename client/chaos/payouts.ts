@@ -120,6 +120,18 @@ function checkReport(payout: Payout, records: Disbursement[]): { reported: strin
   return { reported: `${(error as Error).name}`, isTrue: none };
 }
 
+/** Moves the system clock back and forth by up to an hour. Returns a function that restores it. */
+function startClockJumps(random: () => number): () => void {
+  const { now } = Date;
+  let offset = 0;
+  Date.now = () => now() + offset;
+  const timer = setInterval(() => void (offset = (random() - 0.5) * 7_200_000), 50);
+  return () => {
+    clearInterval(timer);
+    Date.now = now;
+  };
+}
+
 /** Creates payouts through the proxy and checks the report of each. */
 export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, width = 100 } = {}): Promise<Report> {
   const started = performance.now();
@@ -127,6 +139,7 @@ export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, wid
   setMaxListeners(0);
   const server = await startServer(apiKey, { SETTLE_DELAY_MS: "1000" });
   const proxy = await startProxy(server.baseUrl, { seed, rate });
+  const restoreClock = startClockJumps(seeded(seed + 2));
   try {
     const random = seeded(seed + 1);
     const payouts = Array.from({ length: count }, (_, index) => draw(index, random));
@@ -159,6 +172,7 @@ export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, wid
     const seconds = Math.round((performance.now() - started) / 100) / 10;
     return { payouts: count, reported, falseReports, unknown: reported["unknown"] ?? 0, faults: proxy.counts, seconds };
   } finally {
+    restoreClock();
     await proxy.stop();
     await server.stop();
   }

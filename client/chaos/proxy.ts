@@ -22,6 +22,7 @@ interface BufferedResponse {
 }
 
 interface Exchange {
+  incoming: IncomingMessage;
   forward(): Promise<BufferedResponse>;
   respond(response: BufferedResponse): void;
   response: ServerResponse;
@@ -30,6 +31,7 @@ interface Exchange {
 
 const page = Buffer.from("<html><body>Something went wrong</body></html>");
 const html = { "content-type": "text/html" };
+const json = { "content-type": "application/json" };
 // A 429 promises that nothing was recorded, so it is only sent instead of forwarding the request.
 const pages: BufferedResponse[] = [
   ...[500, 502, 503, 504, 200, 404, 400, 520].map((status) => ({ status, headers: html, body: page })),
@@ -37,6 +39,12 @@ const pages: BufferedResponse[] = [
   { status: 503, headers: { ...html, "retry-after": "1" }, body: page },
   { status: 200, headers: { "content-type": "application/json" }, body: Buffer.from("{}") },
   { status: 204, headers: {}, body: Buffer.alloc(0) },
+  // A gateway that refuses says nothing about the request, which may have been recorded.
+  ...[401, 403].flatMap((status) => [
+    { status, headers: html, body: page },
+    { status, headers: {}, body: Buffer.alloc(0) },
+    { status, headers: json, body: Buffer.from(JSON.stringify({ error: "Forbidden", message: "Forbidden" })) },
+  ]),
 ];
 const slowDown: BufferedResponse = { status: 429, headers: { ...html, "retry-after": "1" }, body: page };
 
@@ -76,6 +84,13 @@ const faults: Record<string, (exchange: Exchange, delay: number) => Promise<void
     respond(drawn(responses, random));
   },
   respondAtRandom: ({ respond, random }) => respond(drawn([...pages, slowDown], random)),
+  // A replica that does not have the record yet, in the form of the service.
+  async lag({ incoming, forward, respond }) {
+    if (incoming.method !== "GET") return respond(await forward());
+    const isList = incoming.url!.includes("?");
+    const body = isList ? { statusCode: 200, data: { items: [] } } : { statusCode: 404, error: "Not Found" };
+    respond({ status: body.statusCode, headers: json, body: Buffer.from(JSON.stringify(body)) });
+  },
   async respondAtRandomAfterwards({ forward, respond, random }) {
     await forward();
     respond(drawn(pages, random));
@@ -112,7 +127,7 @@ export async function startProxy(target: string, { seed = 1, rate = 0.3, delay =
       if (!response.destroyed) response.writeHead(buffered.status, buffered.headers).end(buffered.body);
     };
     const fault = faults[name];
-    if (fault) await fault({ forward, respond, response, random }, random() * delay);
+    if (fault) await fault({ incoming, forward, respond, response, random }, random() * delay);
     else respond(await forward());
   }
 
