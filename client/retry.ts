@@ -45,10 +45,11 @@ export async function sendWithRetries(
   let absentUntil = Math.min(lastStart, started + absenceLimit);
   let ambiguous = false;
   let last: Data | undefined;
-  let outcome: AttemptOutcome = { error: new TimeoutError(`Not sent within ${totalTime} ms: the rate is limited.`) };
+  let outcome: AttemptOutcome | undefined;
   for (let number = 1; ; number++) {
     if (!(await limiter.enter(deadline - runtime.now(), signal, number > 1))) {
       if (signal?.aborted) outcome = { error: abortedBy(signal) };
+      outcome ??= { error: new TimeoutError(`Not sent within ${totalTime} ms: the rate is limited.`) };
       break;
     }
     const entered = runtime.now();
