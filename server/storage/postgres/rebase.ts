@@ -20,6 +20,11 @@ const PENDING = [
 ] as const;
 type Pending = (typeof PENDING)[number];
 type Place = [dueAt: number, key: string];
+interface Range {
+  after: Place;
+  /** The last due time to recompute. */
+  last: number;
+}
 
 /**
  * Recomputes when a merchant's pending rows fall due in real time, in steps that let other work run in between. Rows
@@ -27,9 +32,16 @@ type Place = [dueAt: number, key: string];
  */
 export async function rebase({ db }: Context, { id: merchantId, epoch, clockOffset }: StoredMerchant): Promise<void> {
   for (const each of PENDING) {
-    for (let place: Place | undefined = [0, ""]; place;) {
-      const after: Place = place;
-      place = await db.transaction((query) => step(query, merchantId, each, after), { repeatable: true });
+    const { table, dueAt } = each;
+    // Rows written from now on need no change. Without this end, the steps could follow new rows for ever.
+    const { rows } = await db.read(
+      `SELECT max(${dueAt}) AS last FROM ${table} WHERE merchant_id = $1 AND epoch = $2 AND ${dueAt} IS NOT NULL`,
+      [merchantId, epoch],
+    );
+    const last = rows[0]!.last as number | null;
+    for (let place: Place | undefined = last === null ? undefined : [0, ""]; place;) {
+      const range = { after: place, last: last! };
+      place = await db.transaction((query) => step(query, merchantId, each, range), { repeatable: true });
     }
   }
   // Changes nothing if a later move has set another offset, because that move may still be recomputing rows.
@@ -38,19 +50,20 @@ export async function rebase({ db }: Context, { id: merchantId, epoch, clockOffs
 }
 
 /** Recomputes the next rows. Resolves with the last place, or undefined after the last row. */
-async function step(query: Query, merchantId: string, { table, key, dueAt, which }: Pending, after: Place) {
+async function step(query: Query, merchantId: string, { table, key, dueAt, which }: Pending, { after, last }: Range) {
   const { epoch, clockOffset } = await lockMerchant(query, merchantId, "shares");
   const { rows } = await query(
     `SELECT ${key} AS key, ${dueAt} AS due_at FROM ${table} WHERE merchant_id = $1 AND epoch = $2
-       AND ${dueAt} IS NOT NULL AND (${dueAt}, ${key}) > ($3, $4) ORDER BY ${dueAt}, ${key} LIMIT ${STEP}`,
-    [merchantId, epoch, ...after],
+       AND ${dueAt} IS NOT NULL AND (${dueAt}, ${key}) > ($3, $4)
+       AND ${dueAt} <= $5 ORDER BY ${dueAt}, ${key} LIMIT ${STEP}`,
+    [merchantId, epoch, ...after, last],
   );
   await query(
     `UPDATE ${table} SET due_real = ${dueAt} - $3 WHERE merchant_id = $1 AND ${key} = ANY($2::text[]) AND ${which}`,
     [merchantId, rows.map((row) => row.key), clockOffset],
   );
-  const last = rows.at(-1);
-  return rows.length === STEP && last ? ([last.due_at, last.key] as Place) : undefined;
+  const end = rows.at(-1);
+  return rows.length === STEP && end ? ([end.due_at, end.key] as Place) : undefined;
 }
 
 /**
