@@ -35,7 +35,7 @@ async function run({ baseUrl, apiKey, journal, payouts, concurrency }: Task) {
   const { disbursements } = createClient({ baseUrl, apiKey, hooks });
   const options = { concurrency, journal: fileJournal(journal) };
   for await (const result of disbursements.createAll(entries(payouts), options)) {
-    if (!result.ok) print(`failed ${result.error.code}`);
+    if (!result.ok) print(`failed ${result.error.name}`);
     else if (!result.fromJournal) print("paid");
   }
 }
