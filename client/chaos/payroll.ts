@@ -7,13 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { createClient } from "../index.ts";
 import { startServer } from "../testing/processes.ts";
 import { entries } from "./payroll-process.ts";
 import type { Task } from "./payroll-process.ts";
 import { seeded } from "./proxy.ts";
-
-const program = fileURLToPath(new URL("payroll-process.ts", import.meta.url));
 
 export interface PayrollReport {
   payouts: number;
@@ -35,8 +34,14 @@ export interface PayrollReport {
 
 type Counts = Pick<PayrollReport, "kills" | "printed" | "startSeconds">;
 
+/** Compiles the payroll's program, because Node takes three times as long to start the TypeScript. */
+async function compile(outfile: string) {
+  const entry = fileURLToPath(new URL("payroll-process.ts", import.meta.url));
+  await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
+}
+
 /** Runs the payroll once. Kills it `delay` ms after it has paid `killAfter` further payouts. */
-async function runOnce(task: Task, counts: Counts, killAfter: number, delay: number) {
+async function runOnce(program: string, task: Task, counts: Counts, killAfter: number, delay: number) {
   const started = performance.now();
   const child = spawn(process.execPath, [program, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
   const exit = once(child, "exit");
@@ -95,12 +100,15 @@ export async function runPayroll({ payouts = 10_000, kills = 20, rate = 200, see
   const server = await startServer(apiKey, { RATE_LIMIT: `${rate}` });
   try {
     const journal = join(folder, "payroll.journal");
+    const program = join(folder, "payroll.mjs");
+    await compile(program);
     const task: Task = { baseUrl: server.baseUrl, apiKey, journal, payouts, concurrency };
     const random = seeded(seed);
     const counts: Counts = { kills: 0, printed: {}, startSeconds: 0 };
     const started = performance.now();
-    for (const killAfter of drawKills(kills, task, random)) await runOnce(task, counts, killAfter, random() * 10);
-    await runOnce(task, counts, Infinity, 0);
+    for (const killAfter of drawKills(kills, task, random))
+      await runOnce(program, task, counts, killAfter, random() * 10);
+    await runOnce(program, task, counts, Infinity, 0);
     const seconds = (performance.now() - started) / 1000;
     if (readFileSync(journal, "utf8").includes(apiKey)) throw new Error("The journal contains the API key.");
     const report: PayrollReport = {
