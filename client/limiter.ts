@@ -74,6 +74,9 @@ export function createLimiter(runtime: Runtime): Limiter {
     set rate(known) {
       rate = known;
       growth = leastGrowth;
+      // Whoever learned the rate has probably used it until now.
+      accepted = known;
+      acceptedAt = runtime.now();
     },
     async enter(patience, signal, isRetry) {
       if (signal?.aborted) return false;
