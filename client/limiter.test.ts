@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { buildClient } from "./client.ts";
 import { AbortedError, TimeoutError } from "./index.ts";
 import { disbursementCreated, disbursementRequest, FakeTime, key, ok, refusal, rejectionOf } from "./testing/fakes.ts";
+import { createLimiter } from "./limiter.ts";
+import type { Limiter } from "./limiter.ts";
 import type { Fetch } from "./options.ts";
 
 /** Decides whether a service accepts a request at this time, in ms. Otherwise returns the `Retry-After`, in seconds. */
@@ -171,5 +173,32 @@ describe("a call that waits for its turn", () => {
     time.randomValue = 0;
     await time.run(payAll(pay, 40));
     expect(order.slice(16, 18)).toContain("p-0");
+  });
+});
+
+/** Sends a request that is refused at the same moment. */
+async function refuse(time: FakeTime, limiter: Limiter) {
+  expect(await limiter.enter(1000, undefined, false)).toBe(true);
+  limiter.leave(time.now(), 0);
+}
+
+describe("the rate of a limiter", () => {
+  test("is unknown until two refusals have shown it", async () => {
+    const time = new FakeTime();
+    const limiter = createLimiter(time);
+    expect(limiter.rate).toBe(Infinity);
+    await refuse(time, limiter);
+    expect(limiter.rate).toBe(Infinity);
+    time.time += 2000;
+    await refuse(time, limiter);
+    expect(limiter.rate).toBe(1);
+  });
+
+  test("shrinks only a little when a known one is refused immediately", async () => {
+    const time = new FakeTime();
+    const limiter = createLimiter(time);
+    limiter.rate = 100;
+    await refuse(time, limiter);
+    expect(limiter.rate).toBeCloseTo(95, 5);
   });
 });
