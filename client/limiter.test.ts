@@ -202,3 +202,12 @@ describe("the rate of a limiter", () => {
     expect(limiter.rate).toBeCloseTo(95, 5);
   });
 });
+
+test("refusals that come at random, whatever the rate, do not bring the client to a standstill", async () => {
+  let count = 0;
+  const { time, pay } = limitedClient(() => ++count % 50 !== 0 || 1, { options: { retry: { totalTime: 600_000 } } });
+  const started = time.now();
+  await time.run(payAll(pay, 1000));
+  // 20 pauses of a second.
+  expect(time.now() - started).toBeLessThan(100_000);
+});

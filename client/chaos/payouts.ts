@@ -107,7 +107,7 @@ function checkReport(payout: Payout, records: Disbursement[]): { reported: strin
     // A payout whose number is empty or ends with 500 is never recorded, so no 409 can resolve its outcome.
     const { phoneNumber } = payout.request;
     const why = phoneNumber === "" ? ", refused later" : phoneNumber.endsWith("500") ? ", ending 500" : "";
-    return { reported: `unknown${why}`, isTrue: none || (mine && !why) };
+    return { reported: `unknown${why}`, isTrue: !mine || !why };
   }
   if (error instanceof DuplicateReferenceError) {
     const { existing, matches } = error;
