@@ -1,7 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
 
 declare module "vitest" {
@@ -11,15 +13,26 @@ declare module "vitest" {
   }
 }
 
+const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
+
+/**
+ * PostgreSQL refuses to run as root. In a user namespace whose only user is root, such as `unshare -r` makes, it cannot
+ * get another user, so it gets a namespace of its own. Returns the command for that, or nothing elsewhere.
+ */
+function asOrdinaryUser(): string[] {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return [];
+  const [, , users] = readFileSync("/proc/self/uid_map", "utf8").trim().split(/\s+/);
+  return users === "1" ? ["unshare", "--user", "--map-user=1000", "--map-group=1000"] : [];
+}
+
 /** Starts PostgreSQL for a whole test run, when the first test file asks for it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined;
   let started: Promise<string> | undefined;
 
   async function start(): Promise<string> {
-    child = spawn(process.execPath, [new URL("postgres-process.ts", import.meta.url).pathname], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
+    const [command, ...args] = [...asOrdinaryUser(), process.execPath, script];
+    child = spawn(command!, args, { stdio: ["pipe", "pipe", "inherit"] });
     const [url] = await Promise.race([once(child.stdout!, "data"), once(child, "exit").then(() => [""])]);
     if (!String(url).startsWith("postgres:")) throw new Error("PostgreSQL did not start.");
     return String(url).trim();
