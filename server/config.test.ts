@@ -26,7 +26,7 @@ test("defaults to a sandbox on loopback", () => {
     trustProxy: false,
     logLevel: "info",
     shutdownTimeoutMs: 8_000,
-    authFailuresPerMinute: 300,
+    authFailuresPerMinute: 1_000,
     color: true,
     fees: { disbursement: { basisPoints: 100, fixed: 0 }, checkout: { basisPoints: 480, fixed: 0 } },
   };

@@ -88,7 +88,7 @@ export function readConfig(env: Env): Config {
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
     webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
     trustProxy: read("TRUST_PROXY", false, trustProxy),
-    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 300, wholeNumber(1, 1_000_000)),
+    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 1_000, wholeNumber(1, 1_000_000)),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
     shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
     color: !env.NO_COLOR,
