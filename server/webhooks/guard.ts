@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
 import { callbackify } from "node:util";
 import ipaddr from "ipaddr.js";
 import { buildConnector } from "undici";
@@ -129,6 +130,8 @@ export function guardedConnector(options: GuardOptions): buildConnector.connecto
     timeout: timeoutMs,
     allowH2: false,
     rejectUnauthorized: true,
+    // Without it, each connection would load the certificate authorities again, for about a millisecond.
+    secureContext: createSecureContext(),
     // Try each address for one second before the next. Node's default of 250 ms is too short for distant receivers.
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1_000,

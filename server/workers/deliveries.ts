@@ -21,7 +21,7 @@ const PROMOTED_PER_SCAN = 1_000;
 const LANES_PER_PAGE = 64;
 const LANES_PER_SCAN = 512;
 /** How many attempts may start in one turn of the event loop. */
-const STARTED_PER_TURN = 8;
+const STARTED_PER_TURN = 2;
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
@@ -169,6 +169,8 @@ function createScan(storage: DeliveryQueue, fairness: Fairness) {
       // At the end of the lanes, continue with the first one, unless the scan started there.
       if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
       after = next;
+      // Let requests in between: each page takes a while when none of its lanes has room.
+      await nextTurn();
     }
     return [];
   };
