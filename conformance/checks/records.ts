@@ -1,6 +1,7 @@
 // Compares disbursements field by field with the requests that created them, for many amounts and payees (§2.2, §2.3).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
+import { allowsMadeUpNumbers } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, same } from "./expect.ts";
 import { dataOf, disbursementBody, is4xx, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
@@ -43,13 +44,21 @@ export async function judgeRecord(context: Context, id: string, body: Body, resp
   same(context, id, { what: "record", actual: recordIn(found, body), expected: record }, [response, found]);
 }
 
-/** Returns disbursements with different amounts and payees. Every second one has a webhookURL. */
-export const differentBodies = (context: Context, count: number) =>
-  Array.from({ length: count }, (_, index) => {
-    const amount = usualAmount - index - count * context.random(0, Math.floor(usualAmount / count) - 2);
+/**
+ * Returns disbursements with different amounts and payees. Every second one has a webhookURL. Consecutive ones have
+ * different countries and currencies, so that a race between two of them shows a server that compares only these.
+ */
+export function differentBodies(context: Context, count: number): Body[] {
+  const { options, random } = context;
+  const first = random(0, commonPairs.length - 1);
+  return Array.from({ length: count }, (_, index) => {
+    const amount = usualAmount - index - count * random(0, Math.floor(usualAmount / count) - 2);
     const webhookURL = index % 2 === 0 ? undefined : `${someAddress(context)}&n=${index}`;
-    return disbursementBody(context, { amount, webhookURL });
+    const pair = commonPairs[(first + index) % commonPairs.length]!;
+    const payee = allowsMadeUpNumbers(options) ? payeeIn(pair, options.recipient, random) : {};
+    return disbursementBody(context, { amount, webhookURL, ...payee });
   });
+}
 
 /**
  * Returns payees with phone numbers of this length: in countries with such numbers and, because a target may limit its

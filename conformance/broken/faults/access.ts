@@ -89,14 +89,6 @@ const cached = [
       key(call) === world.key || key(call) === "" ? referenceOf(call) : undefined,
     ),
   ),
-  fault(
-    "create-cached-prefix",
-    "A repeated create gets the cached response with the first half of the key.",
-    created,
-    caches(createDisbursement, (call, world) =>
-      world.key.startsWith(key(call)) && key(call).length >= world.key.length / 2 - 1 ? referenceOf(call) : undefined,
-    ),
-  ),
   fault("duplicate-before-key", "A duplicate reference is refused with 409 before the key is checked.", created, () => {
     const used = new Set<string>();
     return {

@@ -110,7 +110,6 @@ const webhooks = [
         return reply;
       },
     }),
-    "webhook.only-with-address",
   ),
   fault(
     "life-event-false-name",

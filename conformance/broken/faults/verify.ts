@@ -44,14 +44,14 @@ export const verifyFaults = [
   ),
   fault(
     "found-late",
-    "A new record cannot be verified for half a second.",
+    "A new record cannot be verified for three seconds.",
     "verify.found create.service-reference-verifies",
     () => {
       const made = new Map<string, number>();
       return {
         async handle(call, ask) {
           const at = made.get(lastPart(call)) ?? 0;
-          if (isOf(call, verifyDisbursement) && Date.now() < at + 500) return refusal(404);
+          if (isOf(call, verifyDisbursement) && Date.now() < at + 3000) return refusal(404);
           const reply = await ask(call);
           if (reply && isOf(call, createDisbursement) && isAccepted(reply))
             made.set(String(dataOf(reply)["reference"]), Date.now());
