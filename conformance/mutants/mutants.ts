@@ -27,7 +27,8 @@ export const serverFolder = new URL("../../server/", import.meta.url);
 const included = [
   "domain/*.ts",
   "http/**/*.ts",
-  "storage/**/*.ts",
+  "storage/*.ts",
+  "storage/sqlite/*.ts",
   "storage/sqlite/migrations/003-*.sql",
   "webhooks/*.ts",
   "workers/*.ts",
