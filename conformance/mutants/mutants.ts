@@ -53,6 +53,7 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/latest-time.ts": "Matters only after a restart with a clock that was set back.",
   "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
   "storage/sqlite/ownership.ts": "Detects a second server with the same database.",
+  "storage/sqlite/pace.ts": "Decides within milliseconds when background work is committed.",
   "storage/sqlite/sqlite-errors.ts": "Classifies failures of the database, which no client can cause.",
   "webhooks/fairness.ts": "Shares capacity among receivers; matters only with dozens of attempts in progress.",
   "webhooks/lookup.ts": "Resolves names through DNS; the suite uses addresses.",
