@@ -42,9 +42,13 @@ export async function prepareServer(
   function launch() {
     const { PATH, HOME } = process.env;
     const env = { PATH, HOME, PORT: String(port), DATABASE_URL: `sqlite:${file}`, SANDBOX_API_KEY: key };
-    const timeouts = { SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS), SETTLE_DELAY_MS: "500" };
+    const limits = {
+      SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
+      SETTLE_DELAY_MS: "500",
+      AUTH_FAILURES_PER_MINUTE: "300",
+    };
     const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, main];
-    const started = spawn("sh", command, { env: { ...env, ...timeouts } });
+    const started = spawn("sh", command, { env: { ...env, ...limits } });
     started.stdout.resume();
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));
