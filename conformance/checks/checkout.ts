@@ -200,7 +200,10 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.patterns"],
     // The interface does not say that these are refused, so a sound target may create checkouts.
     effect: "moves-money",
-    run: async (context) => void (await refuseEach(context, "checkout.patterns", startCheckout)),
+    run: async (context) =>
+      void (await refuseEach(context, "checkout.patterns", (_, body) =>
+        startCheckout(context, body, { forced: true }),
+      )),
   },
   {
     name: "Records the response to a checkout",
