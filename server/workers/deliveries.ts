@@ -17,8 +17,8 @@ const LEASE_MS = 4_000;
 /** The interval at which the claims of attempts in progress are renewed. */
 export const RENEW_EVERY_MS = 1_000;
 /** Limits of one scan: deliveries made ready, lanes read per query, and lanes read in total. */
-const PROMOTED_PER_SCAN = 1_000;
-const LANES_PER_PAGE = 64;
+const PROMOTED_PER_SCAN = 250;
+const LANES_PER_PAGE = 16;
 const LANES_PER_SCAN = 512;
 /** How many attempts may start in one turn of the event loop. */
 const STARTED_PER_TURN = 2;

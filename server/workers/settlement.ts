@@ -1,6 +1,7 @@
 import type { ClockStore } from "../domain/storage.ts";
 
-const BATCH = 500;
+/** Records per transaction. A larger one would block the event loop for longer than requests should wait. */
+const BATCH = 50;
 
 export interface Settlement {
   /** Settles every due record, or only those of one merchant. Returns their number. */
