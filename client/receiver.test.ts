@@ -9,9 +9,8 @@ import { receiveWebhooks } from "./express.ts";
 import { receiveWebhooks as receiveFastify } from "./fastify.ts";
 import { receiveWebhooks as receiveFetch } from "./fetch.ts";
 import { memoryStore } from "./receiver.ts";
-import type { EventStore, ReceiverOptions } from "./receiver.ts";
-import { receivers } from "./testing/receivers.ts";
-import type { RunningReceiver } from "./testing/receivers.ts";
+import type { EventStore } from "./receiver.ts";
+import { receivers, recordingReceiver } from "./testing/receivers.ts";
 import { signWebhook, UsageError } from "./webhooks.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
@@ -55,23 +54,9 @@ async function startExpress(...before: express.RequestHandler[]) {
 }
 
 describe.each(Object.keys(receivers))("%s", (framework) => {
-  let running: RunningReceiver | undefined;
-  const handled: WebhookEvent[] = [];
-  const errors: unknown[] = [];
-  const start = async (options: Partial<ReceiverOptions> = {}) => {
-    running = await receivers[framework]!({
-      secret: secrets,
-      onEvent: (event) => handled.push(event),
-      onError: (error) => errors.push(error),
-      ...options,
-    });
-    return running;
-  };
-  beforeEach(() => {
-    handled.length = 0;
-    errors.length = 0;
-  });
-  afterEach(() => running?.stop());
+  const { handled, errors, start, stop, clear } = recordingReceiver(framework, () => secrets);
+  beforeEach(clear);
+  afterEach(stop);
 
   test("refuses forged and stale webhooks with 400", async () => {
     const { url } = await start();
@@ -221,7 +206,7 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     const { url } = await start({ store: { ...memoryStore(), claim: broken } });
     expect((await deliver(url)).status).toBe(500);
     expect(handled).toEqual([]);
-    await running!.stop();
+    await stop();
     const next = await start({ store: { ...memoryStore(), done: broken } });
     expect((await deliver(next.url)).status).toBe(204);
     expect(handled).toHaveLength(1);

@@ -1,12 +1,10 @@
 // Receivers in every framework against the webhooks of the reference server.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createClient } from "./index.ts";
-import type { ReceiverOptions } from "./receiver.ts";
 import { key } from "./testing/fakes.ts";
 import { startServer } from "./testing/processes.ts";
 import type { Running } from "./testing/processes.ts";
-import { receivers } from "./testing/receivers.ts";
-import type { RunningReceiver } from "./testing/receivers.ts";
+import { receivers, recordingReceiver } from "./testing/receivers.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
 const foreignSecret = `whsec_${btoa("a secret of another merchant")}`;
@@ -49,26 +47,9 @@ const replay = (id: string) =>
   client.raw.POST("/sandbox/deliveries/{id}/replay", { params: { path: { id } }, body: undefined as never });
 
 describe.each(Object.keys(receivers))("%s", (framework) => {
-  let running: RunningReceiver | undefined;
-  const handled: WebhookEvent[] = [];
-  const errors: unknown[] = [];
-  const start = async (options: Partial<ReceiverOptions> = {}) => {
-    running = await receivers[framework]!({
-      secret: secrets,
-      onEvent: (event) => handled.push(event),
-      onError: (error) => errors.push(error),
-      ...options,
-    });
-    return running;
-  };
-  beforeEach(() => {
-    handled.length = 0;
-    errors.length = 0;
-  });
-  afterEach(async () => {
-    await running?.stop();
-    running = undefined;
-  });
+  const { handled, errors, start, stop, clear } = recordingReceiver(framework, () => secrets);
+  beforeEach(clear);
+  afterEach(stop);
 
   test("handles the service's webhook once, typed, however often it is delivered", async () => {
     const { url } = await start();
@@ -114,9 +95,8 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     ] as const) {
       const { url } = await start({ secret });
       expect((await deliveryOf(await payOut(url))).responses).toEqual([status]);
-      await running!.stop();
+      await stop();
     }
-    running = undefined;
     expect(handled).toHaveLength(3);
   });
 });

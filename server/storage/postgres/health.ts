@@ -1,5 +1,6 @@
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage, StorageReport } from "../../domain/storage.ts";
+import { wrapped } from "../wrapped.ts";
 import { isOutage, isUnavailable } from "./errors.ts";
 
 const MESSAGE = "The server's database is not available. Nothing was recorded.";
@@ -13,10 +14,9 @@ const RETRY_AFTER_SECONDS = 1;
 export function watchHealth(storage: Storage, report: StorageReport = () => undefined): Storage {
   let failing = false;
 
-  function worked<T>(result: T): T {
+  function worked() {
     if (failing) report({ working: true, message: "The server's database works again." });
     failing = false;
-    return result;
   }
 
   function failed(error: unknown): never {
@@ -28,9 +28,5 @@ export function watchHealth(storage: Storage, report: StorageReport = () => unde
     throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 
-  const methods = Object.entries(storage).map(([name, method]) => [
-    name,
-    (...args: never[]) => (method as (...given: never[]) => Promise<unknown>)(...args).then(worked, failed),
-  ]);
-  return Object.fromEntries(methods) as Storage;
+  return wrapped(storage, failed, worked);
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage, StorageReport } from "../../domain/storage.ts";
+import { wrapped } from "../wrapped.ts";
 import { auditLog, auditWriter } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
@@ -95,7 +96,9 @@ function open(path: string, { clock, server, report }: Options): Storage {
         lock?.release();
       },
     };
-    return explaining(storage, health.explain);
+    return wrapped(storage, (error) => {
+      throw health.explain(error);
+    });
   } catch (error) {
     lock?.release();
     throw error;
@@ -113,16 +116,4 @@ async function ping({ db, write }: Context, health: Health, smallWrite: () => vo
   await write(() => db.exec("UPDATE server SET room = NULL WHERE id = 1"));
   if (health.failing)
     throw new ServiceError("unavailable", "The server's storage failed a moment ago.", { retryAfterSeconds: 5 });
-}
-
-/** Returns the storage with every error converted by `explain`. */
-function explaining(storage: Storage, explain: (error: unknown) => unknown): Storage {
-  const methods = Object.entries(storage).map(([name, method]) => [
-    name,
-    (...args: never[]) =>
-      (method as (...given: never[]) => Promise<unknown>)(...args).catch((error: unknown) => {
-        throw explain(error);
-      }),
-  ]);
-  return Object.fromEntries(methods) as Storage;
 }
