@@ -33,6 +33,7 @@ export function openTarget(
       now,
       sleep: (ms) => sleep(ms),
       visibility: createVisibility(limits, now),
+      notice: (text) => process.stderr.write(`\n${text[0]!.toUpperCase()}${text.slice(1)}\n`),
     },
   );
   return { target, limits, http, close: () => http.close() };

@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-function target(over: Partial<TargetOptions> = {}, maxPayouts = 3, maxTotal = 1000) {
+function target(over: Partial<TargetOptions> = {}, maxPayouts = 3, maxTotal = 1000, notice?: (text: string) => void) {
   const options = {
     baseUrl: `${origin()}/pay`,
     effects: "money",
@@ -58,6 +58,7 @@ function target(over: Partial<TargetOptions> = {}, maxPayouts = 3, maxTotal = 10
         waits.push(ms);
         clock += ms;
       },
+      notice,
     },
   );
 }
@@ -95,10 +96,23 @@ describe("sending", () => {
     expect([status, waits]).toEqual([200, [7000, 1000]]);
   });
 
-  test("returns a 429 that requests more than two minutes", async () => {
+  test("stops the run if a 429 requests more than two minutes", async () => {
     replies = [{ status: 429, headers: { "retry-after": "3600" } }];
-    const { status } = await target().send({ method: "GET", path: "/v1/x" });
-    expect([status, waits]).toEqual([429, []]);
+    const limited = target();
+    const request = { method: "GET", path: "/v1/x" } as const;
+    await expect(limited.send(request)).rejects.toThrow(/GET \/v1\/x with 429 .* Retry-After: 3600: .*--rate/);
+    await expect(limited.send(request)).rejects.toThrow("429");
+    expect([waits, seen.length]).toEqual([[], 1]);
+  });
+
+  test("stops the run if a request gets only 429 for two minutes, and says once that it waits", async () => {
+    replies = Array.from({ length: 20 }, () => ({ status: 429, headers: { "retry-after": "10" } }));
+    const notices: string[] = [];
+    const limited = target({}, 3, 1000, (text) => notices.push(text));
+    const stopped = limited.send({ method: "GET", path: "/v1/x" });
+    await expect(stopped).rejects.toThrow(/GET \/v1\/x with 429 .* for two minutes/);
+    expect(waits).toEqual(Array.from({ length: 12 }, () => 10_000));
+    expect(notices).toEqual([expect.stringMatching(/^the target answers GET \/v1\/x with 429/)]);
   });
 
   test("does not exceed the rate", async () => {

@@ -44,9 +44,13 @@ export type TargetDeps = {
   sleep: (ms: number) => Promise<void>;
   /** Says when a new record can be read. By default it can be read immediately. */
   visibility?: Visibility;
+  /** Tells a person, once, that the target makes the suite wait. */
+  notice?: (text: string) => void;
 };
 
 const longestWaitMs = 120_000;
+/** A person is told of waits from this length on. */
+const noticedWaitMs = 5000;
 const userAgent = { "user-agent": `disbursement-checkout-conformance/${suiteVersion()}` };
 
 function parsed(text: string): unknown {
@@ -128,6 +132,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const pace = createPace(options.rate, deps);
   const { patienceMs = defaultPatienceMs } = options;
   const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
+  let isNoticed = false;
 
   /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
   async function probe(timeoutMs: number): Promise<number | undefined> {
@@ -186,8 +191,30 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   }
 
   /**
-   * Sends a request and retries it after each 429, until the next wait would make the total wait exceed two minutes.
-   * Repeats a read while the record may not be visible yet; listeners get only the last response.
+   * Waits as long as a 429 requests.
+   * @param waited how long the same request has waited before, in milliseconds
+   * @returns how long it has waited now
+   * @throws RunStopped if that would be more than two minutes
+   */
+  async function waitAfter429(response: TargetResponse, { method, path }: TargetRequest, waited: number) {
+    const wait = retryAfterMs(response.headers["retry-after"], now());
+    const total = waited + wait;
+    const limited = `the target answers ${method} ${path} with 429 (too many requests)`;
+    if (total > longestWaitMs) {
+      const demand = waited === 0 ? `and Retry-After: ${Math.round(wait / 1000)}` : "for two minutes";
+      throw ledger.stop(`${limited} ${demand}: wait until its limit allows a run, or send less often with --rate`);
+    }
+    if (total >= noticedWaitMs && !isNoticed) {
+      isNoticed = true;
+      deps.notice?.(`${redact(limited)}; the suite waits as it is told, up to two minutes for each request.`);
+    }
+    await deps.sleep(wait);
+    return total;
+  }
+
+  /**
+   * Sends a request and retries it after each 429. Repeats a read while the record may not be visible yet; listeners get
+   * only the last response.
    */
   async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
     const { visibility } = deps;
@@ -208,10 +235,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       }
       visibility?.created(response);
       for (const listener of listeners) listener(response);
-      const wait = retryAfterMs(response.headers["retry-after"], deps.now());
-      if (response.status !== 429 || waited + wait > longestWaitMs) return response;
-      await deps.sleep(wait);
-      waited += wait;
+      if (response.status !== 429) return response;
+      waited = await waitAfter429(response, request, waited);
     }
   }
 

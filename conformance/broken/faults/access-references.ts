@@ -1,4 +1,5 @@
 // Servers that find a record by a part or another spelling of its reference (§4.2, D19, D42).
+import { unescape } from "node:querystring";
 import { fault, type How } from "../fault.ts";
 import { referenceOf } from "../hidden.ts";
 import { createDisbursement, dataOf, isAccepted, isOf } from "../ways.ts";
@@ -18,7 +19,7 @@ const finds =
           known.push(String(dataOf(reply)["reference"]));
         const [, part] = /^\/v1\/disbursements\/([^?]+)$/.exec(call.path) ?? [];
         if (reply?.status !== 404 || part === undefined) return reply;
-        const asked = decodeURIComponent(part);
+        const asked = unescape(part);
         const found = known.find((reference) => asked !== reference && match(asked, reference));
         return found === undefined ? reply : ask({ ...call, path: `/v1/disbursements/${found}` });
       },

@@ -51,6 +51,13 @@ const webhooks = [
     kept,
   ),
   fault(
+    "life-webhook-lost-in-ghana",
+    "The webhooks of payouts to Ghana are lost.",
+    "life.webhooks-sent",
+    drops((message) => isPayout(message) && (fieldsOf(message.body)?.["data"] as Fields)["country"] === "GH"),
+    kept,
+  ),
+  fault(
     "life-checkout-webhook-lost",
     "Every second webhook of a checkout is lost.",
     "life.checkout-events-sent",

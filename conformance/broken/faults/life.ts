@@ -1,6 +1,6 @@
 // Servers whose records change, vanish or never end, long after the create (§2.3, §4.2, D3, D8).
 import { fault, type How, type World } from "../fault.ts";
-import { noContent } from "../messages.ts";
+import { isPayout, noContent } from "../messages.ts";
 import {
   createDisbursement,
   data,
@@ -166,7 +166,10 @@ const ending = [
     "life-never-settles",
     "Payouts stay pending for ever.",
     "life.settles",
-    { ...data(verifyDisbursement, (record) => ({ ...record, status: "pending" })), webhook: async () => noContent },
+    {
+      ...data(verifyDisbursement, (record) => ({ ...record, status: "pending" })),
+      webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
+    },
     kept,
   ),
   fault(
