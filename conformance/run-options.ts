@@ -38,6 +38,8 @@ export type RunOptions = {
   /** The maximum sum of all payouts, in the lowest denomination; `Infinity` for no limit. */
   maxTotal: number;
   timeoutMs: number;
+  /** How long a response may take that moves the sandbox's clock; by default a minute. */
+  clockTimeoutMs?: number;
   /** How long the run waits for a payout to settle, from its creation. */
   settleTimeoutMs: number;
   /** How long to wait before the closing checks, in seconds. */

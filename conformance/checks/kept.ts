@@ -14,7 +14,7 @@ import {
   usualAmount,
   verifyDisbursement,
 } from "./requests.ts";
-import { finishAny } from "./sandbox-controls.ts";
+import { finishAny, moveClock } from "./sandbox-controls.ts";
 
 export type Kept = {
   /** Describes the payout for people. */
@@ -103,9 +103,7 @@ export const lookAtKept = (context: Context): Promise<void> =>
 /** Advances the sandbox time if the target has a clock that moves. Returns false if it has none. */
 export async function moveTime(context: Context, seconds: number): Promise<boolean> {
   if (!hasControl(context.options, "clock")) return false;
-  const path = "/sandbox/clock/advance";
-  const request = { method: "POST", path, effect: "moves-money", json: { seconds }, timeoutMs: 60_000 } as const;
-  return (await context.target.send(request)).status === 200;
+  return (await moveClock(context, { seconds })).status === 200;
 }
 
 const most = spellings.length + 3;

@@ -8,16 +8,26 @@ import { dataOf } from "./requests.ts";
 export const forcing = (suffix: string) => `2250000000${suffix}`;
 
 /**
- * This timeout is long because the target responds to an advance only after it has processed everything that fell due.
+ * By default this is long because the target responds to an advance only after it has processed everything that fell
+ * due.
  */
-const timeoutMs = 60_000;
+const longestMoveMs = 60_000;
 
-const control = (context: Context, path: string, json?: unknown): Promise<TargetResponse> =>
-  context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", json, timeoutMs });
+function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {
+  const { clockTimeoutMs: timeoutMs = longestMoveMs } = context.options;
+  return context.target.send({ method: "POST", path: `/sandbox/${path}`, effect: "moves-money", key, json, timeoutMs });
+}
+
+/** Advances a merchant's sandbox time, by a number of seconds or to a time. Returns the response, whatever it is. */
+export const moveClock = (
+  context: Context,
+  json: { seconds: number } | { to: string },
+  key: "own" | "second" = "own",
+): Promise<TargetResponse> => control(context, "clock/advance", json, key);
 
 /** Advances the merchant's sandbox time. Throws `Prerequisite` if the target refuses. */
 export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
-  const response = await control(context, "clock/advance", { seconds });
+  const response = await moveClock(context, { seconds });
   if (response.status !== 200)
     throw new Prerequisite(`200 for advancing the sandbox time by ${seconds} s`, describeResponse(response));
   return response;

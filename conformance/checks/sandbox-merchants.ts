@@ -6,7 +6,7 @@ import { delivered, respondWith } from "./deliveries.ts";
 import { expectStatus, same } from "./expect.ts";
 import { arrived, mailbox } from "./notifications.ts";
 import { checkoutBody, dataOf, paid, startCheckout, usualAmount } from "./requests.ts";
-import { advance, forcing, listed } from "./sandbox-controls.ts";
+import { advance, forcing, listed, moveClock } from "./sandbox-controls.ts";
 
 const page = (context: Context, path: string, key: "own" | "second" = "own") =>
   context.target.send({ method: "GET", path, key });
@@ -15,15 +15,7 @@ const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
 
 /** Advances the sandbox time of the second merchant. */
 async function advanceSecond(context: Context, seconds: number) {
-  const path = "/sandbox/clock/advance";
-  const response = await context.target.send({
-    method: "POST",
-    path,
-    effect: "moves-money",
-    key: "second",
-    json: { seconds },
-    timeoutMs: 60_000,
-  });
+  const response = await moveClock(context, { seconds }, "second");
   expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the other merchant's clock");
 }
 
@@ -32,8 +24,7 @@ async function advancePast(context: Context, reference: string) {
   await advance(context, 3600);
   const { createdAt } = dataOf(await verifyCheckout(context, reference, { key: "second" }));
   const to = new Date(Date.parse(String(createdAt)) + 3_600_000).toISOString();
-  const path = "/sandbox/clock/advance";
-  const response = await context.target.send({ method: "POST", path, effect: "moves-money", json: { to } });
+  const response = await moveClock(context, { to });
   expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the clock to a time");
 }
 

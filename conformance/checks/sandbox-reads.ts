@@ -1,6 +1,7 @@
 // Checks the operations of the sandbox on which other checks rely (D12, D18): a sandbox without them counts as one that
 // cannot do something, so they must not fail in another way. Also checks what belongs to one of two merchants (D19).
 import type { Check } from "../check.ts";
+import { moveClock } from "./sandbox-controls.ts";
 import { expectStatus, same } from "./expect.ts";
 import { dataOf, disbursementBody, paid, usualAmount, verifyDisbursement } from "./requests.ts";
 
@@ -39,7 +40,7 @@ export const sandboxReadChecks: Check[] = [
         same(context, "signature.five-secrets", { what: `previous secrets ${when}:`, actual, expected }, []);
       };
       await expectPrevious(5, "after seven rotations");
-      await context.target.send({ ...rotate, path: "/sandbox/clock/advance", json: { seconds: 86_460 } });
+      await moveClock(context, { seconds: 86_460 }, "second");
       await expectPrevious(0, "a day later");
     },
   },

@@ -2,7 +2,7 @@
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
-import { advance, forcing } from "./sandbox-controls.ts";
+import { advance, forcing, moveClock } from "./sandbox-controls.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
   ["time", "GET", "/sandbox/clock"],
@@ -42,9 +42,7 @@ export const sandboxChecks: Check[] = [
         ["the same time again", start + hour, start + hour],
         ["a time that has passed", start, start + hour],
       ] as const) {
-        const json = { to: new Date(to).toISOString() };
-        const request = { method: "POST", path: "/sandbox/clock/advance", effect: "moves-money" } as const;
-        const response = await context.target.send({ ...request, json });
+        const response = await moveClock(context, { to: new Date(to).toISOString() });
         const now = Date.parse(String(dataOf(response)["now"]));
         const ok = response.status === 200 && now >= reached && now < reached + slackMs;
         const expected = `200 and a time within 10 s after ${new Date(reached).toISOString()}, for ${what}`;

@@ -3,7 +3,7 @@ import { Prerequisite, describeResponse, type Check, type Context } from "../che
 import type { Notification } from "../target/receiver.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
-import { advance, forcing } from "./sandbox-controls.ts";
+import { advance, forcing, moveClock } from "./sandbox-controls.ts";
 
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
 const needs = ["receiver", "forced-outcomes"] as const;
@@ -125,7 +125,7 @@ export const signatureChecks: Check[] = [
         "signatures with both secrets for a day",
         both ? "as expected" : "a signature is missing",
       );
-      await context.target.send({ ...second, path: "/sandbox/clock/advance", json: { seconds: 90_000 } });
+      await moveClock(context, { seconds: 90_000 }, "second");
       const after = (await notified(context, "001", "second")).notification;
       const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
       context.judge(

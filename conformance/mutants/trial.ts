@@ -26,6 +26,9 @@ export type Outcome = {
 
 const args = (profile: Profile) => ["--profile", profile, "--failing-recipient", "2250000000089", "--timeout", "4000"];
 
+/** Mutants whose clock never responds are many. */
+const clockTimeoutMs = 6000;
+
 let crash: (error: unknown) => void = () => {};
 process.on("uncaughtException", (error) => crash(error));
 process.on("unhandledRejection", (error) => crash(error));
@@ -75,7 +78,8 @@ export async function tryMutants(
       if (failed.length > 0) caught = { verdict: "caught", by: failed, check: running };
       return caught !== undefined;
     };
-    await runTrial(await optionsFor(server, args(profile)), { choose, enough, watching: true });
+    const options = { ...(await optionsFor(server, args(profile))), clockTimeoutMs };
+    await runTrial(options, { choose, enough, watching: true });
     if (caught) return caught;
     const isPartial = unjudged.size + skipped.size > 0;
     if (unjudged.size > 0) return { verdict: "stopped", by: [...unjudged], isPartial };

@@ -54,7 +54,7 @@ const webhooks = [
     "life-webhook-lost-in-ghana",
     "The webhooks of payouts to Ghana are lost.",
     "life.webhooks-sent",
-    drops((message) => isPayout(message) && (fieldsOf(message.body)?.["data"] as Fields)["country"] === "GH"),
+    drops((message) => isPayout(message) && message.body.includes('"country":"GH"')),
     kept,
   ),
   fault(
