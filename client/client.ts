@@ -4,9 +4,6 @@ import { list } from "./list.ts";
 import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 import { resolveClientOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, CreateOptions, Settings, WaitOptions } from "./options.ts";
-import { createAll, verifyAll } from "./payroll.ts";
-import type { CreateAllOptions, ManyOptions, PayoutResult, VerifyResult } from "./payroll.ts";
-import type { Source } from "./pool.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
 import type { Kind } from "./recovery.ts";
 import { createStatuses, toCall, verifyStatuses } from "./result.ts";
@@ -64,31 +61,6 @@ export interface Disbursements {
    * @throws {NotFoundError} The service has no list. Not every service has one.
    */
   list(filters?: DisbursementFilters, options?: CallOptions): AsyncIterable<Disbursement>;
-  /**
-   * Creates many payouts, for example a payroll: at most once each, within the service's rate limit.
-   *
-   * Returns one result per entry, in the order in which they become ready. A payout that fails is a result, not an
-   * exception. A payout that exists already and matches its entry counts as created, so the same payroll can be run again
-   * after a crash. With a `journal`, such a run sends no request for a payout that it knows.
-   *
-   * Reads the input only as fast as payouts are made and results are read. Keeps each reference in memory, to find
-   * repeated ones, and nothing else of an entry that is done. To stop early, leave the loop: the payouts in progress are
-   * finished first.
-   *
-   * @throws {UsageError} An option is invalid, or the journal belongs to another input.
-   * @throws {AbortedError} The signal was aborted. The results of the payouts in progress are returned before.
-   */
-  createAll(input: Source<DisbursementRequest>, options?: CreateAllOptions): AsyncGenerator<PayoutResult, void>;
-  /**
-   * Reads many payouts. Returns one result per reference, in the order in which they become ready.
-   *
-   * @param references The service's references, as returned by create.
-   * @throws {AbortedError} The signal was aborted.
-   */
-  verifyAll(
-    references: Source<string>,
-    options?: ManyOptions,
-  ): AsyncGenerator<VerifyResult<"verifyDisbursement", Disbursement>, void>;
 }
 
 /** Checkouts: payments collected through a link. */
@@ -126,16 +98,6 @@ export interface Checkouts {
    * @throws {NotFoundError} The service has no list. Not every service has one.
    */
   list(filters?: CheckoutFilters, options?: CallOptions): AsyncIterable<Checkout>;
-  /**
-   * Reads many checkouts. Returns one result per reference, in the order in which they become ready.
-   *
-   * @param references The service's references, as returned by create.
-   * @throws {AbortedError} The signal was aborted.
-   */
-  verifyAll(
-    references: Source<string>,
-    options?: ManyOptions,
-  ): AsyncGenerator<VerifyResult<"verifyCheckout", Checkout>, void>;
 }
 
 /** A client that acts for one merchant. */
@@ -148,6 +110,14 @@ export interface DisbursementClient {
    * The plain openapi-fetch client, typed by the contract. It sends the key, follows no redirects and never retries.
    */
   raw: RawClient;
+  /** Keeps all calls of this client together to the service's rate limit. */
+  limiter: {
+    /**
+     * The requests per second that the service accepts, as far as the client has learned it. Infinity while no limit is
+     * known. Set it to start at a rate that is known, for example from an earlier run.
+     */
+    rate: number;
+  };
 }
 
 /**
@@ -167,15 +137,13 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
   const { settings, ...rest } = resolveClientOptions(options);
   const raw = createRawClient(rest);
   const transport = createTransport(rest.baseUrl);
-  const context: Context = { runtime, limiter: createLimiter(runtime), transport, ...rest };
+  const limiter = createLimiter(runtime);
+  const context: Context = { runtime, limiter, transport, ...rest };
   return {
-    disbursements: {
-      ...resource(context, disbursement, settings),
-      createAll: (input: Source<DisbursementRequest>, callOptions?: CreateAllOptions) =>
-        createAll(context, settings, input, callOptions),
-    } as unknown as Disbursements,
+    disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
     raw,
+    limiter,
   };
 }
 
@@ -185,15 +153,13 @@ function resource(context: Context, kind: Kind, base: Settings) {
   return {
     create: (request: DisbursementRequest | CheckoutRequest, options?: CreateOptions) =>
       toCall(createStatuses, () => {
-        const { ifExists, ...rest } = options ?? {};
-        return create(context, kind, request, resolveOptions(rest, base), { ifExists });
+        const { ifExists, inDoubt, ...rest } = options ?? {};
+        return create(context, kind, request, resolveOptions(rest, base), { ifExists, inDoubt });
       }),
     verify: (reference: string, options?: CallOptions) =>
       toCall(verifyStatuses, () => verify(context, kind, reference, resolveOptions(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>
       toCall(verifyStatuses, () => verify(context, kind, reference, resolveWaitOptions(options, base), isFinal)),
     list: (filters?: object, options?: CallOptions) => list(context, kind, filters, resolveOptions(options, base)),
-    verifyAll: (references: Source<string>, options?: ManyOptions) =>
-      verifyAll(context, kind, base, references, options),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DuplicateReferenceError, UsageError } from "./index.ts";
+import { DuplicateReferenceError, OutcomeUnknownError, UsageError } from "./index.ts";
 import {
   checkoutCreated,
   checkoutRequest,
@@ -52,6 +52,33 @@ describe('a create with ifExists: "return"', () => {
       ...checkout,
       recovered: true,
     });
+  });
+});
+
+describe("a create that is in doubt", () => {
+  const inDoubt = { inDoubt: true };
+
+  test("returns an existing payout that matches, marked as recovered", async () => {
+    const { client, time } = scriptedClient([duplicate(here), ok(record)]);
+    expect(await time.run(client.disbursements.create(disbursementRequest, inDoubt))).toEqual({
+      ...record,
+      recovered: true,
+    });
+  });
+
+  test("finds the payout in the list if it is refused now", async () => {
+    const { client, time } = scriptedClient([refusal(422), ok({ items: [record] })]);
+    expect(await time.run(client.disbursements.create(disbursementRequest, inDoubt))).toMatchObject({
+      reference: record.reference,
+      recovered: true,
+    });
+  });
+
+  test("does not claim that nothing was recorded if it is refused now", async () => {
+    const { client, time } = scriptedClient([refusal(422), ok({ items: [] })]);
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest, inDoubt)));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(error).toMatchObject({ status: 422, cause: { name: "ValidationError" } });
   });
 });
 

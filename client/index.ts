@@ -30,15 +30,6 @@ export type {
   RetryOptions,
   WaitOptions,
 } from "./options.ts";
-export type {
-  CreateAllOptions,
-  Journal,
-  JournalEntry,
-  ManyOptions,
-  PayoutResult,
-  Progress,
-  VerifyResult,
-} from "./payroll.ts";
 export type { Call, Result } from "./result.ts";
 export type { RawClient } from "./transport.ts";
 export type * from "../generated/models.ts";

@@ -15,8 +15,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { UsageError } from "./index.ts";
-import type { Journal } from "./index.ts";
 import { fileJournal } from "./journal.ts";
+import type { Journal } from "./payroll.ts";
 import { disbursementRequest, key, rejectionOf } from "./testing/fakes.ts";
 
 // The real functions, which a test can replace for one call.

@@ -100,6 +100,12 @@ export interface CreateOptions extends CallOptions {
    * `recovered: true` instead of throwing DuplicateReferenceError. A record that differs is still an error.
    */
   ifExists?: "return" | undefined;
+  /**
+   * True if this request may have been sent before, for example by a process that was killed. A refusal then proves
+   * nothing, because the earlier request may be the reason: unless the record is found, the call ends with
+   * OutcomeUnknownError. A record that matches is returned, as with `ifExists`.
+   */
+  inDoubt?: boolean | undefined;
 }
 
 /** The type of a custom `fetch`: compatible with the global one. */
@@ -132,7 +138,7 @@ export interface Settings {
   headers: Record<string, string>;
 }
 
-const defaults: Settings = {
+export const defaults: Settings = {
   signal: undefined,
   timeout: 15_000,
   retry: { tries: 8, minDelay: 250, maxDelay: 8000, totalTime: 60_000 },

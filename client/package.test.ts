@@ -15,7 +15,7 @@ const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const examples: [string, string][] = [...readme.matchAll(/(?:<!-- (\w+\.ts) -->\n\n)?```ts\n(.*?)```/gs)].map(
   ([, name, code]) => [name ?? "unnamed.ts", code!],
 );
-const entries = [".", "./webhooks", "./express", "./fastify", "./hono", "./fetch", "./journal"];
+const entries = [".", "./webhooks", "./express", "./fastify", "./hono", "./fetch", "./payroll", "./journal"];
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwLaLaSw==";
 
 /** Sends a signed and a forged event to every receiver of the README. */

@@ -1,16 +1,11 @@
 import { expectTypeOf, test } from "vitest";
 import { createClient } from "./index.ts";
-import type {
-  Checkout,
-  CreatedDisbursement,
-  Disbursement,
-  DisbursementRequest,
-  PayoutResult,
-  VerifyResult,
-} from "./index.ts";
+import type { Checkout, CreatedDisbursement, Disbursement, DisbursementRequest } from "./index.ts";
+import { createAll, verifyAll } from "./payroll.ts";
+import type { PayoutResult, VerifyResult } from "./payroll.ts";
 
 // The compiler checks the code below (`npm run check`).
-const { disbursements, checkouts } = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
+const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
 
 function never(result: never): string {
   return String(result);
@@ -39,23 +34,23 @@ function handleAll(result: PayoutResult): string {
 
 test("a result of createAll is a result of create, with its entry", () => {
   expectTypeOf(handleAll).parameter(0).toEqualTypeOf<PayoutResult>();
-  expectTypeOf(disbursements.createAll([])).toEqualTypeOf<AsyncGenerator<PayoutResult, void>>();
+  expectTypeOf(createAll(client, [])).toEqualTypeOf<AsyncGenerator<PayoutResult, void>>();
   expectTypeOf<PayoutResult["input"]>().toEqualTypeOf<DisbursementRequest>();
   expectTypeOf<Extract<PayoutResult, { ok: true }>["data"]>().toEqualTypeOf<CreatedDisbursement>();
 });
 
 test("the input of createAll may be any iterable of requests", () => {
-  expectTypeOf(disbursements.createAll).toBeCallableWith({} as AsyncGenerator<DisbursementRequest>);
-  expectTypeOf(disbursements.createAll).toBeCallableWith(new Set<DisbursementRequest>());
+  expectTypeOf(createAll).toBeCallableWith(client, {} as AsyncGenerator<DisbursementRequest>);
+  expectTypeOf(createAll).toBeCallableWith(client, new Set<DisbursementRequest>());
   // @ts-expect-error an entry needs an amount
-  expectTypeOf(disbursements.createAll).toBeCallableWith([{ reference: "a" }]);
+  expectTypeOf(createAll).toBeCallableWith(client, [{ reference: "a" }]);
 });
 
 test("verifyAll and list have the type of their records", () => {
   type Verified = VerifyResult<"verifyCheckout", Checkout>;
-  expectTypeOf(checkouts.verifyAll([])).toEqualTypeOf<AsyncGenerator<Verified, void>>();
+  expectTypeOf(verifyAll(client.checkouts, [])).toEqualTypeOf<AsyncGenerator<Verified, void>>();
   expectTypeOf<Extract<Verified, { ok: true }>["data"]>().toEqualTypeOf<Checkout>();
-  expectTypeOf(disbursements.list({ status: "failed" })).toEqualTypeOf<AsyncIterable<Disbursement>>();
+  expectTypeOf(client.disbursements.list({ status: "failed" })).toEqualTypeOf<AsyncIterable<Disbursement>>();
   // @ts-expect-error a payout is never cancelled
-  expectTypeOf(disbursements.list).toBeCallableWith({ status: "cancelled" });
+  expectTypeOf(client.disbursements.list).toBeCallableWith({ status: "cancelled" });
 });

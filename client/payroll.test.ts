@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { AbortedError, DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "./index.ts";
-import type { DisbursementRequest, Journal, JournalEntry, PayoutResult, Progress } from "./index.ts";
+import type { DisbursementRequest } from "./index.ts";
+import { createAll, verifyAll } from "./payroll.ts";
+import type { Journal, JournalEntry, PayoutResult, Progress } from "./payroll.ts";
 import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
@@ -56,7 +58,7 @@ describe("createAll", () => {
   test("creates a payout for each entry and says which entry each result belongs to", async () => {
     const { client, time, payouts, sent } = fakeService();
     const entries = [entry("a"), entry("b", { amount: 7 })];
-    expect(await time.run(all(client.disbursements.createAll(entries)))).toEqual(
+    expect(await time.run(all(createAll(client, entries)))).toEqual(
       entries.map((input, index) => ({
         index,
         input,
@@ -74,7 +76,7 @@ describe("createAll", () => {
   test("returns a failed payout as a result and continues", async () => {
     const { client, time } = fakeService({ a: [refusal(422)], b: [refusal(500)] }, { retry: { tries: 1 } });
     const entries = [entry("a"), entry("b"), entry("c")];
-    const results = await time.run(all(client.disbursements.createAll(entries, { concurrency: 1 })));
+    const results = await time.run(all(createAll(client, entries, { concurrency: 1 })));
     expect(results.map(short)).toEqual([
       [0, "a", 422],
       [1, "b", "unknown"],
@@ -86,9 +88,9 @@ describe("createAll", () => {
 
   test("counts an existing payout that matches as created, and one that differs as a duplicate", async () => {
     const { client, time } = fakeService();
-    await time.run(all(client.disbursements.createAll([entry("a"), entry("b")])));
+    await time.run(all(createAll(client, [entry("a"), entry("b")])));
     const again = [entry("a"), entry("b", { amount: 1 })];
-    const results = await time.run(all(client.disbursements.createAll(again, { concurrency: 1 })));
+    const results = await time.run(all(createAll(client, again, { concurrency: 1 })));
     expect(results.map(short)).toEqual([
       [0, "a", 200],
       [1, "b", 409],
@@ -101,7 +103,7 @@ describe("createAll", () => {
     const { client, time, sent } = fakeService();
     const { journal, calls } = fakeJournal();
     const entries = [entry("a"), entry("b"), entry("a", { amount: 2 })];
-    const results = await time.run(all(client.disbursements.createAll(entries, { journal, concurrency: 1 })));
+    const results = await time.run(all(createAll(client, entries, { journal, concurrency: 1 })));
     expect(results.at(-1)).toMatchObject({ index: 2, reference: "a", ok: false, status: "no-answer" });
     const { error } = results.at(-1) as { error?: unknown };
     expect(error).toBeInstanceOf(UsageError);
@@ -119,7 +121,7 @@ describe("createAll", () => {
   ])("reports an entry with %s and sends nothing", async (_, input, reference) => {
     const { client, time, sent } = fakeService();
     const { journal, names } = fakeJournal();
-    const results = await time.run(all(client.disbursements.createAll([input], { journal })));
+    const results = await time.run(all(createAll(client, [input], { journal })));
     expect(results).toMatchObject([{ index: 0, input, reference, ok: false, status: "no-answer" }]);
     expect((results[0] as { error: Error }).error).toMatchObject({
       name: "UsageError",
@@ -139,7 +141,12 @@ describe("createAll", () => {
     const references = Array.from({ length: 40 }, (_, i) => `r${i}`);
     const script = Object.fromEntries(references.map((reference) => [reference, [wait]]));
     const { client, time, sent } = fakeService(script);
-    const run = all(client.disbursements.createAll(references.map((reference) => entry(reference))));
+    const run = all(
+      createAll(
+        client,
+        references.map((reference) => entry(reference)),
+      ),
+    );
     await new Promise(setImmediate);
     expect(sent).toHaveLength(16);
     release();
@@ -148,8 +155,8 @@ describe("createAll", () => {
 
   test.each([0, -1, 0.5, NaN, null])("refuses concurrency %s", async (concurrency) => {
     const options = { concurrency: concurrency as number };
-    const { disbursements } = fakeService().client;
-    for (const run of [() => disbursements.createAll([], options), () => disbursements.verifyAll([], options)]) {
+    const { client } = fakeService();
+    for (const run of [() => createAll(client, [], options), () => verifyAll(client.disbursements, [], options)]) {
       const error = await rejectionOf((async () => all<unknown>(run()))());
       expect(error).toBeInstanceOf(UsageError);
       expect(error).toMatchObject({ message: expect.stringContaining("concurrency") });
@@ -158,10 +165,10 @@ describe("createAll", () => {
 
   test("passes options on to each call and refuses unknown ones before it reads the input", async () => {
     const { client, time, sent } = fakeService();
-    await time.run(all(client.disbursements.createAll([entry("a")], { headers: { "x-batch": "11" } })));
+    await time.run(all(createAll(client, [entry("a")], { headers: { "x-batch": "11" } })));
     expect(sent[0]!.headers.get("x-batch")).toBe("11");
     const options = { width: 3 } as object;
-    const error = await rejectionOf(all(client.disbursements.createAll([entry("b")], options)));
+    const error = await rejectionOf(all(createAll(client, [entry("b")], options)));
     expect(error).toBeInstanceOf(UsageError);
     expect(sent).toHaveLength(1);
   });
@@ -175,7 +182,7 @@ describe("createAll", () => {
       changing.amount = 1;
       return before(request);
     };
-    await time.run(all(client.disbursements.createAll([changing], { journal })));
+    await time.run(all(createAll(client, [changing], { journal })));
     expect(sent[0]!.body).toEqual(entry("a"));
   });
 
@@ -187,7 +194,7 @@ describe("createAll", () => {
       throw new Error("of the caller");
     };
     const entries = [entry("a"), entry("b"), entry("c")];
-    const results = all(client.disbursements.createAll(entries, { concurrency: 1, onProgress }));
+    const results = all(createAll(client, entries, { concurrency: 1, onProgress }));
     expect(await time.run(results)).toHaveLength(3);
     expect(seen).toEqual([
       { done: 1, ok: 1, failed: 0, unknown: 0 },
@@ -207,7 +214,7 @@ describe("createAll", () => {
     const results: PayoutResult[] = [];
     const options = { concurrency: 1, ...(whose === "a call's" && { signal }) };
     const run = async () => {
-      const payouts = client.disbursements.createAll([entry("a"), entry("b"), entry("c")], options);
+      const payouts = createAll(client, [entry("a"), entry("b"), entry("c")], options);
       for await (const result of payouts) results.push(result);
     };
     const error = await time.run(rejectionOf(run()));
@@ -220,6 +227,20 @@ describe("createAll", () => {
   });
 });
 
+test("the client's signal, aborted before the run, ends it at the first entry", async () => {
+  const { client, time, sent } = fakeService({}, { signal: AbortSignal.abort("enough") });
+  const entries = Array.from({ length: 100 }, (_, i) => entry(`r${i}`));
+  const results: PayoutResult[] = [];
+  const run = async () => {
+    for await (const result of createAll(client, entries, { concurrency: 1 })) results.push(result);
+  };
+  const error = await time.run(rejectionOf(run()));
+  expect(error).toBeInstanceOf(AbortedError);
+  expect(error).toMatchObject({ cause: "enough" });
+  expect(results.map(short)).toEqual([[0, "r0", "no-answer"]]);
+  expect(sent).toHaveLength(0);
+});
+
 describe("createAll with a journal", () => {
   test("asks it before each request and tells it the outcome afterwards", async () => {
     const { client, time, sent } = fakeService();
@@ -229,7 +250,7 @@ describe("createAll with a journal", () => {
       expect(sent).toHaveLength(0);
       return before(request);
     };
-    await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    await time.run(all(createAll(client, [entry("a")], { journal })));
     const payout = { ...created(entry("a")), recovered: false };
     expect(calls).toEqual([["before", entry("a")], ["after", entry("a"), payout], ["close"]]);
   });
@@ -238,7 +259,7 @@ describe("createAll with a journal", () => {
     const { client, time, sent } = fakeService();
     const payout = created(entry("a")) as JournalEntry["payout"];
     const { journal, names } = fakeJournal({ a: { payout } });
-    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
     expect(result).toMatchObject({ ok: true, status: 200, fromJournal: true, data: { ...payout, recovered: false } });
     expect(sent).toHaveLength(0);
     expect(names()).toEqual(["before", "close"]);
@@ -247,7 +268,7 @@ describe("createAll with a journal", () => {
   test("sends an entry in doubt again, once if it was not recorded", async () => {
     const { client, time, sent, payouts } = fakeService();
     const { journal, names } = fakeJournal({ a: {} });
-    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
     expect(result).toMatchObject({ ok: true, fromJournal: false, data: { recovered: false } });
     expect([sent.length, payouts.size]).toEqual([1, 1]);
     expect(names()).toEqual(["before", "after", "close"]);
@@ -257,7 +278,7 @@ describe("createAll with a journal", () => {
     const { client, time, payouts } = fakeService();
     await time.run(client.disbursements.create(entry("a")));
     const { journal, calls } = fakeJournal({ a: {} });
-    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
     expect(result).toMatchObject({ ok: true, data: { recovered: true, customer: { phoneNumber: "2257038102473" } } });
     expect(payouts.size).toBe(1);
     expect(calls[1]).toMatchObject(["after", entry("a"), created(entry("a"))]);
@@ -266,7 +287,7 @@ describe("createAll with a journal", () => {
   test("does not claim that an entry in doubt was refused, because the earlier request may be the reason", async () => {
     const { client, time } = fakeService({ a: [refusal(422)] });
     const { journal, names } = fakeJournal({ a: {} });
-    const [result] = await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
     expect(result).toMatchObject({ status: "unknown", error: expect.any(OutcomeUnknownError) });
     expect(names()).toEqual(["before", "close"]);
   });
@@ -286,7 +307,7 @@ describe("createAll with a journal", () => {
     const { journal, calls } = fakeJournal();
     const seen: Progress[] = [];
     const options = { journal, onProgress: (progress: Progress) => void seen.push(progress) };
-    const results = await time.run(all(client.disbursements.createAll([entry("a")], options)));
+    const results = await time.run(all(createAll(client, [entry("a")], options)));
     expect(results[0]!.status).toBe(status);
     expect(calls.filter(([name]) => name === "after")).toEqual(isCertain ? [["after", entry("a"), undefined]] : []);
     expect(seen).toEqual([{ done: 1, ok: 0, failed: Number(isCertain), unknown: Number(!isCertain) }]);
@@ -296,7 +317,7 @@ describe("createAll with a journal", () => {
     const { client, time, sent } = fakeService();
     const { journal, names } = fakeJournal();
     journal.before = async () => Promise.reject(new Error("disk full"));
-    const error = await time.run(rejectionOf(all(client.disbursements.createAll([entry("a")], { journal }))));
+    const error = await time.run(rejectionOf(all(createAll(client, [entry("a")], { journal }))));
     expect(error).toMatchObject({ message: "disk full" });
     expect(sent).toHaveLength(0);
     expect(names()).toEqual(["close"]);
@@ -308,7 +329,7 @@ describe("createAll with a journal", () => {
     journal.after = async () => Promise.reject(new Error("disk full"));
     const results: PayoutResult[] = [];
     const run = async () => {
-      const payouts = client.disbursements.createAll([entry("a"), entry("b")], { journal, concurrency: 1 });
+      const payouts = createAll(client, [entry("a"), entry("b")], { journal, concurrency: 1 });
       for await (const result of payouts) results.push(result);
     };
     expect(await time.run(rejectionOf(run()))).toMatchObject({ message: "disk full" });
@@ -319,17 +340,17 @@ describe("createAll with a journal", () => {
   test("starts at the rate that it knows, and tells it the rate that it learned", async () => {
     const { client, time, sent } = fakeService();
     const { journal } = fakeJournal();
-    await time.run(all(client.disbursements.createAll([entry("a")], { journal })));
+    await time.run(all(createAll(client, [entry("a")], { journal })));
     expect(journal.rate).toBe(Infinity);
     journal.rate = 10;
     const started = time.now();
-    await time.run(all(client.disbursements.createAll([entry("b"), entry("c"), entry("d")], { journal })));
+    await time.run(all(createAll(client, [entry("b"), entry("c"), entry("d")], { journal })));
     // One request each 100 ms. The second makes up for 50 ms before the first.
     expect(sent.slice(1).map(({ at }) => at - started)).toEqual([0, 50, 150]);
     expect(journal.rate).toBeCloseTo(10, 1);
     // A rate that the client knows better stays.
     journal.rate = 1000;
-    await time.run(all(client.disbursements.createAll([entry("e")], { journal })));
+    await time.run(all(createAll(client, [entry("e")], { journal })));
     expect(journal.rate).toBeCloseTo(10, 1);
   });
 
@@ -337,14 +358,14 @@ describe("createAll with a journal", () => {
     const { client, time } = fakeService();
     const { close, ...journal } = fakeJournal().journal;
     expect(close).toBeDefined();
-    expect(await time.run(all(client.disbursements.createAll([entry("a")], { journal })))).toHaveLength(1);
+    expect(await time.run(all(createAll(client, [entry("a")], { journal })))).toHaveLength(1);
   });
 
   test("closes it when the reader leaves the loop", async () => {
     const { client, time } = fakeService();
     const { journal, names } = fakeJournal();
     const run = async () => {
-      for await (const result of client.disbursements.createAll([entry("a")], { journal })) return result;
+      for await (const result of createAll(client, [entry("a")], { journal })) return result;
     };
     await time.run(run());
     expect(names()).toEqual(["before", "after", "close"]);
@@ -354,9 +375,9 @@ describe("createAll with a journal", () => {
 describe("verifyAll", () => {
   test("reads each payout and returns failures as results", async () => {
     const { client, time, sent } = fakeService();
-    await time.run(all(client.disbursements.createAll([entry("a"), entry("b")])));
+    await time.run(all(createAll(client, [entry("a"), entry("b")])));
     const results = await time.run(
-      all(client.disbursements.verifyAll(["DSB-b", "DSB-x", "", "DSB-a"], { concurrency: 1 })),
+      all(verifyAll(client.disbursements, ["DSB-b", "DSB-x", "", "DSB-a"], { concurrency: 1 })),
     );
     expect(results.map(({ index, input, reference, status }) => [index, input, reference, status])).toEqual([
       [0, "DSB-b", "DSB-b", 200],
@@ -370,7 +391,7 @@ describe("verifyAll", () => {
 
   test("of checkouts reads checkouts, with the options of a call", async () => {
     const { client, time, sent } = fakeService();
-    const results = await time.run(all(client.checkouts.verifyAll(["DSB-x"], { headers: { "x-batch": "11" } })));
+    const results = await time.run(all(verifyAll(client.checkouts, ["DSB-x"], { headers: { "x-batch": "11" } })));
     expect(results).toMatchObject([{ ok: false, status: 404 }]);
     expect(sent[0]!.url).toBe("https://pay.example/v1/checkouts/DSB-x");
     expect(sent[0]!.headers.get("x-batch")).toBe("11");
@@ -378,7 +399,7 @@ describe("verifyAll", () => {
 
   test("ends with its signal", async () => {
     const { client, time, sent } = fakeService();
-    const run = all(client.disbursements.verifyAll(["DSB-x"], { signal: AbortSignal.abort() }));
+    const run = all(verifyAll(client.disbursements, ["DSB-x"], { signal: AbortSignal.abort() }));
     expect(await time.run(rejectionOf(run))).toBeInstanceOf(AbortedError);
     expect(sent).toHaveLength(0);
   });

@@ -1,14 +1,13 @@
+// `@disbursement-checkout/client/payroll`: many payouts at once. Uses only the public interface of a client.
 import { notify } from "./attempt.ts";
-import type { Context } from "./attempt.ts";
-import { ensure, ignore, resolveOptions } from "./options.ts";
-import type { CallOptions, Settings } from "./options.ts";
+import type { DisbursementClient } from "./client.ts";
+import { AbortedError, UsageError } from "./errors.ts";
+import { defaults, ignore, resolveOptions } from "./options.ts";
+import type { CallOptions } from "./options.ts";
 import { isText } from "./outcome.ts";
 import { runAll } from "./pool.ts";
 import type { Source } from "./pool.ts";
-import { create, disbursement, verify } from "./recovery.ts";
-import type { Kind } from "./recovery.ts";
-import { createStatuses, toCall, verifyStatuses } from "./result.ts";
-import type { Result } from "./result.ts";
+import type { Call, Result } from "./result.ts";
 import type { CreatedDisbursement, Disbursement, DisbursementCreated, DisbursementRequest } from "./types.ts";
 
 /** What a journal knows about a payout from an earlier run. */
@@ -90,20 +89,30 @@ export type PayoutResult = Position<DisbursementRequest> & {
 /** The result of one reference of `verifyAll`: as `verify(…).result()` returns it, and which reference it belongs to. */
 export type VerifyResult<Op extends "verifyDisbursement" | "verifyCheckout", R> = Position<string> & Result<Op, R, R>;
 
-/** Creates a payout for each entry. See {@link Disbursements.createAll}. */
+/**
+ * Creates many payouts, for example a payroll: at most once each, within the service's rate limit.
+ *
+ * Returns one result per entry, in the order in which they become ready. A payout that fails is a result, not an
+ * exception. A payout that exists already and matches its entry counts as created, so the same payroll can be run again
+ * after a crash. With a `journal`, such a run sends no request for a payout that it knows.
+ *
+ * Reads the input only as fast as payouts are made and results are read. Keeps each reference in memory, to find
+ * repeated ones, and nothing else of an entry that is done. To stop early, leave the loop: the payouts in progress are
+ * finished first.
+ *
+ * @throws {UsageError} An option is invalid, or the journal belongs to another input.
+ * @throws {AbortedError} The signal was aborted. The results of the payouts in progress are returned before.
+ */
 export async function* createAll(
-  context: Context,
-  base: Settings,
+  { disbursements, limiter }: DisbursementClient,
   input: Source<DisbursementRequest>,
   options?: CreateAllOptions,
 ): AsyncGenerator<PayoutResult, void> {
-  const { concurrency, journal, onProgress = ignore, ...rest } = options ?? {};
-  const settings = resolveOptions(rest, base);
-  const { limiter } = context;
+  const { journal, onProgress = ignore, ...others } = options ?? {};
   const references = new Set<string>();
   const progress: Progress = { done: 0, ok: 0, failed: 0, unknown: 0 };
   try {
-    yield* runAll(input, concurrency, settings.signal, async (entry, index, signal, fail) => {
+    yield* callAll(input, others, async (entry, callOptions, fail) => {
       const request = { ...entry };
       const { reference = "" } = request;
       // Without a reference, create refuses the request.
@@ -113,12 +122,11 @@ export async function* createAll(
       const known = await book?.before(request);
       const payout = known?.payout;
       if (book?.rate && limiter.rate === Infinity) limiter.rate = book.rate;
-      const result = (await toCall(createStatuses, async () => {
-        ensure(!isRepeated, `The input repeats the reference "${reference}". Not sent again.`);
-        if (payout) return { ...payout, recovered: false };
-        const prior = { ifExists: "return", inDoubt: !!known } as const;
-        return create(context, disbursement, request, { ...settings, signal }, prior);
-      }).result()) as Result<"createDisbursement", CreatedDisbursement, Disbursement>;
+      const result = isRepeated
+        ? repeated(reference)
+        : payout
+          ? paid(payout)
+          : await disbursements.create(request, { ...callOptions, ifExists: "return", inDoubt: !!known }).result();
       // A duplicate whose record cannot be read may be this very payout.
       const isUnknown = result.status === "unknown" || (result.status === 409 && result.error.matches === undefined);
       if (!payout && !isUnknown) await book?.after(request, result.ok ? result.data : undefined).catch(fail);
@@ -126,25 +134,60 @@ export async function* createAll(
       progress.done++;
       progress[isUnknown ? "unknown" : result.ok ? "ok" : "failed"]++;
       notify(onProgress, { ...progress });
-      return { index, input: entry, reference, fromJournal: !!payout, ...result };
+      return { reference, fromJournal: !!payout, ...result };
     });
   } finally {
     await journal?.close?.();
   }
 }
 
-/** Reads the record of each reference. See {@link Disbursements.verifyAll}. */
-export function verifyAll(
-  context: Context,
-  kind: Kind,
-  base: Settings,
+type CreateResult = Result<"createDisbursement", CreatedDisbursement, Disbursement>;
+
+function paid(payout: DisbursementCreated): CreateResult {
+  return { ok: true, status: 200, data: { ...payout, recovered: false } };
+}
+
+function repeated(reference: string): CreateResult {
+  const error = new UsageError(`The input repeats the reference "${reference}". Not sent again.`);
+  return { ok: false, status: "no-answer", error };
+}
+
+/** `client.disbursements` or `client.checkouts`. */
+interface Readable<Op extends "verifyDisbursement" | "verifyCheckout", R> {
+  verify(reference: string, options?: CallOptions): Call<Op, R, R>;
+}
+
+/**
+ * Reads many records. Returns one result per reference, in the order in which they become ready.
+ *
+ * @param records `client.disbursements` or `client.checkouts`.
+ * @param references The service's references, as returned by create.
+ * @throws {UsageError} An option is invalid.
+ * @throws {AbortedError} The signal was aborted.
+ */
+export function verifyAll<Op extends "verifyDisbursement" | "verifyCheckout", R>(
+  records: Readable<Op, R>,
   references: Source<string>,
-  options?: ManyOptions,
+  options: ManyOptions = {},
+): AsyncGenerator<VerifyResult<Op, R>, void> {
+  return callAll(references, options, async (reference, callOptions) => {
+    return { reference, ...(await records.verify(reference, callOptions).result()) };
+  });
+}
+
+/** Makes a call for each item of the input and adds to its result which item it is. */
+function callAll<Item, R extends object>(
+  input: Source<Item>,
+  { concurrency, ...options }: ManyOptions,
+  call: (item: Item, options: CallOptions, fail: (error: unknown) => void) => Promise<R>,
 ) {
-  const { concurrency, ...rest } = options ?? {};
-  const settings = resolveOptions(rest, base);
-  return runAll(references, concurrency, settings.signal, async (reference, index, signal) => {
-    const call = toCall(verifyStatuses, () => verify(context, kind, reference, { ...settings, signal }));
-    return { index, input: reference, reference, ...(await call.result()) };
+  // Refuses an invalid option now, and not with the result of each item.
+  const { signal } = resolveOptions(options, defaults);
+  return runAll(input, concurrency, signal, async (item, index, itemSignal, fail) => {
+    const result: R & { error?: Error } = await call(item, { ...options, signal: itemSignal }, fail);
+    // The client's own signal ends the run too.
+    const aborted = [result.error, result.error?.cause].find((error) => error instanceof AbortedError);
+    if (aborted) fail(aborted);
+    return { index, input: item, ...result };
   });
 }

@@ -3,7 +3,7 @@ import { addHidden, DuplicateReferenceError, OutcomeUnknownError } from "./error
 import { readPage } from "./list.ts";
 import type { Page } from "./list.ts";
 import { ensure, demand } from "./options.ts";
-import type { Settings } from "./options.ts";
+import type { CreateOptions, Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
 import { responses } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
@@ -27,14 +27,6 @@ type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: s
 type Created = Data & { recovered: boolean };
 type ExistingRecord = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
 
-/** What a create already knows about its reference, and how it treats an existing record. */
-export interface Prior {
-  /** Return an existing record that matches the request, instead of throwing DuplicateReferenceError. */
-  ifExists?: "return" | undefined;
-  /** True if an earlier process may have sent this request. */
-  inDoubt?: boolean;
-}
-
 /**
  * Creates a record at most once. If a response was lost, finds out whether the record exists.
  *
@@ -47,7 +39,7 @@ export async function create(
   kind: Kind,
   request: CreateRequest,
   settings: Settings,
-  { ifExists, inDoubt }: Prior = {},
+  { ifExists, inDoubt }: Pick<CreateOptions, "ifExists" | "inDoubt">,
 ): Promise<Created> {
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };

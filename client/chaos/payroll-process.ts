@@ -2,6 +2,7 @@
 import { createClient } from "../index.ts";
 import type { DisbursementRequest } from "../index.ts";
 import { fileJournal } from "../journal.ts";
+import { createAll } from "../payroll.ts";
 
 /** What the process is told, as JSON in its first argument. */
 export interface Task {
@@ -32,9 +33,9 @@ async function run({ baseUrl, apiKey, journal, payouts, concurrency }: Task) {
     onRequest: () => void print("request"),
     onResponse: ({ status }: { status: number | undefined }) => void print(status ?? "no response"),
   };
-  const { disbursements } = createClient({ baseUrl, apiKey, hooks });
+  const client = createClient({ baseUrl, apiKey, hooks });
   const options = { concurrency, journal: fileJournal(journal) };
-  for await (const result of disbursements.createAll(entries(payouts), options)) {
+  for await (const result of createAll(client, entries(payouts), options)) {
     if (!result.ok) print(`failed ${result.error.name}`);
     else if (!result.fromJournal) print("paid");
   }

@@ -2,6 +2,7 @@
 import { open } from "node:fs/promises";
 import { createClient, type DisbursementRequest } from "@disbursement-checkout/client";
 import { fileJournal } from "@disbursement-checkout/client/journal";
+import { createAll } from "@disbursement-checkout/client/payroll";
 
 const { BASE_URL = "", API_KEY = "" } = process.env;
 const path = process.argv[2] ?? "payroll.csv";
@@ -22,9 +23,9 @@ async function* readPayouts(): AsyncGenerator<DisbursementRequest> {
   }
 }
 
-const { disbursements } = createClient({ baseUrl: BASE_URL, apiKey: API_KEY });
+const client = createClient({ baseUrl: BASE_URL, apiKey: API_KEY });
 const total = { paid: 0, amount: 0, fees: 0, problems: 0 };
-const payouts = disbursements.createAll(readPayouts(), {
+const payouts = createAll(client, readPayouts(), {
   journal: fileJournal(`${path}.journal`),
   onProgress({ done }) {
     if (done % 100 === 0) console.log(`${done} done`);
