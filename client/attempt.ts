@@ -1,10 +1,10 @@
 import { AbortedError, TimeoutError } from "./errors.ts";
-import type { ClientError } from "./errors.ts";
 import type { Limiter } from "./limiter.ts";
 import { ignore } from "./options.ts";
-import type { Fetch, Hooks, LogLevel, RequestInfo, ResponseInfo, Settings } from "./options.ts";
+import type { Hooks, LogLevel, RequestInfo, ResponseInfo, Settings } from "./options.ts";
 import { outcomeOfFailure, outcomeOfReply } from "./outcome.ts";
 import type { AttemptOutcome } from "./outcome.ts";
+import type { Trace } from "./retry.ts";
 import { afterOrAbort } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { redact } from "./secrets.ts";
@@ -16,7 +16,6 @@ export interface Context {
   runtime: Runtime;
   limiter: Limiter;
   transport: Transport;
-  fetch: Fetch;
   /** URL of the service, without a trailing slash. */
   baseUrl: string;
   apiKey: () => Promise<string>;
@@ -58,48 +57,47 @@ export async function attempt(
   job: Job,
   settings: Settings,
   timeout: number,
-  info: RequestInfo,
-  attempts: ResponseInfo[],
+  { callId, attempts }: Trace,
+  number: number,
 ): Promise<AttemptOutcome> {
   const { runtime } = context;
   const { signal } = settings;
+  const { operation, reference, body } = job;
+  const info: RequestInfo = { operation, reference, callId, attempt: number };
   const started = runtime.now();
   const controller = new AbortController();
   let key = "";
   let sent = false;
-  let stop!: (error: ClientError) => void;
+  let cancel!: () => void;
   // Rejects when the time is up or the caller aborts. Ends the attempt even if a custom fetch or apiKey ignores the
   // signal.
   const stopped = new Promise<never>((_, reject) => {
-    stop = reject;
-  });
-  const cancel = afterOrAbort(runtime, timeout, signal, () => {
-    stop(signal?.aborted ? abortedBy(signal) : new TimeoutError(`No response within ${timeout} ms.`));
-    controller.abort();
+    cancel = afterOrAbort(runtime, timeout, signal, () => {
+      reject(signal?.aborted ? abortedBy(signal) : new TimeoutError(`No response within ${timeout} ms.`));
+      controller.abort();
+    });
   });
   const sendRequest = async () => {
     key = await context.apiKey();
-    const traceparent = `00-${info.callId}-${runtime.id().slice(16)}-01`;
+    const traceparent = `00-${callId}-${runtime.id().slice(16)}-01`;
     const headers = { traceparent, ...settings.headers, "x-api-key": key };
-    return context.transport(job, { headers, signal: controller.signal }, (url, init) => {
+    return context.transport(job, { headers, signal: controller.signal }, () => {
       controller.signal.throwIfAborted();
       report(context, "onRequest", info);
       sent = true;
-      const { fetch } = context;
-      return fetch(url, init);
     });
   };
-  const withoutSecrets = (text: string) => redact(text, key, `${job.body?.phoneNumber ?? ""}`);
+  const withoutSecrets = (text: string) => redact(text, key, `${body?.phoneNumber ?? ""}`);
   const outcome = await Promise.race([sendRequest(), stopped])
     .then((reply) => outcomeOfReply(reply, job, context, withoutSecrets))
     .catch((error) => outcomeOfFailure(error, sent, context, withoutSecrets));
   cancel();
-  const { response, error } = outcome;
+  const { response, requestId, error } = outcome;
   const responseInfo: ResponseInfo = {
     ...info,
     duration: runtime.now() - started,
     status: response?.status,
-    requestId: outcome.requestId,
+    requestId,
     // The cause and the records can contain personal data.
     error: error && { name: error.name, code: error.code, message: error.message },
   };

@@ -260,7 +260,7 @@ describe("errors", () => {
     [
       "a lost connection",
       connectionLost(),
-      /^No connection to https:\/\/pay\.example:8443\/path, or it broke: fetch failed, reset, ECONNRESET\.$/,
+      /^Connection to https:\/\/pay\.example:8443\/path failed: fetch failed, reset, ECONNRESET\.$/,
       undefined,
     ],
     [
@@ -269,7 +269,12 @@ describe("errors", () => {
       /^Received 401 without the service's JSON\. Check baseUrl \(https:\/\/pay\.example:8443\/path\), gateways and firewalls\.$/,
       undefined,
     ],
-    ["a rejection without a reason", () => Promise.reject<never>(), /^No connection to/, undefined],
+    [
+      "a rejection without a reason",
+      () => Promise.reject<never>(),
+      /^Connection to https:\/\/pay\.example:8443\/path failed: /,
+      undefined,
+    ],
   ];
   test.each(said)("describe what happened after %s", async (_, step, message, cause) => {
     const { client, time } = scriptedClient([step], { baseUrl: "https://pay.example:8443/path", retry: { tries: 1 } });

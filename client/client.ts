@@ -2,7 +2,7 @@ import type { Context, Data } from "./attempt.ts";
 import { createLimiter } from "./limiter.ts";
 import { list } from "./list.ts";
 import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
-import { resolveClientOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
+import { resolveClientOptions, resolveCreateOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, CreateOptions, Settings, WaitOptions } from "./options.ts";
 import { checkout, create, disbursement, verify } from "./recovery.ts";
 import type { Kind } from "./recovery.ts";
@@ -135,14 +135,12 @@ export function createClient(options: ClientOptions): DisbursementClient {
 /** Like createClient, but with a caller-supplied clock, timers and randomness. */
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
-  const raw = createRawClient(rest);
-  const transport = createTransport(rest.baseUrl);
   const limiter = createLimiter(runtime);
-  const context: Context = { runtime, limiter, transport, ...rest };
+  const context: Context = { runtime, limiter, transport: createTransport(rest), ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
-    raw,
+    raw: createRawClient(rest),
     limiter,
   };
 }
@@ -152,10 +150,7 @@ const isFinal = ({ status }: Data) => ["success", "failed", "cancelled"].include
 function resource(context: Context, kind: Kind, base: Settings) {
   return {
     create: (request: DisbursementRequest | CheckoutRequest, options?: CreateOptions) =>
-      toCall(createStatuses, () => {
-        const { ifExists, inDoubt, ...rest } = options ?? {};
-        return create(context, kind, request, resolveOptions(rest, base), { ifExists, inDoubt });
-      }),
+      toCall(createStatuses, () => create(context, kind, request, resolveCreateOptions(options, base))),
     verify: (reference: string, options?: CallOptions) =>
       toCall(verifyStatuses, () => verify(context, kind, reference, resolveOptions(options, base))),
     waitFor: (reference: string, options?: WaitOptions) =>

@@ -41,15 +41,6 @@ export abstract class ClientError extends Error implements ErrorDetails {
   }
 }
 
-/**
- * Adds properties that are not enumerable, so that a printed or serialised error does not show them: records contain
- * phone numbers.
- */
-export function addHidden<E extends ClientError>(error: E, properties: Record<string, unknown>): E {
-  for (const [name, value] of Object.entries(properties)) Object.defineProperty(error, name, { value });
-  return error;
-}
-
 /** An option or argument is invalid. No request was sent. */
 export class UsageError extends ClientError {
   override readonly name = "UsageError";

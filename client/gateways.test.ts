@@ -77,7 +77,7 @@ describe("a certificate that is not trusted", () => {
     const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(ConnectionError);
     expect((error as Error).message).toBe(
-      `No connection to https://pay.example, or it broke: fetch failed, self-signed certificate, ${code}.`,
+      `Connection to https://pay.example failed: fetch failed, self-signed certificate, ${code}.`,
     );
     expect(sent).toHaveLength(1);
   });

@@ -31,7 +31,7 @@ describe("hooks", () => {
     expect(received).toEqual([
       { name: "request", ...about, attempt: 1 },
       { name: "response", ...about, attempt: 1, ...success, status: 503, error },
-      { name: "retry", ...about, attempt: 1, delay: 250, error },
+      { name: "retry", ...about, attempt: 1, ...success, status: 503, error, delay: 250 },
       { name: "request", ...about, attempt: 2 },
       { name: "response", ...about, attempt: 2, ...success },
     ]);

@@ -80,6 +80,14 @@ describe("a create that is in doubt", () => {
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ status: 422, cause: { name: "ValidationError" } });
   });
+
+  test("is refused if inDoubt is no boolean", async () => {
+    const { client, sent } = scriptedClient([]);
+    const options = { inDoubt: "yes" } as object;
+    const error = await rejectionOf(client.disbursements.create(disbursementRequest, options));
+    expect(error).toMatchObject({ name: "UsageError", message: "inDoubt must be of type boolean." });
+    expect(sent).toHaveLength(0);
+  });
 });
 
 test("an unknown value of ifExists is refused before anything is sent", async () => {

@@ -22,9 +22,11 @@ export interface Limiter {
 // The requests in flight at first, while the service's limit is unknown. Two responses that are not a 429 allow one more.
 const firstWindow = 16;
 // A rate starts at this share of the one that was refused: after the first refusal and after later ones.
-const [firstDecrease, decrease] = [0.9, 0.95];
+const firstDecrease = 0.9;
+const decrease = 0.95;
 // How much an accepted request adds to the rate: 1 multiplies the rate by e in a second. At first and at least.
-const [firstGrowth, leastGrowth] = [4, 0.001];
+const firstGrowth = 4;
+const leastGrowth = 0.001;
 // How much of a delay by a late timer the following requests make up for, in ms.
 const catchUp = 50;
 

@@ -47,9 +47,8 @@ export async function* list(
   settings: Settings,
 ): AsyncGenerator<Data, void> {
   const query: Record<string, unknown> = complete(filters, noFilters);
-  for (const filter of ["createdAfter", "createdBefore"]) {
-    const time = query[filter];
-    if (time instanceof Date) ensure((query[filter] = time.toJSON()), `${filter} must be a valid date.`);
+  for (const [filter, value] of Object.entries(query)) {
+    if (value instanceof Date) ensure((query[filter] = value.toJSON()), `${filter} must be a valid date.`);
   }
   do {
     const { error, data } = await readPage(context, kind, query, settings);

@@ -64,12 +64,10 @@ export interface ResponseInfo extends RequestInfo {
   error: ErrorInfo | undefined;
 }
 
-/** Describes a retry before its delay begins. */
-export interface RetryInfo extends RequestInfo {
+/** Describes a retry before its delay begins, and how the attempt before it ended. */
+export interface RetryInfo extends ResponseInfo {
   /** The delay before the next attempt, in ms. */
   delay: number;
-  /** Why the attempt failed. Undefined when `waitFor` reads a record that is still pending. */
-  error: ErrorInfo | undefined;
 }
 
 /** Callbacks for logs and metrics. The client does not await them and ignores their errors. */
@@ -145,6 +143,9 @@ export const defaults: Settings = {
   headers: { "user-agent": `disbursement-checkout-client/${version}` },
 };
 
+const createDefaults = { ifExists: "", inDoubt: false };
+export type CreateSettings = Settings & typeof createDefaults;
+
 const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
 
 export const ignore = () => {};
@@ -190,18 +191,25 @@ export function complete<T extends object>(options: object | undefined, optionDe
 }
 
 /** Validates the options of a call and fills in the rest from `base`. */
-export function resolveOptions(options: CallOptions | undefined, base: Settings): Settings {
-  const settings = complete<Settings>(options, base);
+export function resolveOptions<S extends Settings>(options: CallOptions | undefined, base: S): S {
+  const settings = complete(options, base);
   try {
     settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
     // A call is aborted by its own signal and by the client's.
-    const signals = [base.signal, options?.signal].filter((signal) => signal != null);
-    if (signals[0]) settings.signal = AbortSignal.any(signals);
+    const { signal } = settings;
+    if (signal) settings.signal = AbortSignal.any([signal, base.signal ?? signal]);
   } catch {
     // The cause is dropped because its message contains the header value, which may be a secret.
-    throw new UsageError("headers must be valid headers, and signal an AbortSignal.");
+    throw new UsageError("headers must be valid, and signal an AbortSignal.");
   }
   settings.retry = complete(settings.retry, base.retry);
+  return settings;
+}
+
+/** Validates the options of a create and fills in the rest from `base`. */
+export function resolveCreateOptions(options: CreateOptions | undefined, base: Settings): CreateSettings {
+  const settings = resolveOptions(options, { ...base, ...createDefaults });
+  ensure(/^(return)?$/.test(settings.ifExists), 'ifExists must be "return".');
   return settings;
 }
 

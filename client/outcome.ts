@@ -73,14 +73,13 @@ export function outcomeOfFailure(
   }
   // The error itself is no cause of the new one, because it can contain the request, and with it the key.
   const { message, code, cause } = Object(thrown) as Failure;
-  const reasons = [message, cause?.message, code ?? cause?.code];
-  const reason = withoutSecrets(reasons.filter(isText).join(", "));
+  const reasonCode = code ?? cause?.code ?? "";
+  const reason = withoutSecrets([message, cause?.message, reasonCode].filter(isText).join(", "));
   if (!sent) return { error: new UsageError(`The request cannot be sent: ${reason}.`) };
-  const codeText = `${reasons[2]}`;
   return {
-    error: new ConnectionError(`No connection to ${baseUrl}, or it broke: ${reason}.`),
-    ambiguous: !notConnected.test(codeText),
-    retry: !notTrusted.test(codeText),
+    error: new ConnectionError(`Connection to ${baseUrl} failed: ${reason}.`),
+    ambiguous: !notConnected.test(reasonCode),
+    retry: !notTrusted.test(reasonCode),
   };
 }
 
@@ -103,11 +102,10 @@ export function outcomeOfReply(
   const { status, headers, ok } = response;
   const received = (ok ? parse(text) : error) as Body | undefined;
   const requestId = withoutSecrets(headers.get("x-request-id") ?? "") || undefined;
-  const about = { response, requestId };
   if (ok && job.matches(received?.data)) {
     const data = received!.data!;
     context.isReached = true;
-    return { ...about, data, retry: !!job.until && !job.until(data) };
+    return { response, requestId, data, retry: !!job.until && !job.until(data) };
   }
   const body = redactData(received, withoutSecrets) as Body | null;
   // A gateway can send the same statuses, but only the service sends the error body of §7. A 429 without that body is
@@ -120,12 +118,13 @@ export function outcomeOfReply(
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ");
   const wait = headers.get("retry-after") ?? "";
   const why = hasNoList
-    ? ": the service has no list of records"
+    ? ": the service has no list"
     : isFromService
       ? ""
       : ` without the service's JSON. Check baseUrl (${context.baseUrl}), gateways and firewalls`;
   return {
-    ...about,
+    response,
+    requestId,
     error: new (RefusalError ?? OtherError)(`Received ${status}${why}. ${serverMessage}`.trim(), {
       status,
       requestId,

@@ -1,9 +1,9 @@
 import type { Context, Data, Job } from "./attempt.ts";
-import { addHidden, DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
+import { DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
 import { readPage } from "./list.ts";
 import type { Page } from "./list.ts";
-import { ensure, demand } from "./options.ts";
-import type { CreateOptions, Settings } from "./options.ts";
+import { demand } from "./options.ts";
+import type { CreateSettings, Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
 import { responses } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
@@ -38,8 +38,7 @@ export async function create(
   context: Context,
   kind: Kind,
   request: CreateRequest,
-  settings: Settings,
-  { ifExists, inDoubt }: Pick<CreateOptions, "ifExists" | "inDoubt">,
+  settings: CreateSettings,
 ): Promise<Created> {
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
@@ -48,8 +47,7 @@ export async function create(
   const isGenerated = isCheckout && body.reference === undefined;
   if (isGenerated) body.reference = context.runtime.id();
   const { reference = "", amount } = body;
-  demand(reference, typeof reference === "string", "reference", "a text of your own, which you keep for retries");
-  ensure(ifExists === undefined || ifExists === "return", 'ifExists must be "return".');
+  demand(reference, typeof reference === "string", "reference", "a text of your own");
   const job: Job = {
     operation: `create${kind.name}`,
     path: kind.path,
@@ -66,14 +64,16 @@ export async function create(
   if (!outcome.error) return created(outcome.data, false);
 
   const { error } = outcome;
-  const ambiguous = outcome.ambiguous || inDoubt;
+  const ambiguous = outcome.ambiguous || settings.inDoubt;
   const isDuplicate = error instanceof DuplicateReferenceError;
   if (!isDuplicate && !ambiguous) throw error;
 
   const { existing, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
   const matches = existing && isSamePayment(existing, body);
-  if (matches && (ambiguous || ifExists)) return created(existing, true);
-  addHidden(Object.assign(error, isDuplicate && { matches }), { existing, cause });
+  if (matches && (ambiguous || settings.ifExists)) return created(existing, true);
+  Object.assign(error, isDuplicate && { matches });
+  // Not enumerable, so that a printed or serialised error does not show them: records contain phone numbers.
+  Object.defineProperties(error, { existing: { value: existing }, cause: { value: cause } });
   if (isDuplicate && (existing || !ambiguous)) throw error;
   throw new OutcomeUnknownError(
     `Perhaps recorded. ${error.message} Call create again with the same reference (${reference}).`,
@@ -82,16 +82,16 @@ export async function create(
 }
 
 function created(data: Data, recovered: boolean): Created {
-  const result = { ...data, recovered };
-  responses.set(result, responses.get(data));
-  return result;
+  return Object.assign(data, { recovered });
 }
 
 /** True if the record has the amount, currency, country and recipient of the request. */
 function isSamePayment(existing: ExistingRecord, body: CreateRequest): boolean {
   const { phoneNumber } = body;
   return (
-    (["amount", "currency", "country"] as const).every((name) => existing[name] === body[name]) &&
+    existing.amount === body.amount &&
+    existing.currency === body.currency &&
+    existing.country === body.country &&
     (!phoneNumber || existing.customer?.phoneNumber === phoneNumber)
   );
 }

@@ -1,6 +1,6 @@
 import { abortedBy, attempt, report } from "./attempt.ts";
 import type { Context, Data, Job } from "./attempt.ts";
-import { addHidden, NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
+import { NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
 import type { ResponseInfo, RetryInfo, Settings } from "./options.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { responses } from "./result.ts";
@@ -38,7 +38,6 @@ export async function sendWithRetries(
   const { runtime, limiter } = context;
   const { signal } = settings;
   const { tries, minDelay, maxDelay, totalTime } = settings.retry;
-  const { operation, reference } = job;
   const started = runtime.now();
   const deadline = started + totalTime;
   const lastStart = deadline - totalTime * lastAttemptShare;
@@ -54,26 +53,30 @@ export async function sendWithRetries(
     }
     const entered = runtime.now();
     const timeout = Math.min(settings.timeout, deadline - entered);
-    const info = { operation, reference, callId: trace.callId, attempt: number };
-    outcome = await attempt(context, job, settings, timeout, info, trace.attempts);
+    outcome = await attempt(context, job, settings, timeout, trace, number);
     const { error, data, retry } = outcome;
     const retryAfter = error?.retryAfter ?? 0;
     limiter.leave(entered, error instanceof RateLimitError ? retryAfter : undefined);
     ambiguous ||= !!outcome.ambiguous;
-    if (data) [last, absentUntil] = [data, lastStart];
+    if (data) {
+      last = data;
+      absentUntil = lastStart;
+    }
     const timeLeft = (error instanceof NotFoundError ? absentUntil : lastStart) - runtime.now();
     if (!retry || number >= tries || timeLeft <= retryAfter) break;
 
     const delay = Math.min(timeLeft, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (number - 1)));
-    report(context, "onRetry", { ...info, delay, error: trace.attempts.at(-1)!.error } as RetryInfo);
+    report(context, "onRetry", { ...trace.attempts.at(-1)!, delay } as RetryInfo);
     // If the signal ends the delay, the limiter gives the next attempt no turn.
     await new Promise<void>((resolve) => afterOrAbort(runtime, delay, signal, resolve));
   }
   // The time is up. What was read before says more than how the last look failed.
   if (outcome.retry && last)
     outcome = { error: new TimeoutError(`Still ${last.status ?? "missing"}.`, { cause: outcome.error }) };
-  const { error, data, response } = outcome;
-  if (error) addHidden(Object.assign(error, { reference, ...trace }), { last });
-  else responses.set(data, response!);
+  const { error } = outcome;
+  // Not enumerable, so that a printed or serialised error does not show it: records contain phone numbers.
+  if (error)
+    Object.defineProperty(Object.assign(error, { reference: job.reference, ...trace }), "last", { value: last });
+  else responses.set(outcome.data, outcome.response!);
   return { ...outcome, ambiguous };
 }

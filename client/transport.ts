@@ -30,9 +30,12 @@ export interface Reply {
   response: Response;
 }
 
-interface RawClientOptions {
+interface TransportOptions {
   baseUrl: string;
   fetch: Fetch;
+}
+
+interface RawClientOptions extends TransportOptions {
   apiKey: () => Promise<string>;
 }
 
@@ -43,7 +46,8 @@ const Carrier = function (url: string, init: RequestInit): Carrier {
   return { url, init };
 } as unknown as typeof Request;
 
-export type Transport = (message: Message, options: SendOptions, fetch: Fetch) => Promise<Reply>;
+/** Sends a request. Calls `onSend` immediately before. */
+export type Transport = (message: Message, options: SendOptions, onSend: () => void) => Promise<Reply>;
 
 /** Creates the plain openapi-fetch client, which adds the key and does not follow redirects. */
 export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): RawClient {
@@ -63,13 +67,16 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
  * Creates the transport of the typed calls. They do not use the raw client, because middleware that a caller adds to it
  * could alter their responses.
  */
-export function createTransport(baseUrl: string): Transport {
+export function createTransport({ baseUrl, fetch }: TransportOptions): Transport {
   const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
-  return ({ path, body, query, reference }, options, fetch) => {
+  return ({ path, body, query, reference }, options, onSend) => {
     const request = {
       ...options,
       Request: Carrier,
-      fetch: async ({ url, init }: Carrier) => limitBody(await fetch(url, init)),
+      fetch: async ({ url, init }: Carrier) => {
+        onSend();
+        return limitBody(await fetch(url, init));
+      },
       parseAs: "text",
       body,
       params: { query, path: { reference } },
@@ -83,17 +90,18 @@ const largestBody = 8 * 1024 ** 2;
 
 /** Makes text() of a response fail if the body is too large, so that an endless body does not fill the memory. */
 function limitBody(response: Response): Response {
-  const { body, headers } = response;
-  // A content-length says how much can come, unless the body is compressed.
-  const isSmall = Number(headers.get("content-length") ?? NaN) <= largestBody && !headers.has("content-encoding");
-  if (body && !isSmall) {
-    let left = largestBody;
-    const transform = (chunk: Uint8Array, stream: TransformStreamDefaultController) => {
-      left -= chunk.length;
-      if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
-      stream.enqueue(chunk);
+  const { body } = response;
+  if (body) {
+    response.text = async () => {
+      const chunks: Uint8Array<ArrayBuffer>[] = [];
+      let left = largestBody;
+      for await (const chunk of body as unknown as AsyncIterable<Uint8Array<ArrayBuffer>>) {
+        left -= chunk.length;
+        if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
+        chunks.push(chunk);
+      }
+      return new Blob(chunks).text();
     };
-    response.text = () => new Response(body.pipeThrough(new TransformStream({ transform }))).text();
   }
   return response;
 }
