@@ -182,6 +182,12 @@ async function refuse(time: FakeTime, limiter: Limiter) {
   limiter.leave(time.now(), 0);
 }
 
+test("a request whose time is over does not queue for a turn", async () => {
+  const limiter = createLimiter(new FakeTime());
+  for (let sent = 0; sent < 16; sent++) expect(await limiter.enter(1000, undefined, false)).toBe(true);
+  expect(await limiter.enter(-3, undefined, false)).toBe(false);
+});
+
 describe("the rate of a limiter", () => {
   test("is unknown until two refusals have shown it", async () => {
     const time = new FakeTime();

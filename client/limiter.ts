@@ -83,7 +83,7 @@ export function createLimiter(runtime: Runtime): Limiter {
     async enter(patience, signal, isRetry) {
       if (signal?.aborted) return false;
       if (queue.length === 0 && takeTurn()) return true;
-      if (nextTurn - runtime.now() > patience) return false;
+      if (patience < 0 || nextTurn - runtime.now() > patience) return false;
       return new Promise((resolve) => {
         const start = () => {
           cancel();

@@ -61,6 +61,8 @@ export class FakeTime implements Runtime {
     return `${++this.ids}`.padStart(32, "0");
   }
   after(delay: number, action: () => void) {
+    // Node warns of a negative delay.
+    if (!(delay >= 0)) throw new RangeError(`a timer of ${delay} ms`);
     const timer = { at: this.time + delay, action };
     this.timers.push(timer);
     return () => {
