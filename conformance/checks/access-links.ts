@@ -4,9 +4,10 @@ import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver } from "../target/receiver.ts";
 import { linkOf } from "./checkout.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
+import { expectData } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
 import { addressOf, isAccepted } from "./refused-requests.ts";
-import { checkoutBody, dataOf, startCheckout } from "./requests.ts";
+import { checkoutBody, startCheckout } from "./requests.ts";
 import { advance, finishAny } from "./sandbox-controls.ts";
 
 const id = "checkout.link-pays-nothing";
@@ -87,10 +88,8 @@ export const accessLinkChecks: Check[] = [
       await openAll(context, response, []);
       await advance(context, 60);
       const record = await verifyCheckout(context, reference);
-      const { status } = dataOf(record);
-      const ok = record.status === 200 && status === "pending";
-      const expected = "status pending after the link was opened";
-      context.judge("checkout-states.opened-stays-pending", ok, expected, `status ${JSON.stringify(status)}`, [record]);
+      const when = "after the link was opened";
+      expectData(context, "checkout-states.opened-stays-pending", record, { status: "pending" }, when);
     },
   },
 ];

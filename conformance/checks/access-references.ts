@@ -2,6 +2,7 @@
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
+import { expectStatus } from "./expect.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
 
@@ -100,10 +101,8 @@ export const accessReferenceChecks: Check[] = [
         ...(await ask(context, "checkouts", checkout, others)),
       ];
       for (const [what, response] of asked) {
-        const expected = `404 at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
-        context.judge("access.exact-reference", response.status === 404, expected, describeResponse(response), [
-          response,
-        ]);
+        const when = `at GET ${response.request.path.slice(0, 80)}, a reference ${what}`;
+        expectStatus(context, "access.exact-reference", response, 404, when);
       }
     },
   },

@@ -1,6 +1,7 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
-import { describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
+import { expectStatus } from "./expect.ts";
 import {
   checkoutBody,
   disbursementBody,
@@ -45,13 +46,7 @@ export const addressChecks: Check[] = [
           await startInvalidCheckout(context, checkoutBody({ redirectURL: address })),
         ]);
         for (const [what, response] of responses) {
-          context.judge(
-            "addresses.refused",
-            response.status === 422,
-            `422 for ${address} as ${what}`,
-            describeResponse(response),
-            [response],
-          );
+          expectStatus(context, "addresses.refused", response, 422, `for ${address} as ${what}`);
         }
       }
     },
@@ -63,13 +58,7 @@ export const addressChecks: Check[] = [
     async run(context) {
       const address = `https://merchant.example/${"a".repeat(2049 - 25)}`;
       for (const [what, response] of await both(context, { webhookURL: address })) {
-        context.judge(
-          "limits.address-length",
-          response.status === 422,
-          `422 for ${address.length} characters as ${what}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "limits.address-length", response, 422, `for ${address.length} characters as ${what}`);
       }
     },
   },

@@ -1,6 +1,7 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
+import { expectNoFaults, expectStatus, same } from "./expect.ts";
 import {
   checkoutBody,
   dataOf,
@@ -32,9 +33,11 @@ export async function started(context: Context, over: Record<string, unknown> = 
   return { body, response, data, reference: data["reference"] };
 }
 
-const concurrency = 10;
+/** Returns the faults of a response that must be a 200 and match a schema. */
+const faultsIn = (context: Context, response: TargetResponse, schema: string) =>
+  response.status === 200 ? context.validator(schema)(response.json) : [describeResponse(response)];
 
-const same = (expected: unknown, actual: unknown) => JSON.stringify(expected) === JSON.stringify(actual);
+const concurrency = 10;
 
 const badAmounts: [string, unknown, number][] = [
   ["0", 0, 422],
@@ -51,14 +54,10 @@ export const checkoutRecordChecks: Check[] = [
     async run(context) {
       const own = context.fresh();
       const response = await startCheckout(context, checkoutBody({ amount: 123_456, reference: own }));
-      const faults = context.validator("CheckoutCreatedEnvelope")(response.json);
-      const ok = response.status === 200 && faults.length === 0;
-      context.judge(
-        "checkout-body.shape",
-        ok,
-        "200 with url, reference, merchantsReference, amount, fee and status",
-        faults.join(", ") || describeResponse(response),
-      );
+      const shape = "200 with url, reference, merchantsReference, amount, fee and status";
+      expectNoFaults(context, "checkout-body.shape", shape, faultsIn(context, response, "CheckoutCreatedEnvelope"), [
+        response,
+      ]);
       const data = dataOf(response);
       const echoed = data["amount"] === 123_456 && data["merchantsReference"] === own;
       context.judge(
@@ -69,14 +68,9 @@ export const checkoutRecordChecks: Check[] = [
         [response],
       );
       const bare = await started(context);
-      const equal = bare.data["merchantsReference"] === bare.reference;
-      context.judge(
-        "checkout-body.echo",
-        equal,
-        "merchantsReference equal to reference if the request has none",
-        describeResponse(bare.response),
-        [bare.response],
-      );
+      const actual = bare.data["merchantsReference"];
+      const what = "if the request has no reference, merchantsReference";
+      same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, [bare.response]);
     },
   },
   {
@@ -112,14 +106,10 @@ export const checkoutRecordChecks: Check[] = [
     payouts: 1,
     amount: usualAmount,
     async run(context) {
-      const { body } = await started(context, { reference: context.fresh() });
+      const { body, response: first } = await started(context, { reference: context.fresh() });
       const response = await pay(context, disbursementBody(context, { reference: body["reference"] }));
-      context.judge(
-        "checkout-request.reference-apart",
-        response.status === 200,
-        "200 for a disbursement with a checkout's reference",
-        describeResponse(response),
-      );
+      const when = "for a disbursement with a checkout's reference";
+      expectStatus(context, "checkout-request.reference-apart", response, 200, when, [first, response]);
     },
   },
   {
@@ -129,13 +119,7 @@ export const checkoutRecordChecks: Check[] = [
     async run(context) {
       for (const locale of ["en", "fr"]) {
         const response = await startCheckout(context, checkoutBody({ locale }));
-        context.judge(
-          "checkout-request.locale",
-          response.status === 200,
-          `200 for locale ${locale}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "checkout-request.locale", response, 200, `for locale ${locale}`);
       }
       for (const [locale, expected] of [
         ["de", 422],
@@ -144,14 +128,7 @@ export const checkoutRecordChecks: Check[] = [
         [1, 400],
       ] as const) {
         const response = await startInvalidCheckout(context, checkoutBody({ locale }));
-        const ok = response.status === expected;
-        context.judge(
-          "checkout-request.locale",
-          ok,
-          `${expected} for locale ${JSON.stringify(locale)}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "checkout-request.locale", response, expected, `for locale ${JSON.stringify(locale)}`);
       }
     },
   },
@@ -162,13 +139,7 @@ export const checkoutRecordChecks: Check[] = [
     async run(context) {
       for (const [what, amount, expected] of badAmounts) {
         const response = await startInvalidCheckout(context, checkoutBody({ amount }));
-        context.judge(
-          "checkout-request.amount",
-          response.status === expected,
-          `${expected} for an amount of ${what}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "checkout-request.amount", response, expected, `for an amount of ${what}`);
       }
     },
   },
@@ -179,13 +150,7 @@ export const checkoutRecordChecks: Check[] = [
     async run(context) {
       for (const over of [{ country: "ci" }, { country: "CIV" }, { currency: "xof" }, { currency: "XO" }]) {
         const response = await startInvalidCheckout(context, checkoutBody(over));
-        context.judge(
-          "checkout-request.patterns",
-          response.status === 422,
-          `422 for ${JSON.stringify(over)}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "checkout-request.patterns", response, 422, `for ${JSON.stringify(over)}`);
       }
     },
   },
@@ -204,26 +169,14 @@ export const checkoutRecordChecks: Check[] = [
         amount: 4321,
       });
       const response = await verifyCheckout(context, reference);
-      const faults =
-        response.status === 200 ? context.validator("CheckoutEnvelope")(response.json) : [describeResponse(response)];
-      context.judge(
-        "checkout-record.shape",
-        faults.length === 0,
-        "200 with the record of a checkout",
-        faults.join(", ") || "as expected",
-      );
+      const faults = faultsIn(context, response, "CheckoutEnvelope");
+      expectNoFaults(context, "checkout-record.shape", "200 with the record of a checkout", faults);
       const record = dataOf(response);
       const { url: _, ...answered } = data;
       const { reference: merchantsReference, ...asked } = body;
       const expected = { ...asked, ...answered, merchantsReference };
       for (const [field, value] of Object.entries(expected)) {
-        const actual = `${field} ${JSON.stringify(record[field])}`;
-        context.judge(
-          "checkout-record.agrees",
-          same(value, record[field]),
-          `${field} ${JSON.stringify(value)}`,
-          actual,
-        );
+        same(context, "checkout-record.agrees", { what: field, actual: record[field], expected: value });
       }
     },
   },
@@ -234,13 +187,7 @@ export const checkoutRecordChecks: Check[] = [
     async run(context) {
       for (const reference of [context.fresh(), "CHK0000000000000000000000"]) {
         const response = await verifyCheckout(context, reference);
-        context.judge(
-          "checkout-record.unknown-404",
-          response.status === 404,
-          "404 for an unknown checkout",
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "checkout-record.unknown-404", response, 404, "for an unknown checkout");
       }
     },
   },
@@ -252,9 +199,7 @@ export const checkoutRecordChecks: Check[] = [
       for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
         const response = await verifyCheckout(context, context.fresh(), { key });
         const what = key === "none" ? "without a key" : "with an unknown key";
-        context.judge("checkout-record.needs-key", response.status === 401, `401 ${what}`, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "checkout-record.needs-key", response, 401, what);
       }
     },
   },

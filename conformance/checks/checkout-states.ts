@@ -1,6 +1,7 @@
 // Checks the states of a checkout (D9).
 import { describeResponse, type Check } from "../check.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
+import { expectData, same } from "./expect.ts";
 import { dataOf } from "./requests.ts";
 import { advance, finishCheckout } from "./sandbox-controls.ts";
 
@@ -15,15 +16,10 @@ export const checkoutStateChecks: Check[] = [
     async run(context) {
       for (const outcome of outcomes) {
         const { data, reference } = await started(context);
-        context.judge(
-          "checkout-states.outcomes",
-          data["status"] === "pending",
-          "status pending at first",
-          String(data["status"]),
-        );
+        const initial = { what: "at first, status", actual: data["status"], expected: "pending" };
+        same(context, "checkout-states.outcomes", initial);
         const ended = await finishCheckout(context, reference, outcome);
-        const done = ended.status === 200 && dataOf(ended)["status"] === outcome;
-        context.judge("sandbox.finish", done, `200 with status ${outcome}`, describeResponse(ended), [ended]);
+        expectData(context, "sandbox.finish", ended, { status: outcome }, "for the finished checkout");
         const record = await verifyCheckout(context, reference);
         context.judge(
           "checkout-states.outcomes",

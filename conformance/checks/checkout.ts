@@ -2,7 +2,8 @@
 // whole response for the link and the reference.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { checkoutBody, is4xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
+import { expectStatus } from "./expect.ts";
+import { checkoutBody, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -72,7 +73,7 @@ async function refuseEach(
   for (const [field, value] of bad[id]) {
     const response = await send(context, checkoutBody({ [field]: value }));
     const what = `${field} ${JSON.stringify(value)}`;
-    context.judge(id, is4xx(response), `a 4xx for ${what}`, describeResponse(response), [response]);
+    expectStatus(context, id, response, "4xx", `for ${what}`);
     statuses[what] = response.status ?? "no response";
   }
   return statuses;
@@ -100,7 +101,7 @@ export const checkoutChecks: Check[] = [
     effect: "moves-money",
     async run(context) {
       const response = await startCheckout(context, checkoutBody());
-      context.judge("checkout.accepted", isCreated(response), "a 2xx", describeResponse(response));
+      expectStatus(context, "checkout.accepted", response, "2xx", "for a valid checkout");
       const link = linkOf(response);
       context.judge(
         "checkout.link",
@@ -110,8 +111,7 @@ export const checkoutChecks: Check[] = [
       );
       if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(response));
       const page = await follow(context, link);
-      const { status = 0 } = page;
-      context.judge("checkout.link-opens", status >= 200 && status < 300, `a 2xx at ${link}`, describeResponse(page));
+      expectStatus(context, "checkout.link-opens", page, "2xx", `at ${link}`, [response, page]);
     },
   },
   {
@@ -140,13 +140,7 @@ export const checkoutChecks: Check[] = [
       for (const over of [{}, { webhookURL }, { redirectURL }, { webhookURL, redirectURL }]) {
         const response = await startCheckout(context, checkoutBody(over));
         const what = Object.keys(over).join(" and ") || "neither address";
-        context.judge(
-          "checkout.optional-fields",
-          isCreated(response),
-          `a 2xx with ${what}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "checkout.optional-fields", response, "2xx", `with ${what}`);
       }
     },
   },
@@ -156,12 +150,7 @@ export const checkoutChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       const response = await startInvalidCheckout(context, checkoutBody({ [field]: undefined }));
-      context.judge(
-        `checkout.${field}-required`,
-        is4xx(response),
-        `a 4xx without ${field}`,
-        describeResponse(response),
-      );
+      expectStatus(context, `checkout.${field}-required`, response, "4xx", `without ${field}`);
     },
   })),
   {
@@ -175,9 +164,7 @@ export const checkoutChecks: Check[] = [
           ...(body === undefined ? { "content-length": "0" } : {}),
         };
         const response = await startInvalidCheckout(context, undefined, { body, headers });
-        context.judge("checkout.malformed-refused", is4xx(response), `a 4xx for ${what}`, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "checkout.malformed-refused", response, "4xx", `for ${what}`);
       }
     },
   },

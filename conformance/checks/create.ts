@@ -1,6 +1,7 @@
 // Checks which disbursements a create accepts and what it returns (§2.1, §2.2, §4.1).
-import { describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context } from "../check.ts";
 import { commonPairs, dollars, fieldsFor, type Pair } from "../generate/countries.ts";
+import { expectData, expectStatus } from "./expect.ts";
 import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
 
 /** Amounts that must be accepted and returned exactly. */
@@ -19,8 +20,8 @@ async function judgePairs(context: Context, id: string, pairs: readonly Pair[]) 
     // The requirement is about these pairs, so a pair that the target does not serve is sent as it is.
     const body = { ...disbursementBody(context), ...fieldsFor(pair, recipient, context.random) };
     const response = await pay(context, body);
-    const expected = `200 for ${pair.country}/${pair.currency} and a phone number that starts with ${pair.code}`;
-    context.judge(id, response.status === 200, expected, describeResponse(response), [response]);
+    const when = `for ${pair.country}/${pair.currency} and a phone number that starts with ${pair.code}`;
+    expectStatus(context, id, response, 200, when);
   }
 }
 
@@ -34,7 +35,7 @@ export const createChecks: Check[] = [
     async run(context) {
       const body = disbursementBody(context);
       const response = await pay(context, body);
-      context.judge("create.accepted", response.status === 200, "200", describeResponse(response));
+      expectStatus(context, "create.accepted", response, 200, "for a valid disbursement");
       const { status, reference } = dataOf(response);
       const known = ["pending", "success", "failed"].includes(status as string);
       context.judge(
@@ -44,13 +45,9 @@ export const createChecks: Check[] = [
         `status ${JSON.stringify(status) ?? "missing"}`,
       );
       const found = await verifyDisbursement(context, String(reference));
-      const same = found.status === 200 && dataOf(found)["merchantsReference"] === body["reference"];
-      context.judge(
-        "create.service-reference-verifies",
-        same,
-        "200 with the record just created",
-        describeResponse(found),
-      );
+      const own = { merchantsReference: body["reference"] };
+      const when = "in the record just created";
+      expectData(context, "create.service-reference-verifies", found, own, when, [response, found]);
     },
   },
   {
@@ -77,17 +74,9 @@ export const createChecks: Check[] = [
         if (amount === 1) body["amount"] = 1;
         const response = await pay(context, body);
         if (amount === 1) {
-          context.judge(
-            "create.amount-minimum-accepted",
-            response.status === 200,
-            "200 for an amount of 1",
-            describeResponse(response),
-            [response],
-          );
+          expectStatus(context, "create.amount-minimum-accepted", response, 200, "for an amount of 1");
         }
-        const sent = body["amount"];
-        const ok = response.status === 200 && dataOf(response)["amount"] === sent;
-        context.judge("create.amount-echoed", ok, `200 with amount ${sent}`, describeResponse(response), [response]);
+        expectData(context, "create.amount-echoed", response, { amount: body["amount"] }, "as sent");
       }
     },
   },
@@ -102,16 +91,8 @@ export const createChecks: Check[] = [
         const body = disbursementBody(context, {
           reference: `${text} ${context.fresh()}${text.startsWith(" ") ? "  " : ""}`,
         });
-        const { reference } = body;
         const response = await pay(context, body);
-        const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
-        context.judge(
-          "create.reference-echoed",
-          ok,
-          `200 with merchantsReference ${JSON.stringify(reference)}`,
-          describeResponse(response),
-          [response],
-        );
+        expectData(context, "create.reference-echoed", response, { merchantsReference: body["reference"] }, "as sent");
       }
     },
   },
@@ -143,9 +124,7 @@ export const createChecks: Check[] = [
       for (const webhookURL of [undefined, someAddress(context)]) {
         const response = await pay(context, disbursementBody(context, { webhookURL }));
         const what = webhookURL === undefined ? "without webhookURL" : "with webhookURL";
-        context.judge("create.webhook-optional", response.status === 200, `200 ${what}`, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "create.webhook-optional", response, 200, what);
       }
     },
   },

@@ -1,16 +1,8 @@
 // Checks that a reference can be used only once (§2.1, §7).
-import { describeResponse, type Check } from "../check.ts";
+import { type Check } from "../check.ts";
 import { payeeAbroad } from "../generate/countries.ts";
-import {
-  disbursementBody,
-  isRefusal,
-  paid,
-  pay,
-  payInvalid,
-  usualAmount,
-  verified,
-  type Disbursement,
-} from "./requests.ts";
+import { expectStatus } from "./expect.ts";
+import { disbursementBody, paid, pay, payInvalid, usualAmount, verified, type Disbursement } from "./requests.ts";
 
 const concurrency = 20;
 
@@ -48,13 +40,7 @@ export const duplicateChecks: Check[] = [
       ];
       for (const [name, repeat] of repeats) {
         const response = await pay(context, repeat);
-        context.judge(
-          "create.duplicate-refused",
-          response.status === 409,
-          `409 for a duplicate reference with ${name}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "create.duplicate-refused", response, 409, `for a duplicate reference with ${name}`);
       }
     },
   },
@@ -68,9 +54,8 @@ export const duplicateChecks: Check[] = [
       const { body, reference } = await paid(context);
       for (const [what, over] of invalid) {
         const response = await payInvalid(context, { ...body, ...over });
-        const ok = isRefusal(response) || response.status === 409;
-        const expected = `400, 409 or 422 for a duplicate reference with ${what}`;
-        context.judge("create.duplicate-invalid-refused", ok, expected, describeResponse(response), [response]);
+        const when = `for a duplicate reference with ${what}`;
+        expectStatus(context, "create.duplicate-invalid-refused", response, [400, 409, 422], when);
         const found = await verified(context, reference);
         const changed = changedFields(body, found.data);
         const actual = changed.length === 0 ? "as expected" : `changed: ${changed.join(", ")}`;

@@ -1,8 +1,10 @@
 // Checks the type and content of events (D11).
+import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
+import { expectNoFaults, same } from "./expect.ts";
 import { arrived, first, idOf, mailbox, describeNotification } from "./notifications.ts";
 import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
@@ -25,18 +27,6 @@ const ends: [outcome: string, event: string, schema: string][] = [
 ];
 
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
-const same = (a: unknown, b: unknown) => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
-
-/** Returns the value with the keys of all its objects sorted, so that two values can be compared as JSON text. */
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(sorted);
-  return Object.fromEntries(
-    Object.entries(value)
-      .map(([key, inner]) => [key, sorted(inner)] as const)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
-  );
-}
 
 export const eventChecks: Check[] = [
   {
@@ -75,19 +65,8 @@ export const eventChecks: Check[] = [
         );
         const { data: record } = await verified(context, reference);
         const faults = context.validator(schema)(notification.json);
-        context.judge(
-          "events.data-is-the-record",
-          faults.length === 0,
-          `a body that matches ${schema}`,
-          faults.join(", ") || "as expected",
-        );
-        const equal = same(data, record);
-        context.judge(
-          "events.data-is-the-record",
-          equal,
-          "data equal to the record from verify",
-          equal ? "as expected" : "a difference",
-        );
+        expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
+        same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
       }
     },
   },
@@ -113,20 +92,9 @@ export const eventChecks: Check[] = [
           describeNotification(notification),
         );
         const faults = context.validator(schema)(notification.json);
-        context.judge(
-          "events.data-is-the-record",
-          faults.length === 0,
-          `a body that matches ${schema}`,
-          faults.join(", ") || "as expected",
-        );
+        expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
         const record = dataOf(await verifyCheckout(context, reference));
-        const equal = same(data, record);
-        context.judge(
-          "events.data-is-the-record",
-          equal,
-          "data equal to the checkout's record",
-          equal ? "as expected" : "a difference",
-        );
+        same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
       }
     },
   },
@@ -147,7 +115,7 @@ export const eventChecks: Check[] = [
       await settled(context, reference);
       const { data } = eventOf((await first(context, box)).json);
       const response = await looked.promise;
-      const equal = same(data, dataOf(response));
+      const equal = isDeepStrictEqual(data, dataOf(response));
       const expected = "data equal to the record from verify during the delivery";
       context.judge("events.data-is-the-record", equal, expected, equal ? "as expected" : describeResponse(response), [
         response,

@@ -3,8 +3,16 @@
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
+import { dataOf } from "./requests.ts";
+
+type Status = number | "2xx" | "4xx";
 
 const shown = (value: unknown) => JSON.stringify(value) ?? "missing";
+
+const is = ({ status }: TargetResponse, expected: Status) =>
+  typeof expected === "number"
+    ? status === expected
+    : status !== undefined && Math.floor(status / 100) === Number(expected[0]);
 
 /**
  * Expects a status, or one of several.
@@ -14,12 +22,35 @@ export function expectStatus(
   context: Context,
   id: string,
   response: TargetResponse,
-  status: number | readonly number[],
+  status: Status | readonly Status[],
   when: string,
+  evidence: readonly TargetResponse[] = [response],
 ): boolean {
-  const allowed = typeof status === "number" ? [status] : status;
-  const ok = response.status !== undefined && allowed.includes(response.status);
-  return context.judge(id, ok, `${allowed.join(" or ")} ${when}`, describeResponse(response), [response]);
+  const allowed = [status].flat() as readonly Status[];
+  const ok = allowed.some((each) => is(response, each));
+  const expected = allowed.map((each) => (typeof each === "number" ? each : `a ${each}`)).join(" or ");
+  return context.judge(id, ok, `${expected} ${when}`, describeResponse(response), evidence);
+}
+
+/**
+ * Expects a 200 whose `data` has these values.
+ * @param when what they are expected for, such as "for an amount of 1"
+ */
+export function expectData(
+  context: Context,
+  id: string,
+  response: TargetResponse,
+  fields: Readonly<Record<string, unknown>>,
+  when: string,
+  evidence: readonly TargetResponse[] = [response],
+): boolean {
+  const data = dataOf(response);
+  const names = Object.keys(fields);
+  const ok = response.status === 200 && names.every((name) => isDeepStrictEqual(data[name], fields[name]));
+  const list = (of: Readonly<Record<string, unknown>>) =>
+    names.map((name) => `${name} ${shown(of[name])}`).join(" and ");
+  const actual = response.status === 200 ? `${list(data)} in ` : "";
+  return context.judge(id, ok, `200 with ${list(fields)} ${when}`, actual + describeResponse(response), evidence);
 }
 
 /** Expects two JSON values to be equal. The order of the fields of an object does not matter. */
@@ -31,4 +62,18 @@ export function same(
 ): boolean {
   const ok = isDeepStrictEqual(actual, expected);
   return context.judge(id, ok, `${what} ${shown(expected)}`, `${what} ${shown(actual)}`, evidence);
+}
+
+/**
+ * Expects an examination to find no faults.
+ * @param expected describes, for people, what has no faults
+ */
+export function expectNoFaults(
+  context: Context,
+  id: string,
+  expected: string,
+  faults: readonly string[],
+  evidence?: readonly TargetResponse[],
+): boolean {
+  return context.judge(id, faults.length === 0, expected, faults.join(", ") || "as expected", evidence);
 }

@@ -1,6 +1,7 @@
 // Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17). The
 // run learns the reference of the latter two only from the refusal of another attempt (D5), so no other check follows them.
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
+import { same } from "./expect.ts";
 import { disbursementBody, pay, usualAmount } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
@@ -29,8 +30,8 @@ export const forcedSettlementChecks: Check[] = [
         if (again.status !== 409 || reference === undefined)
           throw new Prerequisite("409 with the Location of the disbursement", describeResponse(again));
         const { data } = await settledByClock(context, decodeURIComponent(reference));
-        const expected = `status success after the settle delay, for a number ending in ${suffix}`;
-        context.judge("forced.lost-settles", data.status === "success", expected, data.status);
+        const what = `after the settle delay, for a number ending in ${suffix}, status`;
+        same(context, "forced.lost-settles", { what, actual: data.status, expected: "success" });
       }
     },
   },

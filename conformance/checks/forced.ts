@@ -1,5 +1,6 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
 import { describeResponse, type Check, type Context } from "../check.ts";
+import { expectStatus, same } from "./expect.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
@@ -17,9 +18,9 @@ type Forced = Pick<Check, "name" | "payouts" | "needs"> & {
 /** Judges that a disbursement has this status in the create response and in its record. */
 const immediate = (suffix: string, status: string) => async (context: Context, id: string) => {
   const { data, reference } = await paid(context, { phoneNumber: forcing(suffix) });
-  context.judge(id, data.status === status, `status ${status} in the response`, data.status);
+  same(context, id, { what: "in the response, status", actual: data.status, expected: status });
   const { data: record } = await verified(context, reference);
-  context.judge(id, record.status === status, `status ${status} in the record`, record.status);
+  same(context, id, { what: "in the record, status", actual: record.status, expected: status });
 };
 
 /**
@@ -45,7 +46,7 @@ const forced: Forced[] = [
       const { reference } = await paid(context, { phoneNumber: forcing("129") });
       await advance(context, 30 * 86_400);
       const { data } = await verified(context, reference);
-      context.judge(id, data.status === "pending", "status pending a month later", data.status);
+      same(context, id, { what: "a month later, status", actual: data.status, expected: "pending" });
     },
   },
   {
@@ -55,11 +56,9 @@ const forced: Forced[] = [
     async run(context, id) {
       const body = disbursementBody(context, { phoneNumber: forcing("500") });
       const broken = await pay(context, body, { forced: true });
-      context.judge(id, broken.status === 500, "500", describeResponse(broken), [broken]);
+      expectStatus(context, id, broken, 500, "for a phone number ending in 500");
       const response = await pay(context, { ...body, phoneNumber: forcing("001") });
-      context.judge(id, response.status === 200, "200 for the same reference afterwards", describeResponse(response), [
-        response,
-      ]);
+      expectStatus(context, id, response, 200, "for the same reference afterwards");
     },
   },
   {
@@ -68,8 +67,8 @@ const forced: Forced[] = [
     payouts: 4,
     async run(context, id) {
       const responses = await statuses(context, disbursementBody(context, { phoneNumber: forcing("503") }));
-      const seen = responses.map((response) => response.status).join(", ");
-      context.judge(id, seen === "503, 503, 200", "503, 503, 200", seen, responses);
+      const actual = responses.map(({ status }) => status);
+      same(context, id, { what: "statuses", actual, expected: [503, 503, 200] }, responses);
       const waits = responses.slice(0, -1).map((response) => response.headers["retry-after"]);
       context.judge(
         id,
@@ -91,7 +90,7 @@ const forced: Forced[] = [
         lost,
       ]);
       const again = await pay(context, body);
-      context.judge(id, again.status === 409, "409 for the same request afterwards", describeResponse(again), [again]);
+      expectStatus(context, id, again, 409, "for the same request afterwards");
     },
   },
   {
@@ -105,9 +104,7 @@ const forced: Forced[] = [
         late,
       ]);
       const again = await pay(context, body);
-      context.judge(id, again.status === 409, "409 for the same request in the meantime", describeResponse(again), [
-        again,
-      ]);
+      expectStatus(context, id, again, 409, "for the same request in the meantime");
     },
   },
   {
@@ -118,13 +115,7 @@ const forced: Forced[] = [
       const { body } = await paid(context);
       for (const suffix of ["500", "503", "504"]) {
         const response = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
-        context.judge(
-          id,
-          response.status === 409,
-          `409 for a duplicate reference with a phone number ending in ${suffix}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, id, response, 409, `for a duplicate reference with a phone number ending in ${suffix}`);
         context.judge(
           id,
           dataOf(response)["reference"] === undefined,
@@ -157,10 +148,10 @@ export const forcedChecks: Check[] = [
     async *run(context) {
       const [id = ""] = this.ids;
       const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
-      context.judge(id, data.status === "pending", "status pending at first", data.status);
+      same(context, id, { what: "at first, status", actual: data.status, expected: "pending" });
       yield;
       const { data: record } = await settledByClock(context, reference);
-      context.judge(id, record.status === "failed", "status failed in the end", record.status);
+      same(context, id, { what: "in the end, status", actual: record.status, expected: "failed" });
     },
   },
 ];

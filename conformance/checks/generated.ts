@@ -1,13 +1,14 @@
 // Sends requests that are generated from the contract: systematic mutations of a valid request, and random values that
 // the run's seed determines.
-import { describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
 import { anyValueFor, sample, validDisbursements } from "../generate/arbitraries.ts";
 import { mutations } from "../generate/mutations.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
+import { expectStatus } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
-import { checkoutBody, disbursementBody, isRefusal, pay, payInvalid, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, disbursementBody, pay, payInvalid, startInvalidCheckout } from "./requests.ts";
 
 const randomInvalid = 100;
 const randomValid = 12;
@@ -58,10 +59,9 @@ async function judgeAll(
     const response = await send(body);
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";
-    const ok = exact ? response.status === status : isRefusal(response);
     // Shorten the fault, because it may quote the pattern of a URL, which has more than 1,000 characters.
-    const expected = `${exact ? status : "400 or 422"} for ${what} (${faults[0]?.slice(0, 120)})`;
-    context.judge(id, ok, expected, describeResponse(response), [response]);
+    const when = `for ${what} (${faults[0]?.slice(0, 120)})`;
+    expectStatus(context, id, response, exact ? status : [400, 422], when);
   }
 }
 

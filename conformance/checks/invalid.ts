@@ -1,7 +1,8 @@
 // Checks, field by field, that a create refuses invalid values (§2.1, §7, §8).
-import { describeResponse, type Check } from "../check.ts";
+import { type Check } from "../check.ts";
+import { expectStatus } from "./expect.ts";
 import { rules } from "./invalid-values.ts";
-import { disbursementBody, isRefusal, payInvalid } from "./requests.ts";
+import { disbursementBody, payInvalid } from "./requests.ts";
 
 const titles = { required: "without", type: "with the wrong type of", value: "with an invalid" };
 
@@ -13,9 +14,7 @@ export const invalidChecks: Check[] = [
     async run(context) {
       for (const [what, value] of cases) {
         const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
-        context.judge(id, isRefusal(response), `400 or 422 for ${field}: ${what}`, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, id, response, [400, 422], `for ${field}: ${what}`);
       }
     },
   })),
@@ -26,8 +25,7 @@ export const invalidChecks: Check[] = [
     async run(context) {
       for (const phoneNumber of ["225703810", "+2257038102473"]) {
         const response = await payInvalid(context, disbursementBody(context, { phoneNumber }));
-        const expected = "422 for a phone number in the wrong format";
-        context.judge("create.phone-422", response.status === 422, expected, describeResponse(response), [response]);
+        expectStatus(context, "create.phone-422", response, 422, "for a phone number in the wrong format");
       }
     },
   },

@@ -1,9 +1,9 @@
 // Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
-import { describeResponse, type Check, type Context } from "../check.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { type Check, type Context } from "../check.ts";
+
+import { expectData, expectStatus } from "./expect.ts";
 import {
   checkoutBody,
-  dataOf,
   disbursementBody,
   paid,
   pay,
@@ -24,20 +24,12 @@ const withAmount = (body: Record<string, unknown>, literal: string) =>
 const withSecond = (body: Record<string, unknown>, key: string, value: unknown) =>
   `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(key)}:${JSON.stringify(value)}}`;
 
-const judge = (context: Context, id: string, status: number, what: string, response: TargetResponse) =>
-  context.judge(id, response.status === status, `${status} for ${what}`, describeResponse(response), [response]);
-
 /** Sends one JSON text as a disbursement and another as a checkout, and judges that the target returns 400 for both. */
 async function refuseBoth(context: Context, id: string, what: string, disbursement: string, checkout: string) {
-  judge(
-    context,
-    id,
-    400,
-    `a disbursement with ${what}`,
-    await payInvalid(context, undefined, { body: disbursement, headers }),
-  );
-  const response = await startInvalidCheckout(context, undefined, { body: checkout, headers });
-  judge(context, id, 400, `a checkout with ${what}`, response);
+  const response = await payInvalid(context, undefined, { body: disbursement, headers });
+  expectStatus(context, id, response, 400, `for a disbursement with ${what}`);
+  const other = await startInvalidCheckout(context, undefined, { body: checkout, headers });
+  expectStatus(context, id, other, 400, `for a checkout with ${what}`);
 }
 
 export const jsonValueChecks: Check[] = [
@@ -56,7 +48,7 @@ export const jsonValueChecks: Check[] = [
         response,
       ]);
       const checkout = await startCheckout(context, checkoutBody({ certifyExtra: { nested: [1] } }));
-      judge(context, "json-values.unknown-ignored", 200, "a checkout with an unknown field", checkout);
+      expectStatus(context, "json-values.unknown-ignored", checkout, 200, "for a checkout with an unknown field");
     },
   },
   {
@@ -66,7 +58,8 @@ export const jsonValueChecks: Check[] = [
     async run(context) {
       for (const half of ["\ud83d", "\udcb8"]) {
         const response = await payInvalid(context, disbursementBody(context, { reference: context.fresh() + half }));
-        judge(context, "json-values.lone-surrogate", 422, `a reference with ${JSON.stringify(half)}`, response);
+        const when = `for a reference with ${JSON.stringify(half)}`;
+        expectStatus(context, "json-values.lone-surrogate", response, 422, when);
       }
     },
   },
@@ -105,9 +98,7 @@ export const jsonValueChecks: Check[] = [
       for (const literal of ["100.0", "1e2", "1.00E+2"]) {
         const body = withAmount(disbursementBody(context), literal);
         const response = await pay(context, undefined, { body, headers });
-        const ok = response.status === 200 && dataOf(response)["amount"] === 100;
-        const expected = `200 with amount 100 for ${literal}`;
-        context.judge("json-values.exact-integer", ok, expected, describeResponse(response), [response]);
+        expectData(context, "json-values.exact-integer", response, { amount: 100 }, `for ${literal}`);
       }
     },
   },

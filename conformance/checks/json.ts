@@ -1,6 +1,7 @@
 // Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
-import { describeResponse, type Check } from "../check.ts";
-import { dataOf, disbursementBody, is4xx, isRefusal, pay, payInvalid, usualAmount } from "./requests.ts";
+import { type Check } from "../check.ts";
+import { expectData, expectStatus } from "./expect.ts";
+import { disbursementBody, pay, payInvalid, usualAmount } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -48,9 +49,7 @@ export const jsonChecks: Check[] = [
     async run(context) {
       for (const [name, body] of malformed(disbursementBody(context))) {
         const response = await payInvalid(context, undefined, { body, headers: json });
-        context.judge("json.malformed-refused", is4xx(response), `a 4xx for ${name}`, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "json.malformed-refused", response, "4xx", `for ${name}`);
       }
     },
   },
@@ -61,13 +60,7 @@ export const jsonChecks: Check[] = [
     async run(context) {
       for (const [name, body] of nonObjects(disbursementBody(context))) {
         const response = await payInvalid(context, body);
-        context.judge(
-          "json.object-required",
-          isRefusal(response),
-          `400 or 422 for ${name}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "json.object-required", response, [400, 422], `for ${name}`);
       }
     },
   },
@@ -78,9 +71,7 @@ export const jsonChecks: Check[] = [
     async run(context) {
       for (const headers of [json, {}]) {
         const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
-        context.judge("json.body-required", is4xx(response), "a 4xx for a missing body", describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "json.body-required", response, "4xx", "for a missing body");
       }
     },
   },
@@ -93,18 +84,11 @@ export const jsonChecks: Check[] = [
     async run(context) {
       for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
         const body = disbursementBody(context, { reference: `${context.fresh()}-é` });
-        const { reference } = body;
         const response = await pay(context, body, {
           headers: { "content-type": type },
         });
-        const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
-        context.judge(
-          "json.charset-accepted",
-          ok,
-          `200 for Content-Type ${type}, with the reference read as UTF-8`,
-          describeResponse(response),
-          [response],
-        );
+        const when = `for Content-Type ${type}, with the reference read as UTF-8`;
+        expectData(context, "json.charset-accepted", response, { merchantsReference: body["reference"] }, when);
       }
     },
   },

@@ -3,6 +3,7 @@ import { Prerequisite, describeResponse, type Check, type Context } from "../che
 import type { Facts } from "../observer/facts.ts";
 import type { History } from "../observer/history.ts";
 import { hasControl } from "../run-options.ts";
+import { expectStatus } from "./expect.ts";
 import { lookAt, retrievable } from "./looks.ts";
 import {
   checkoutBody,
@@ -129,8 +130,7 @@ export const keptChecks: Check[] = [
       keptByRun.set(context.facts, { payouts, records, since: context.now() });
       for (const { what, reference } of payouts) {
         const response = await verifyDisbursement(context, reference);
-        const expected = `200 with the record of ${what}`;
-        context.judge("life.records-kept", response.status === 200, expected, describeResponse(response), [response]);
+        expectStatus(context, "life.records-kept", response, 200, `with the record of ${what}`);
       }
     },
   },

@@ -1,5 +1,6 @@
 // Checks fees, and the limits on references, amounts and bodies (D14, D15).
 import { describeResponse, type Check } from "../check.ts";
+import { expectData, expectStatus, same } from "./expect.ts";
 import {
   checkoutBody,
   dataOf,
@@ -65,31 +66,16 @@ const referenceChecks: Check[] = [
       const accepted = [start.padEnd(64, "x"), start + "💸".repeat(64 - start.length)];
       for (const reference of accepted) {
         const response = await pay(context, { ...disbursementBody(context), reference });
-        context.judge(
-          "limits.reference-length",
-          response.status === 200,
-          "200 for 64 code points",
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "limits.reference-length", response, 200, "for 64 code points");
       }
       // An earlier run may have used this character as a reference. A 409 then proves that the target accepted it.
       const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
       const shortest = await pay(context, { ...disbursementBody(context), reference: single });
-      const fits = shortest.status === 200 || shortest.status === 409;
-      context.judge(
-        "limits.reference-length",
-        fits,
-        "200 for one character, or 409 if an earlier run used it",
-        describeResponse(shortest),
-        [shortest],
-      );
+      const when = "for one character; 409 only if an earlier run used it";
+      expectStatus(context, "limits.reference-length", shortest, [200, 409], when);
       for (const reference of ["", start.padEnd(65, "x"), start + "💸".repeat(65 - start.length)]) {
         const response = await payInvalid(context, { ...disbursementBody(context), reference });
-        const expected = `422 for ${[...reference].length} code points`;
-        context.judge("limits.reference-length", response.status === 422, expected, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "limits.reference-length", response, 422, `for ${[...reference].length} code points`);
       }
     },
   },
@@ -102,13 +88,7 @@ const referenceChecks: Check[] = [
         const reference = `${context.fresh()}${character}x`;
         const code = `U+${character.codePointAt(0)?.toString(16).padStart(4, "0")}`;
         const response = await payInvalid(context, { ...disbursementBody(context), reference });
-        context.judge(
-          "limits.reference-characters",
-          response.status === 422,
-          `422 for a reference with ${code}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "limits.reference-characters", response, 422, `for a reference with ${code}`);
       }
     },
   },
@@ -122,14 +102,8 @@ const referenceChecks: Check[] = [
       for (const [what, pair] of lookalikes) {
         for (const reference of pair(context.fresh())) {
           const response = await pay(context, { ...disbursementBody(context), reference });
-          const ok = response.status === 200 && dataOf(response)["merchantsReference"] === reference;
-          context.judge(
-            "limits.reference-as-sent",
-            ok,
-            `200 for each of two references that differ ${what}, returned unchanged`,
-            describeResponse(response),
-            [response],
-          );
+          const when = `for each of two references that differ ${what}`;
+          expectData(context, "limits.reference-as-sent", response, { merchantsReference: reference }, when);
         }
       }
     },
@@ -149,13 +123,7 @@ const amountChecks: Check[] = [
           await startInvalidCheckout(context, undefined, { body: withAmount(checkoutBody(), amount), headers: json }),
         ];
         for (const response of responses) {
-          context.judge(
-            "limits.amount-maximum",
-            response.status === 422,
-            `422 for an amount of ${amount}`,
-            describeResponse(response),
-            [response],
-          );
+          expectStatus(context, "limits.amount-maximum", response, 422, `for an amount of ${amount}`);
         }
       }
     },
@@ -190,15 +158,13 @@ const amountChecks: Check[] = [
           actual,
           [response],
         );
-        context.judge("fee.default-rates", data.fee === fee, `a fee of ${fee} for ${amount}`, `a fee of ${data.fee}`, [
-          response,
-        ]);
+        const what = `for ${amount}, fee`;
+        same(context, "fee.default-rates", { what, actual: data.fee, expected: fee }, [response]);
       }
       for (const [amount, fee] of fees.checkout) {
         const response = await startCheckout(context, checkoutBody({ amount }));
-        const actual = dataOf(response)["fee"];
-        const expected = `a fee of ${fee} for a checkout of ${amount}`;
-        context.judge("fee.default-rates", actual === fee, expected, `a fee of ${JSON.stringify(actual)}`, [response]);
+        const what = `for a checkout of ${amount}, fee`;
+        same(context, "fee.default-rates", { what, actual: dataOf(response)["fee"], expected: fee }, [response]);
       }
     },
   },
@@ -215,13 +181,7 @@ const sizeChecks: Check[] = [
           body: padded(disbursementBody(context), bytes),
           headers: json,
         });
-        context.judge(
-          "limits.body-size",
-          response.status === 413,
-          `413 for ${bytes} bytes`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "limits.body-size", response, 413, `for ${bytes} bytes`);
       }
     },
   },
@@ -236,9 +196,7 @@ const sizeChecks: Check[] = [
         body: padded(disbursementBody(context), 16 * 1024),
         headers: json,
       });
-      context.judge("limits.body-size", response.status === 200, "200 for 16384 bytes", describeResponse(response), [
-        response,
-      ]);
+      expectStatus(context, "limits.body-size", response, 200, "for 16384 bytes");
     },
   },
 ];

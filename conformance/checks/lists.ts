@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
+import { expectStatus } from "./expect.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
 import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
 
@@ -136,9 +137,7 @@ export const listChecks: Check[] = [
     ...cost(2),
     async run(context) {
       const judge = (response: TargetResponse, what: string) =>
-        context.judge("lists.cursor-422", response.status === 422, `422 for ${what}`, describeResponse(response), [
-          response,
-        ]);
+        expectStatus(context, "lists.cursor-422", response, 422, `for ${what}`);
       for (const path of lists) {
         judge(await list(context, path, "cursor=certify-unknown"), `a cursor that GET ${path} never returned`);
       }
@@ -160,8 +159,8 @@ export const listChecks: Check[] = [
       for (const kind of kinds) {
         for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
           const response = await list(context, `/v1/${kind}`, "limit=1", key);
-          const expected = `401 for GET /v1/${kind} ${key === "none" ? "without a key" : "with an unknown key"}`;
-          context.judge("lists.needs-key", response.status === 401, expected, describeResponse(response), [response]);
+          const when = `for GET /v1/${kind} ${key === "none" ? "without a key" : "with an unknown key"}`;
+          expectStatus(context, "lists.needs-key", response, 401, when);
         }
       }
     },
@@ -187,8 +186,7 @@ export const listChecks: Check[] = [
         const own = await list(context, `/v1/${kind}`, "limit=1");
         const cursor = cursorOf(own);
         const foreign = await list(context, `/v1/${kind}`, `cursor=${cursor}`, "second");
-        const expected = "422 for a cursor of another merchant";
-        context.judge("lists.merchants-apart", foreign.status === 422, expected, describeResponse(foreign), [foreign]);
+        expectStatus(context, "lists.merchants-apart", foreign, 422, "for a cursor of another merchant");
       }
     },
   },

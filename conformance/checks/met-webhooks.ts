@@ -1,7 +1,7 @@
 // Judges every webhook that the run received, whichever check caused it (D11, D12).
 import type { Check } from "../check.ts";
 import { describeNotification } from "./notifications.ts";
-import { headerFaults } from "./signatures.ts";
+import { judgeHeaders } from "./signatures.ts";
 
 export const metWebhookChecks: Check[] = [
   {
@@ -22,13 +22,7 @@ export const metWebhookChecks: Check[] = [
         const faults = validate(notification.json);
         const actual = `${describeNotification(notification)}: ${faults.slice(0, 5).join(", ") || "as expected"}`;
         context.judge("events.data-is-the-record", faults.length === 0, "a body that matches WebhookEvent", actual);
-        const wrong = headerFaults(notification);
-        context.judge(
-          "signature.headers",
-          wrong.length === 0,
-          "webhook-id, webhook-timestamp and webhook-signature in their documented formats",
-          wrong.join(", ") || "as expected",
-        );
+        judgeHeaders(context, notification);
       }
     },
   },

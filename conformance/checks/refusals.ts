@@ -2,15 +2,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
+import { expectStatus } from "./expect.ts";
 import { rules, type Kind } from "./invalid-values.ts";
 import { malformed, nonObjects } from "./json.ts";
 import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 const large = "x".repeat(17_000);
-
-const status = (context: Context, id: string, expected: number, what: string, response: TargetResponse) =>
-  context.judge(id, response.status === expected, `${expected} for ${what}`, describeResponse(response), [response]);
 
 /**
  * Sends every case of a kind in a disbursement and, if a checkout has the same field, in a checkout. Judges that each
@@ -20,10 +18,10 @@ async function refuseAll(context: Context, kind: Kind, id: string, expected: num
   for (const { field, cases, strict = [] } of rules.filter((rule) => rule.kind === kind)) {
     for (const [what, value] of [...cases, ...strict]) {
       const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
-      status(context, id, expected, `a disbursement with ${field}: ${what}`, response);
+      expectStatus(context, id, response, expected, `for a disbursement with ${field}: ${what}`);
       if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;
       const other = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
-      status(context, id, expected, `a checkout with ${field}: ${what}`, other);
+      expectStatus(context, id, other, expected, `for a checkout with ${field}: ${what}`);
     }
   }
 }
@@ -125,14 +123,20 @@ export const refusalChecks: Check[] = [
     async run(context) {
       for (const [what, body] of bodiesOf(disbursementBody(context))) {
         const response = await payInvalid(context, undefined, { body, headers: json });
-        status(context, "refusal.malformed-400", 400, what, response);
+        expectStatus(context, "refusal.malformed-400", response, 400, `for ${what}`);
       }
       for (const [what, body] of bodiesOf(checkoutBody())) {
         const response = await startInvalidCheckout(context, undefined, { body, headers: json });
-        status(context, "refusal.malformed-400", 400, `${what} (checkout)`, response);
+        expectStatus(context, "refusal.malformed-400", response, 400, `for ${what} (checkout)`);
       }
       const headers = { ...json, "content-length": "0" };
-      status(context, "refusal.malformed-400", 400, "no body", await payInvalid(context, undefined, { headers }));
+      expectStatus(
+        context,
+        "refusal.malformed-400",
+        await payInvalid(context, undefined, { headers }),
+        400,
+        "for no body",
+      );
     },
   },
   {
@@ -147,12 +151,12 @@ export const refusalChecks: Check[] = [
       ];
       for (const over of faults) {
         const response = await payInvalid(context, disbursementBody(context, over));
-        status(
+        expectStatus(
           context,
           "refusal.mixed-400",
-          400,
-          `a 400 fault and a 422 fault in ${Object.keys(over).join(" and ")}`,
           response,
+          400,
+          `for a 400 fault and a 422 fault in ${Object.keys(over).join(" and ")}`,
         );
       }
     },
@@ -167,9 +171,9 @@ export const refusalChecks: Check[] = [
           body: JSON.stringify(disbursementBody(context)),
           headers,
         });
-        status(context, "refusal.media-type-415", 415, what, response);
+        expectStatus(context, "refusal.media-type-415", response, 415, `for ${what}`);
         const other = await startInvalidCheckout(context, undefined, { body: JSON.stringify(checkoutBody()), headers });
-        status(context, "refusal.media-type-415", 415, `${what} (checkout)`, other);
+        expectStatus(context, "refusal.media-type-415", other, 415, `for ${what} (checkout)`);
       }
     },
   },
@@ -181,12 +185,12 @@ export const refusalChecks: Check[] = [
       for (const path of paths) {
         for (const key of ["own", "none"] as const) {
           const response = await context.target.send({ method: "GET", path, key });
-          status(
+          expectStatus(
             context,
             "refusal.unknown-path-404",
-            404,
-            `${path} ${key === "own" ? "with" : "without"} a key`,
             response,
+            404,
+            `for ${path} ${key === "own" ? "with" : "without"} a key`,
           );
         }
       }
@@ -219,13 +223,19 @@ export const refusalChecks: Check[] = [
       for (const { what, expected, over, more } of twoFaults) {
         const body = more.body === undefined ? { json: disbursementBody(context, over) } : {};
         const request = { method: "POST", path: "/v1/disbursements", effect: "must-be-rejected", ...body } as const;
-        status(context, "refusal.order", expected, what, await context.target.send({ ...request, ...more }));
+        expectStatus(
+          context,
+          "refusal.order",
+          await context.target.send({ ...request, ...more }),
+          expected,
+          `for ${what}`,
+        );
       }
       const { body } = await paid(context);
       const bad = await payInvalid(context, { ...body, phoneNumber: "12" });
-      status(context, "refusal.order", 422, "a duplicate reference with an invalid value", bad);
+      expectStatus(context, "refusal.order", bad, 422, "for a duplicate reference with an invalid value");
       const worse = await payInvalid(context, { ...body, amount: "100" });
-      status(context, "refusal.order", 400, "a duplicate reference with a wrong type", worse);
+      expectStatus(context, "refusal.order", worse, 400, "for a duplicate reference with a wrong type");
     },
   },
   {

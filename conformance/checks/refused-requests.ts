@@ -1,9 +1,9 @@
 // Sends requests that the target refuses, and shows that nothing remains of them: their reference is free, and no
 // webhook is sent to their address (§5 to §7).
-import { describeResponse, type Context } from "../check.ts";
+import { type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Receiver } from "../target/receiver.ts";
-import { same } from "./expect.ts";
+import { expectStatus, same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
 import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
@@ -75,9 +75,9 @@ async function payAfter(context: Context, id: string, reference: string, refused
   const body = disbursementBody(context, { reference, ...addressOf(box) });
   const response = await pay(context, body);
   const before = refused.map(({ status }) => status ?? "no response").join(", ");
-  const expected = `200 for a valid request after requests with its reference got ${before}`;
+  const when = `for a valid request after requests with its reference got ${before}`;
   const evidence = [...refused, response];
-  if (!context.judge(id, response.status === 200, expected, describeResponse(response), evidence)) return;
+  if (!expectStatus(context, id, response, 200, when, evidence)) return;
   const { data } = await verified(context, String(dataOf(response)["reference"]));
   for (const [field, actual] of Object.entries({ ...data, phoneNumber: data.customer.phoneNumber })) {
     if (field === "reference" || body[field] === undefined) continue;

@@ -1,6 +1,7 @@
 // Checks the retries of failed deliveries (D13).
 import type { Check, Context } from "../check.ts";
 import { respondWith, delivered, deliveryOf } from "./deliveries.ts";
+import { expectNoFaults, same } from "./expect.ts";
 import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -26,8 +27,7 @@ async function judgeSteps(
   for (const [seconds, attempts] of steps) {
     await advance(context, seconds);
     passed += seconds;
-    const count = box.received.length;
-    context.judge(id, count === attempts, `attempts after ${passed} s: ${attempts}`, `attempts: ${count}`);
+    same(context, id, { what: `attempts after ${passed} s:`, actual: box.received.length, expected: attempts });
   }
 }
 
@@ -77,14 +77,8 @@ export const retryChecks: Check[] = [
       const ended = attempts.length === 10 && box.received.length === 10 && delivery["status"] === "exhausted";
       const actual = `${attempts.length} listed, ${box.received.length} received, status ${String(delivery["status"])}`;
       context.judge("retries.schedule", ended, "ten attempts, then status exhausted", actual, [response]);
-      const wrong = misplaced(attempts);
-      context.judge(
-        "retries.schedule",
-        wrong.length === 0,
-        "each interval within 20 % of the schedule",
-        wrong.join(", ") || "as expected",
-        [response],
-      );
+      const expected = "each interval within 20 % of the schedule";
+      expectNoFaults(context, "retries.schedule", expected, misplaced(attempts), [response]);
     },
   },
   {

@@ -1,6 +1,7 @@
 // Checks the sandbox operations (D18).
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
+import { expectStatus, same } from "./expect.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
 
@@ -62,13 +63,7 @@ export const sandboxChecks: Check[] = [
           const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
           const response = await context.target.send({ method, path, key, json, effect: "must-be-rejected" });
           const what = key === "none" ? "without a key" : "with an unknown key";
-          context.judge(
-            "sandbox.needs-key",
-            response.status === 401,
-            `401 for ${method} ${path} ${what}`,
-            describeResponse(response),
-            [response],
-          );
+          expectStatus(context, "sandbox.needs-key", response, 401, `for ${method} ${path} ${what}`);
         }
       }
     },
@@ -82,13 +77,7 @@ export const sandboxChecks: Check[] = [
       for (const [what, seconds, expected] of badSteps) {
         const request = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
         const response = await context.target.send({ ...request, json: { seconds } });
-        context.judge(
-          "sandbox.clock-bounds",
-          response.status === expected,
-          `${expected} for seconds: ${what}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "sandbox.clock-bounds", response, expected, `for seconds: ${what}`);
       }
     },
   },
@@ -113,12 +102,8 @@ export const sandboxChecks: Check[] = [
         `${describeResponse(before)}, then ${describeResponse(moved)}`,
       );
       const { data } = await verified(context, reference);
-      context.judge(
-        "sandbox.clock",
-        data.status === "failed",
-        "the due payout failed before the response",
-        data.status,
-      );
+      const what = "status of the due payout at the response:";
+      same(context, "sandbox.clock", { what, actual: data.status, expected: "failed" });
       const age = Date.parse(data.updatedAt) - Date.parse(data.createdAt);
       context.judge(
         "sandbox.clock",

@@ -1,6 +1,7 @@
 // Checks the signatures of deliveries (D12).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
+import { expectNoFaults } from "./expect.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
 import { paid, usualAmount } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
@@ -15,12 +16,18 @@ const forms: [header: string, form: RegExp][] = [
 ];
 
 /** Describes the faults of a delivery's webhook headers. The texts do not contain the headers' values. */
-export const headerFaults = ({ headers }: Notification): string[] =>
+const headerFaults = ({ headers }: Notification): string[] =>
   forms
     .filter(([name, form]) => !form.test(String(headers[name] ?? "")))
     .map(([name, form]) =>
       headers[name] === undefined ? `${name} is missing` : `${name} does not match ${form.source}`,
     );
+
+/** Judges the webhook headers of a delivery. */
+export function judgeHeaders(context: Context, notification: Notification) {
+  const expected = "webhook-id, webhook-timestamp and webhook-signature in their documented formats";
+  expectNoFaults(context, "signature.headers", expected, headerFaults(notification));
+}
 
 /** Creates a payout that the phone number's suffix settles immediately, and waits for its notification. */
 async function notified(context: Context, suffix = "001", key: "own" | "second" = "own") {
@@ -37,9 +44,7 @@ export const signatureChecks: Check[] = [
     needs,
     async run(context) {
       const { notification } = await notified(context);
-      const faults = headerFaults(notification);
-      const expected = "webhook-id, webhook-timestamp and webhook-signature in their documented formats";
-      context.judge("signature.headers", faults.length === 0, expected, faults.join(", ") || "as expected");
+      judgeHeaders(context, notification);
     },
   },
   {

@@ -3,6 +3,7 @@ import { Prerequisite, describeResponse, type Check, type Context } from "../che
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
+import { expectData, expectStatus, same } from "./expect.ts";
 import {
   dataOf,
   disbursementBody,
@@ -19,10 +20,10 @@ import { otherStatus } from "./webhooks.ts";
 import { settled, settledByClock } from "./settlement.ts";
 
 const one = { payouts: 1, amount: usualAmount };
+const later = "on a later verify, status";
 
-/** Returns the record as JSON text, without the fields that a change of status affects. */
-const unchanging = (record: Record<string, unknown>) =>
-  JSON.stringify({ ...record, status: undefined, updatedAt: undefined });
+/** Returns the record without the fields that a change of status affects. */
+const unchanging = (record: Record<string, unknown>) => ({ ...record, status: undefined, updatedAt: undefined });
 
 /** Judges that a response is a 409 with a valid Location, and requests that address. Returns undefined if it is not. */
 async function followLocation(context: Context, refused: TargetResponse, id: string) {
@@ -57,15 +58,9 @@ export const stateChecks: Check[] = [
       if (hasControl(context.options, "clock")) await advance(context, 3 * 86_400);
       for (let round = 0; round < 5; round += 1) {
         const { data } = await verified(context, reference);
-        const stays = data.status === final.status;
-        context.judge("status.final-stays", stays, `status ${final.status}`, `status ${data.status} on a later verify`);
-        const same = JSON.stringify(data) === JSON.stringify(final);
-        context.judge(
-          "status.updated-at-moves",
-          same,
-          "an unchanged record once the status is final",
-          same ? "as expected" : "a different record",
-        );
+        same(context, "status.final-stays", { what: later, actual: data.status, expected: final.status });
+        const what = "once the status is final, the record";
+        same(context, "status.updated-at-moves", { what, actual: data, expected: final });
       }
       const before = dataOf(first);
       if (before["status"] !== final.status) {
@@ -73,13 +68,8 @@ export const stateChecks: Check[] = [
         const times = `${String(before["updatedAt"])}, then ${final.updatedAt}`;
         context.judge("status.updated-at-moves", moved, "a later updatedAt after the status change", times);
       }
-      const kept = unchanging(before) === unchanging(final);
-      context.judge(
-        "status.updated-at-moves",
-        kept,
-        "all other fields unchanged",
-        kept ? "as expected" : `${unchanging(before)}, then ${unchanging(final)}`,
-      );
+      const what = "the fields other than status and updatedAt";
+      same(context, "status.updated-at-moves", { what, actual: unchanging(final), expected: unchanging(before) });
     },
   },
   {
@@ -90,7 +80,7 @@ export const stateChecks: Check[] = [
     amount: 2 * usualAmount,
     needs: ["failing-recipient"],
     async *run(context) {
-      const { body, reference } = await paid(context, { phoneNumber: context.options.failingRecipient });
+      const { body, reference, response } = await paid(context, { phoneNumber: context.options.failingRecipient });
       yield;
       const { data } = await settled(context, reference);
       if (data.status !== "failed") {
@@ -98,19 +88,10 @@ export const stateChecks: Check[] = [
         return;
       }
       const again = await pay(context, body);
-      context.judge(
-        "uniqueness.failed-counts",
-        again.status === 409,
-        "409 for the reference of a failed disbursement",
-        describeResponse(again),
-      );
-      const { data: later } = await verified(context, reference);
-      context.judge(
-        "status.final-stays",
-        later.status === "failed",
-        "status failed",
-        `status ${later.status} on a later verify`,
-      );
+      const when = "for the reference of a failed disbursement";
+      expectStatus(context, "uniqueness.failed-counts", again, 409, when, [response, again]);
+      const { data: record } = await verified(context, reference);
+      same(context, "status.final-stays", { what: later, actual: record.status, expected: "failed" });
     },
   },
   {
@@ -124,11 +105,8 @@ export const stateChecks: Check[] = [
         const body = disbursementBody(context);
         const refused = await payInvalid(context, { ...body, ...over });
         const response = await pay(context, body);
-        const expected = `200 for a reference whose first request got ${refused.status ?? "no response"}`;
-        context.judge("uniqueness.refused-leaves-none", response.status === 200, expected, describeResponse(response), [
-          refused,
-          response,
-        ]);
+        const when = `for a reference whose first request got ${refused.status ?? "no response"}`;
+        expectStatus(context, "uniqueness.refused-leaves-none", response, 200, when, [refused, response]);
       }
     },
   },
@@ -140,14 +118,10 @@ export const stateChecks: Check[] = [
     amount: 2 * usualAmount,
     needs: ["second-key"],
     async run(context) {
-      const { body, reference } = await paid(context);
+      const { body, reference, response: own } = await paid(context);
       const other = await pay(context, body, { key: "second" });
-      context.judge(
-        "uniqueness.per-merchant",
-        other.status === 200,
-        "200 for another merchant's request with the same reference",
-        describeResponse(other),
-      );
+      const when = "for another merchant's request with the same reference";
+      expectStatus(context, "uniqueness.per-merchant", other, 200, when, [own, other]);
       const { reference: theirs } = dataOf(other);
       if (typeof theirs !== "string")
         throw new Prerequisite("a disbursement of the second merchant", describeResponse(other));
@@ -156,13 +130,7 @@ export const stateChecks: Check[] = [
         await verifyDisbursement(context, theirs),
       ];
       for (const response of responses) {
-        context.judge(
-          "uniqueness.merchants-apart",
-          response.status === 404,
-          "404 for another merchant's disbursement",
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "uniqueness.merchants-apart", response, 404, "for another merchant's disbursement");
       }
     },
   },
@@ -186,10 +154,8 @@ export const stateChecks: Check[] = [
       ];
       for (const request of refused) {
         const response = await context.target.send({ ...request, ...second });
-        const expected = `404 for ${request.method} ${request.path} with another merchant's key`;
-        context.judge("uniqueness.merchants-apart", response.status === 404, expected, describeResponse(response), [
-          response,
-        ]);
+        const when = `for ${request.method} ${request.path} with another merchant's key`;
+        expectStatus(context, "uniqueness.merchants-apart", response, 404, when);
       }
       for (const list of ["events", "deliveries"]) {
         const request = { method: "GET", path: `/sandbox/${list}?reference=${reference}` } as const;
@@ -211,11 +177,7 @@ export const stateChecks: Check[] = [
     async run(context) {
       const { body, reference } = await paid(context);
       const found = await followLocation(context, await pay(context, body), "recovery.location");
-      const same = found?.status === 200 && dataOf(found)["reference"] === reference;
-      if (found)
-        context.judge("recovery.location", same, "the existing disbursement at the Location", describeResponse(found), [
-          found,
-        ]);
+      if (found) expectData(context, "recovery.location", found, { reference }, "at the Location");
     },
   },
   {
@@ -232,11 +194,8 @@ export const stateChecks: Check[] = [
         throw new Prerequisite("a connection closed without a response (forced outcome 504)", describeResponse(lost));
       const found = await followLocation(context, await pay(context, body), "recovery.lost-answer");
       if (!found) return;
-      const { merchantsReference, amount } = dataOf(found);
-      const same = found.status === 200 && merchantsReference === body["reference"] && amount === body["amount"];
-      context.judge("recovery.lost-answer", same, "the disbursement whose response was lost", describeResponse(found), [
-        found,
-      ]);
+      const sent = { merchantsReference: body["reference"], amount: body["amount"] };
+      expectData(context, "recovery.lost-answer", found, sent, "in the disbursement whose response was lost");
     },
   },
 ];

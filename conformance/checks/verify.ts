@@ -1,6 +1,6 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
-import { describeResponse, type Check } from "../check.ts";
-import { same } from "./expect.ts";
+import { type Check } from "../check.ts";
+import { expectStatus, same } from "./expect.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
@@ -35,9 +35,10 @@ export const verifyChecks: Check[] = [
     payouts: 1,
     amount: 12_345,
     async run(context) {
-      const { body, data: made, reference } = await paid(context, { amount: 12_345 });
+      const { body, data: made, reference, response: created } = await paid(context, { amount: 12_345 });
       const response = await verifyDisbursement(context, reference);
-      context.judge("verify.found", response.status === 200, "200", describeResponse(response));
+      const when = "for the reference of a new disbursement";
+      expectStatus(context, "verify.found", response, 200, when, [created, response]);
       const record = dataOf(response);
       const known = ["pending", "success", "failed"].includes(record["status"] as string);
       context.judge(
@@ -89,12 +90,7 @@ export const verifyChecks: Check[] = [
       const { data } = await verified(context, reference);
       const type = typeof data.webhookURL;
       context.judge("verify.record-shape", type === "string", "webhookURL, a string", `webhookURL: ${type}`);
-      context.judge(
-        "verify.webhook-address",
-        data.webhookURL === webhookURL,
-        webhookURL,
-        JSON.stringify(data.webhookURL) ?? "no webhookURL",
-      );
+      same(context, "verify.webhook-address", { what: "webhookURL", actual: data.webhookURL, expected: webhookURL });
     },
   },
   {
@@ -104,13 +100,7 @@ export const verifyChecks: Check[] = [
     async run(context) {
       for (const reference of [context.fresh(), `DSB${context.options.runId.toUpperCase()}`]) {
         const response = await verifyDisbursement(context, reference);
-        context.judge(
-          "verify.unknown-404",
-          response.status === 404,
-          "404 for an unknown reference",
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "verify.unknown-404", response, 404, "for an unknown reference");
       }
     },
   },
@@ -121,15 +111,7 @@ export const verifyChecks: Check[] = [
     async run(context) {
       for (const reference of odd) {
         const response = await context.target.send({ method: "GET", path: `/v1/disbursements/${reference}` });
-        const { status = 0 } = response;
-        const ok = status >= 400 && status < 500;
-        context.judge(
-          "verify.odd-references-404",
-          ok,
-          `a 4xx for ${reference.slice(0, 40)}`,
-          describeResponse(response),
-          [response],
-        );
+        expectStatus(context, "verify.odd-references-404", response, "4xx", `for ${reference.slice(0, 40)}`);
       }
     },
   },
