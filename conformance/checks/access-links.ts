@@ -57,12 +57,12 @@ export const accessLinkChecks: Check[] = [
       const { receiver, options } = context;
       if (!receiver) return;
       const box = receiver.openMailbox();
-      const created = await startCheckout(context, checkoutBody(addressOf(box)));
+      const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
       if (!isAccepted(created)) throw new Prerequisite("a 2xx for a valid checkout", describeResponse(created));
       await openAll(context, created, [box.url]);
       // A checkout that is really paid shows that the payment of the other one would be noticed.
       const paid = receiver.openMailbox();
-      const other = await startCheckout(context, checkoutBody(addressOf(paid)));
+      const other = await startCheckout(context, checkoutBody(context, addressOf(paid)));
       const finish = hasControl(options, "finish");
       if (finish && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paid);
       opened.set(receiver, { box, provable: paid.received.some(statesSuccess) });

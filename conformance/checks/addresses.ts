@@ -30,7 +30,7 @@ const goodAddresses = [
 
 const both = async (context: Context, over: Record<string, unknown>): Promise<[string, TargetResponse][]> => [
   ["webhookURL of a disbursement", await payInvalid(context, disbursementBody(context, over))],
-  ["webhookURL of a checkout", await startInvalidCheckout(context, checkoutBody(over))],
+  ["webhookURL of a checkout", await startInvalidCheckout(context, checkoutBody(context, over))],
 ];
 
 export const addressChecks: Check[] = [
@@ -43,7 +43,7 @@ export const addressChecks: Check[] = [
         const responses = await both(context, { webhookURL: address });
         responses.push([
           "redirectURL of a checkout",
-          await startInvalidCheckout(context, checkoutBody({ redirectURL: address })),
+          await startInvalidCheckout(context, checkoutBody(context, { redirectURL: address })),
         ]);
         for (const [what, response] of responses) {
           expectStatus(context, "addresses.refused", response, 422, `for ${address} as ${what}`);

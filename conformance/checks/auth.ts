@@ -39,7 +39,7 @@ const endpoints = [
     ids: ["auth.checkout-needs-key", "auth.checkout-refuses-wrong-key"],
     effect: "must-be-rejected",
     send: (context: Context, key: TargetRequest["key"]) =>
-      startCheckout(context, checkoutBody(), { effect: "must-be-rejected", key }),
+      startCheckout(context, checkoutBody(context), { effect: "must-be-rejected", key }),
   },
 ] as const;
 

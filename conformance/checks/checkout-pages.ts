@@ -63,7 +63,7 @@ async function startAll(context: Context) {
   const made = [];
   for (const { country, currency } of new Set([pairOf(context.options.recipient), ...commonPairs])) {
     // Whole hundreds, because a page may show some currencies without decimals.
-    const body = checkoutBody({ amount: 100 * context.random(1001, 99_999), country, currency });
+    const body = checkoutBody(context, { amount: 100 * context.random(1001, 99_999), country, currency });
     const created = await startCheckout(context, body);
     const { status = 0 } = created;
     const link = linkOf(created);

@@ -24,7 +24,7 @@ export const verifyCheckout = (
  * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
  */
 export async function started(context: Context, over: Record<string, unknown> = {}) {
-  const body = checkoutBody(over);
+  const body = checkoutBody(context, over);
   const response = await startCheckout(context, body);
   const data = dataOf(response);
   if (response.status !== 200 || typeof data["reference"] !== "string") {
@@ -53,7 +53,7 @@ export const checkoutRecordChecks: Check[] = [
     effect: "moves-money",
     async run(context) {
       const own = context.fresh();
-      const response = await startCheckout(context, checkoutBody({ amount: 123_456, reference: own }));
+      const response = await startCheckout(context, checkoutBody(context, { amount: 123_456, reference: own }));
       const shape = "200 with url, reference, merchantsReference, amount, fee and status";
       expectNoFaults(context, "checkout-body.shape", shape, faultsIn(context, response, "CheckoutCreatedEnvelope"), [
         response,
@@ -91,7 +91,7 @@ export const checkoutRecordChecks: Check[] = [
     ids: ["checkout-request.reference-unique"],
     effect: "moves-money",
     async run(context) {
-      const body = checkoutBody({ reference: context.fresh() });
+      const body = checkoutBody(context, { reference: context.fresh() });
       const responses = await Promise.all(Array.from({ length: concurrency }, () => startCheckout(context, body)));
       const seen = responses.map(({ status }) => status ?? "no response").toSorted();
       const ok = seen[0] === 200 && seen.slice(1).every((status) => status === 409);
@@ -118,7 +118,7 @@ export const checkoutRecordChecks: Check[] = [
     effect: "moves-money",
     async run(context) {
       for (const locale of ["en", "fr"]) {
-        const response = await startCheckout(context, checkoutBody({ locale }));
+        const response = await startCheckout(context, checkoutBody(context, { locale }));
         expectStatus(context, "checkout-request.locale", response, 200, `for locale ${locale}`);
       }
       for (const [locale, expected] of [
@@ -127,7 +127,7 @@ export const checkoutRecordChecks: Check[] = [
         ["", 422],
         [1, 400],
       ] as const) {
-        const response = await startInvalidCheckout(context, checkoutBody({ locale }));
+        const response = await startInvalidCheckout(context, checkoutBody(context, { locale }));
         expectStatus(context, "checkout-request.locale", response, expected, `for locale ${JSON.stringify(locale)}`);
       }
     },
@@ -138,7 +138,7 @@ export const checkoutRecordChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const [what, amount, expected] of badAmounts) {
-        const response = await startInvalidCheckout(context, checkoutBody({ amount }));
+        const response = await startInvalidCheckout(context, checkoutBody(context, { amount }));
         expectStatus(context, "checkout-request.amount", response, expected, `for an amount of ${what}`);
       }
     },
@@ -149,7 +149,7 @@ export const checkoutRecordChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const over of [{ country: "ci" }, { country: "CIV" }, { currency: "xof" }, { currency: "XO" }]) {
-        const response = await startInvalidCheckout(context, checkoutBody(over));
+        const response = await startInvalidCheckout(context, checkoutBody(context, over));
         expectStatus(context, "checkout-request.patterns", response, 422, `for ${JSON.stringify(over)}`);
       }
     },

@@ -34,7 +34,7 @@ const isCreated = ({ status = 0 }: TargetResponse) => status >= 200 && status < 
 
 /** Creates a checkout that a check builds on. Throws `Prerequisite` if the target does not accept it. */
 async function started(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse> {
-  const response = await startCheckout(context, checkoutBody(over));
+  const response = await startCheckout(context, checkoutBody(context, over));
   if (!isCreated(response)) throw new Prerequisite("a 2xx for a valid checkout", describeResponse(response));
   return response;
 }
@@ -71,7 +71,7 @@ async function refuseEach(
 ): Promise<Record<string, unknown>> {
   const statuses: Record<string, unknown> = {};
   for (const [field, value] of bad[id]) {
-    const response = await send(context, checkoutBody({ [field]: value }));
+    const response = await send(context, checkoutBody(context, { [field]: value }));
     const what = `${field} ${JSON.stringify(value)}`;
     expectStatus(context, id, response, "4xx", `for ${what}`);
     statuses[what] = response.status ?? "no response";
@@ -100,7 +100,7 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.accepted", "checkout.link", "checkout.link-opens"],
     effect: "moves-money",
     async run(context) {
-      const response = await startCheckout(context, checkoutBody());
+      const response = await startCheckout(context, checkoutBody(context));
       expectStatus(context, "checkout.accepted", response, "2xx", "for a valid checkout");
       const link = linkOf(response);
       context.judge(
@@ -119,8 +119,10 @@ export const checkoutChecks: Check[] = [
     ids: ["checkout.reference"],
     effect: "moves-money",
     async run(context) {
-      const first = await started(context);
-      const second = referencesOf(await started(context));
+      // Equal requests show a reference that is derived from the values.
+      const body = checkoutBody(context);
+      const first = await started(context, body);
+      const second = referencesOf(await started(context, body));
       const own = referencesOf(first).filter((text) => !second.includes(text));
       context.judge(
         "checkout.reference",
@@ -138,7 +140,7 @@ export const checkoutChecks: Check[] = [
       const webhookURL = someAddress(context);
       const redirectURL = "https://merchant.example/orders/1?step=done";
       for (const over of [{}, { webhookURL }, { redirectURL }, { webhookURL, redirectURL }]) {
-        const response = await startCheckout(context, checkoutBody(over));
+        const response = await startCheckout(context, checkoutBody(context, over));
         const what = Object.keys(over).join(" and ") || "neither address";
         expectStatus(context, "checkout.optional-fields", response, "2xx", `with ${what}`);
       }
@@ -149,7 +151,7 @@ export const checkoutChecks: Check[] = [
     ids: [`checkout.${field}-required`],
     effect: "must-be-rejected",
     async run(context) {
-      const response = await startInvalidCheckout(context, checkoutBody({ [field]: undefined }));
+      const response = await startInvalidCheckout(context, checkoutBody(context, { [field]: undefined }));
       expectStatus(context, `checkout.${field}-required`, response, "4xx", `without ${field}`);
     },
   })),

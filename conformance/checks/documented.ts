@@ -49,7 +49,7 @@ const core = { profile: "core" } as const;
 const extended = { profile: "extended" } as const;
 
 const startedReference = async (context: Context) => {
-  const data = dataOf(await startCheckout(context, checkoutBody()));
+  const data = dataOf(await startCheckout(context, checkoutBody(context)));
   return String(data["reference"]);
 };
 
@@ -156,14 +156,21 @@ const forDisbursements: Documented[] = [
 ];
 
 const forCheckouts: Documented[] = [
-  { ...checkouts, status: 200, id: "checkout.accepted", ...core, ...creating, make: () => ({ json: checkoutBody() }) },
+  {
+    ...checkouts,
+    status: 200,
+    id: "checkout.accepted",
+    ...core,
+    ...creating,
+    make: (c) => ({ json: checkoutBody(c) }),
+  },
   {
     ...checkouts,
     status: 400,
     id: "checkout.amount-required",
     ...core,
     ...rejected,
-    make: () => ({ json: checkoutBody({ amount: undefined }) }),
+    make: (c) => ({ json: checkoutBody(c, { amount: undefined }) }),
   },
   {
     ...checkouts,
@@ -171,7 +178,7 @@ const forCheckouts: Documented[] = [
     id: "auth.checkout-needs-key",
     ...core,
     ...rejected,
-    make: () => ({ json: checkoutBody(), ...withoutKey }),
+    make: (c) => ({ json: checkoutBody(c), ...withoutKey }),
   },
   {
     ...checkouts,
@@ -180,19 +187,26 @@ const forCheckouts: Documented[] = [
     ...extended,
     ...creating,
     async make(c) {
-      const json = checkoutBody({ reference: c.fresh() });
+      const json = checkoutBody(c, { reference: c.fresh() });
       await startCheckout(c, json);
       return { json };
     },
   },
-  { ...checkouts, status: 413, id: "limits.body-size", ...extended, ...rejected, make: () => tooLarge(checkoutBody()) },
+  {
+    ...checkouts,
+    status: 413,
+    id: "limits.body-size",
+    ...extended,
+    ...rejected,
+    make: (c) => tooLarge(checkoutBody(c)),
+  },
   {
     ...checkouts,
     status: 415,
     id: "refusal.media-type-415",
     ...extended,
     ...rejected,
-    make: () => ({ json: checkoutBody(), type: "text/plain" }),
+    make: (c) => ({ json: checkoutBody(c), type: "text/plain" }),
   },
   {
     ...checkouts,
@@ -200,7 +214,7 @@ const forCheckouts: Documented[] = [
     id: "checkout-request.amount",
     ...extended,
     ...rejected,
-    make: () => ({ json: checkoutBody({ amount: 0 }) }),
+    make: (c) => ({ json: checkoutBody(c, { amount: 0 }) }),
   },
   {
     ...aCheckout,

@@ -89,7 +89,7 @@ export const generatedChecks: Check[] = [
       judgeAll(
         context,
         "checkout-request.generated-refused",
-        invalidRequests(context, "CheckoutRequest", () => checkoutBody({ reference: context.fresh() })),
+        invalidRequests(context, "CheckoutRequest", () => checkoutBody(context, { reference: context.fresh() })),
         (body) => startInvalidCheckout(context, body),
       ),
   },

@@ -47,7 +47,7 @@ export const jsonValueChecks: Check[] = [
       context.judge("json-values.unknown-ignored", !kept, expected, kept ? "a record with it" : "as expected", [
         response,
       ]);
-      const checkout = await startCheckout(context, checkoutBody({ certifyExtra: { nested: [1] } }));
+      const checkout = await startCheckout(context, checkoutBody(context, { certifyExtra: { nested: [1] } }));
       expectStatus(context, "json-values.unknown-ignored", checkout, 200, "for a checkout with an unknown field");
     },
   },
@@ -69,7 +69,7 @@ export const jsonValueChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const key of ["amount", "country"] as const) {
-        const [disbursement, checkout] = [disbursementBody(context), checkoutBody()].map((body) => {
+        const [disbursement, checkout] = [disbursementBody(context), checkoutBody(context)].map((body) => {
           const other = { amount: Number(body["amount"]) + 1, country: body["country"] === "KE" ? "GH" : "KE" };
           return withSecond(body, key, other[key]);
         }) as [string, string];
@@ -84,7 +84,7 @@ export const jsonValueChecks: Check[] = [
     async run(context) {
       const literal = "100.00000000000000000001";
       const disbursement = withAmount(disbursementBody(context), literal);
-      const checkout = withAmount(checkoutBody(), literal);
+      const checkout = withAmount(checkoutBody(context), literal);
       await refuseBoth(context, "json-values.inexact-fraction", `an amount of ${literal}`, disbursement, checkout);
     },
   },

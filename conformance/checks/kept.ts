@@ -93,7 +93,7 @@ async function create(context: Context, { what, over, otherSpelling }: Plan): Pr
 
 /** Creates a checkout, and finishes it if there is an outcome and the target can do so. */
 async function createCheckout(context: Context, outcome?: string) {
-  const created = await startCheckout(context, checkoutBody(address(context)));
+  const created = await startCheckout(context, checkoutBody(context, address(context)));
   if (outcome !== undefined && hasControl(context.options, "finish")) await finishAny(context, created, outcome);
 }
 

@@ -120,7 +120,10 @@ const amountChecks: Check[] = [
         const body = withAmount(disbursementBody(context), amount);
         const responses = [
           await payInvalid(context, undefined, { body, headers: json }),
-          await startInvalidCheckout(context, undefined, { body: withAmount(checkoutBody(), amount), headers: json }),
+          await startInvalidCheckout(context, undefined, {
+            body: withAmount(checkoutBody(context), amount),
+            headers: json,
+          }),
         ];
         for (const response of responses) {
           expectStatus(context, "limits.amount-maximum", response, 422, `for an amount of ${amount}`);
@@ -133,7 +136,7 @@ const amountChecks: Check[] = [
     ids: ["limits.amount-maximum-kept"],
     effect: "moves-money",
     async run(context) {
-      const response = await startCheckout(context, checkoutBody({ amount: Number.MAX_SAFE_INTEGER }));
+      const response = await startCheckout(context, checkoutBody(context, { amount: Number.MAX_SAFE_INTEGER }));
       const ok = response.status === 200 && /"amount"\s*:\s*9007199254740991\b/.test(response.text);
       context.judge("limits.amount-maximum-kept", ok, "200 with amount 9007199254740991", describeResponse(response));
     },
@@ -162,7 +165,7 @@ const amountChecks: Check[] = [
         same(context, "fee.default-rates", { what, actual: data.fee, expected: fee }, [response]);
       }
       for (const [amount, fee] of fees.checkout) {
-        const response = await startCheckout(context, checkoutBody({ amount }));
+        const response = await startCheckout(context, checkoutBody(context, { amount }));
         const what = `for a checkout of ${amount}, fee`;
         same(context, "fee.default-rates", { what, actual: dataOf(response)["fee"], expected: fee }, [response]);
       }

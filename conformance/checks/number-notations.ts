@@ -27,7 +27,7 @@ async function expectRefused(context: Context, id: string, literal: string, stat
   const when = `for an amount of ${literal}`;
   const payout = await payInvalid(context, undefined, withAmount(disbursementBody(context), literal));
   expectStatus(context, id, payout, status, when);
-  const checkout = await startInvalidCheckout(context, undefined, withAmount(checkoutBody(), literal));
+  const checkout = await startInvalidCheckout(context, undefined, withAmount(checkoutBody(context), literal));
   expectStatus(context, id, checkout, status, `${when} (checkout)`);
 }
 

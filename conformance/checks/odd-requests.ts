@@ -17,7 +17,12 @@ const get = (path: string, headers: Record<string, string> = {}): Odd => [
 function waysAround(context: Context): Odd[] {
   const post = (path: string, headers: Record<string, string> = {}): Odd => [
     `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim(),
-    { method: "POST", path, headers, json: path.includes("checkouts") ? checkoutBody() : disbursementBody(context) },
+    {
+      method: "POST",
+      path,
+      headers,
+      json: path.includes("checkouts") ? checkoutBody(context) : disbursementBody(context),
+    },
   ];
   const reference = context.fresh();
   return [

@@ -65,7 +65,7 @@ export const redirectChecks: Check[] = [
     needs: ["finish-or-person"],
     async run(context) {
       const redirectURL = `${merchant}/orders/${context.fresh()}?step=done`;
-      const created = await startCheckout(context, checkoutBody({ redirectURL }));
+      const created = await startCheckout(context, checkoutBody(context, { redirectURL }));
       const link = linkOf(created, [redirectURL]);
       if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(created));
       if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);

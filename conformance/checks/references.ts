@@ -26,7 +26,7 @@ export const referenceChecks: Check[] = [
     async run(context) {
       const made = [
         ["DSB", (await paid(context)).reference],
-        ["CHK", String(dataOf(await startCheckout(context, checkoutBody()))["reference"])],
+        ["CHK", String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
       ] as const;
       for (const [prefix, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
@@ -66,7 +66,7 @@ export const referenceChecks: Check[] = [
       const { reference } = await paid(context);
       const { data } = await verified(context, reference);
       context.judge("references.record-ids", uuid7.test(data.id), "a version 7 UUID", data.id);
-      const made = String(dataOf(await startCheckout(context, checkoutBody()))["reference"]);
+      const made = String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]);
       const response = await context.target.send({ method: "GET", path: `/v1/checkouts/${made}` });
       const id = String(dataOf(response)["id"]);
       context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, [response]);
@@ -110,7 +110,7 @@ export const referenceChecks: Check[] = [
         ["CI", "XOF"],
         ["KE", "KES"],
       ]) {
-        const made = await startCheckout(context, checkoutBody({ amount: 123_456, country, currency }));
+        const made = await startCheckout(context, checkoutBody(context, { amount: 123_456, country, currency }));
         const link = linkOf(made);
         if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(made));
         const page = await context.target.openLink(link);

@@ -20,7 +20,7 @@ async function refuseAll(context: Context, kind: Kind, id: string, expected: num
       const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
       expectStatus(context, id, response, expected, `for a disbursement with ${field}: ${what}`);
       if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;
-      const other = await startInvalidCheckout(context, checkoutBody({ [field]: value }));
+      const other = await startInvalidCheckout(context, checkoutBody(context, { [field]: value }));
       expectStatus(context, id, other, expected, `for a checkout with ${field}: ${what}`);
     }
   }
@@ -125,7 +125,7 @@ export const refusalChecks: Check[] = [
         const response = await payInvalid(context, undefined, { body, headers: json });
         expectStatus(context, "refusal.malformed-400", response, 400, `for ${what}`);
       }
-      for (const [what, body] of bodiesOf(checkoutBody())) {
+      for (const [what, body] of bodiesOf(checkoutBody(context))) {
         const response = await startInvalidCheckout(context, undefined, { body, headers: json });
         expectStatus(context, "refusal.malformed-400", response, 400, `for ${what} (checkout)`);
       }
@@ -172,7 +172,10 @@ export const refusalChecks: Check[] = [
           headers,
         });
         expectStatus(context, "refusal.media-type-415", response, 415, `for ${what}`);
-        const other = await startInvalidCheckout(context, undefined, { body: JSON.stringify(checkoutBody()), headers });
+        const other = await startInvalidCheckout(context, undefined, {
+          body: JSON.stringify(checkoutBody(context)),
+          headers,
+        });
         expectStatus(context, "refusal.media-type-415", other, 415, `for ${what} (checkout)`);
       }
     },

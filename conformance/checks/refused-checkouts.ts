@@ -57,7 +57,7 @@ async function refuseAll(context: Context, over: Record<string, unknown> = {}): 
   const responses: TargetResponse[] = [];
   for (const [what, send] of refused) {
     const box = context.receiver?.openMailbox();
-    const response = await send(context, checkoutBody({ ...over, ...addressOf(box) }));
+    const response = await send(context, checkoutBody(context, { ...over, ...addressOf(box) }));
     if (!isRefused(response)) continue;
     responses.push(response);
     watchAddress(context, `${what} (checkout)`, box, response);
@@ -89,7 +89,7 @@ export const refusedCheckoutChecks: Check[] = [
       await refuseAll(context);
       // The webhook of a valid checkout arrives after any of an earlier one.
       const box = context.receiver?.openMailbox();
-      const valid = await startCheckout(context, checkoutBody(addressOf(box)));
+      const valid = await startCheckout(context, checkoutBody(context, addressOf(box)));
       const finish = hasControl(context.options, "finish");
       const finished = finish && (await finishAny(context, valid, "success")) !== undefined;
       if (box && finished) await arrived(context, box);
@@ -106,7 +106,7 @@ export const refusedCheckoutChecks: Check[] = [
       const reference = context.fresh();
       const responses = await refuseAll(context, { reference, amount: 77 });
       await verifyCheckout(context, reference);
-      const body = checkoutBody({ reference, amount: 88 });
+      const body = checkoutBody(context, { reference, amount: 88 });
       const response = await startCheckout(context, body);
       const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
       const ok = isAccepted(response) && dataOf(response)["amount"] === 88;

@@ -29,9 +29,15 @@ export function disbursementBody(context: Context, over: Record<string, unknown>
   return fitted(limits.all, fields, homeOf(options.recipient), [options.recipient, options.failingRecipient]);
 }
 
-/** Returns a valid checkout. `over` replaces fields, and a value of undefined in it removes the field. */
-export function checkoutBody(over: Record<string, unknown> = {}): Record<string, unknown> {
-  return { amount: 2500, currency: "XOF", country: "CI", ...over };
+/**
+ * Returns a valid checkout. Amount, country and currency vary, inside the target's limits. `over` replaces fields as they
+ * are, and a value of undefined in it removes the field.
+ */
+export function checkoutBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
+  const { options, random, limits } = context;
+  const { country, currency } = anyPayee(options, random);
+  const usual = { amount: random(usualAmount, 5 * usualAmount), currency, country };
+  return { ...fitted(limits.all, usual, homeOf(options.recipient)), ...over };
 }
 
 /**

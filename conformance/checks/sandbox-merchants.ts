@@ -42,7 +42,7 @@ export const sandboxMerchantChecks: Check[] = [
       await arrived(context, box);
       // The third attempt is due five minutes after the second one, long after this check has read the records.
       await advanceSecond(context, 30);
-      const created = await startCheckout(context, checkoutBody(), { key: "second" });
+      const created = await startCheckout(context, checkoutBody(context), { key: "second" });
       const reference = String(dataOf(created)["reference"]);
       const expectState = async (when: string, expected: { status: string; attempts: number }) => {
         const response = await verifyCheckout(context, reference, { key: "second" });

@@ -179,7 +179,7 @@ export const webhookChecks: Check[] = [
       const seen: Record<string, unknown[]> = {};
       for (const outcome of ["success", "failed", "cancelled"]) {
         const box = mailbox(context);
-        const created = await startCheckout(context, checkoutBody({ webhookURL: box.url }));
+        const created = await startCheckout(context, checkoutBody(context, { webhookURL: box.url }));
         if (!(await ended(context, created, outcome))) continue;
         const received = await arrived(context, box);
         const expected = `a notification for a checkout finished as ${outcome}`;
