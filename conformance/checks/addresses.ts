@@ -1,5 +1,5 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
-import { type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus } from "./expect.ts";
 import {

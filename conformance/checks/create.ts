@@ -1,5 +1,5 @@
 // Checks which disbursements a create accepts and what it returns (§2.1, §2.2, §4.1).
-import { type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import { commonPairs, dollars, fieldsFor, type Pair } from "../generate/countries.ts";
 import { expectData, expectStatus } from "./expect.ts";
 import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";

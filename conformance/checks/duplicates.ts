@@ -1,5 +1,5 @@
 // Checks that a reference can be used only once (§2.1, §7).
-import { type Check } from "../check.ts";
+import type { Check } from "../check.ts";
 import { payeeAbroad } from "../generate/countries.ts";
 import { expectStatus } from "./expect.ts";
 import { disbursementBody, paid, pay, payInvalid, usualAmount, verified, type Disbursement } from "./requests.ts";

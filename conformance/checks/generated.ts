@@ -1,6 +1,6 @@
 // Sends requests that are generated from the contract: systematic mutations of a valid request, and random values that
 // the run's seed determines.
-import { type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
 import { anyValueFor, sample, validDisbursements } from "../generate/arbitraries.ts";
 import { mutations } from "../generate/mutations.ts";

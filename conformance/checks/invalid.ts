@@ -1,5 +1,5 @@
 // Checks, field by field, that a create refuses invalid values (§2.1, §7, §8).
-import { type Check } from "../check.ts";
+import type { Check } from "../check.ts";
 import { expectStatus } from "./expect.ts";
 import { rules } from "./invalid-values.ts";
 import { disbursementBody, payInvalid } from "./requests.ts";

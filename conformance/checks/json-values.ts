@@ -1,6 +1,5 @@
 // Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
-import { type Check, type Context } from "../check.ts";
-
+import type { Check, Context } from "../check.ts";
 import { expectData, expectStatus } from "./expect.ts";
 import {
   checkoutBody,

@@ -1,5 +1,5 @@
 // Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
-import { type Check } from "../check.ts";
+import type { Check } from "../check.ts";
 import { expectData, expectStatus } from "./expect.ts";
 import { disbursementBody, pay, payInvalid, usualAmount } from "./requests.ts";
 

@@ -1,5 +1,5 @@
 // Checks amounts that are written with a decimal point or an exponent (D15, D25).
-import { type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import { expectStatus, same } from "./expect.ts";
 import { checkoutBody, dataOf, disbursementBody, pay, payInvalid, startInvalidCheckout } from "./requests.ts";
 

@@ -1,6 +1,6 @@
 // Sends requests that the target refuses, and shows that nothing remains of them: their reference is free, and no
 // webhook is sent to their address (§5 to §7).
-import { type Context } from "../check.ts";
+import type { Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Receiver } from "../target/receiver.ts";
 import { expectStatus, same } from "./expect.ts";

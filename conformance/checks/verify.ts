@@ -1,5 +1,5 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
-import { type Check } from "../check.ts";
+import type { Check } from "../check.ts";
 import { expectStatus, same } from "./expect.ts";
 import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./settlement.ts";
