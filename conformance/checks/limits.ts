@@ -118,12 +118,10 @@ const amountChecks: Check[] = [
     async run(context) {
       for (const amount of overMaximum) {
         const body = withAmount(disbursementBody(context), amount);
+        const checkout = withAmount(checkoutBody(context), amount);
         const responses = [
           await payInvalid(context, undefined, { body, headers: json }),
-          await startInvalidCheckout(context, undefined, {
-            body: withAmount(checkoutBody(context), amount),
-            headers: json,
-          }),
+          await startInvalidCheckout(context, undefined, { body: checkout, headers: json }),
         ];
         for (const response of responses) {
           expectStatus(context, "limits.amount-maximum", response, 422, `for an amount of ${amount}`);

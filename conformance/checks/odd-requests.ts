@@ -15,15 +15,11 @@ const get = (path: string, headers: Record<string, string> = {}): Odd => [
 
 /** Returns requests that use techniques which have bypassed authentication in other services. */
 function waysAround(context: Context): Odd[] {
-  const post = (path: string, headers: Record<string, string> = {}): Odd => [
-    `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim(),
-    {
-      method: "POST",
-      path,
-      headers,
-      json: path.includes("checkouts") ? checkoutBody(context) : disbursementBody(context),
-    },
-  ];
+  const post = (path: string, headers: Record<string, string> = {}): Odd => {
+    const body = path.includes("checkouts") ? checkoutBody(context) : disbursementBody(context);
+    const what = `POST ${path} ${Object.entries(headers).flat().join(": ")}`.trim();
+    return [what, { method: "POST", path, headers, json: body }];
+  };
   const reference = context.fresh();
   return [
     ...[

@@ -130,13 +130,8 @@ export const refusalChecks: Check[] = [
         expectStatus(context, "refusal.malformed-400", response, 400, `for ${what} (checkout)`);
       }
       const headers = { ...json, "content-length": "0" };
-      expectStatus(
-        context,
-        "refusal.malformed-400",
-        await payInvalid(context, undefined, { headers }),
-        400,
-        "for no body",
-      );
+      const response = await payInvalid(context, undefined, { headers });
+      expectStatus(context, "refusal.malformed-400", response, 400, "for no body");
     },
   },
   {
@@ -151,13 +146,8 @@ export const refusalChecks: Check[] = [
       ];
       for (const over of faults) {
         const response = await payInvalid(context, disbursementBody(context, over));
-        expectStatus(
-          context,
-          "refusal.mixed-400",
-          response,
-          400,
-          `for a 400 fault and a 422 fault in ${Object.keys(over).join(" and ")}`,
-        );
+        const when = `for a 400 fault and a 422 fault in ${Object.keys(over).join(" and ")}`;
+        expectStatus(context, "refusal.mixed-400", response, 400, when);
       }
     },
   },
@@ -172,10 +162,8 @@ export const refusalChecks: Check[] = [
           headers,
         });
         expectStatus(context, "refusal.media-type-415", response, 415, `for ${what}`);
-        const other = await startInvalidCheckout(context, undefined, {
-          body: JSON.stringify(checkoutBody(context)),
-          headers,
-        });
+        const checkout = JSON.stringify(checkoutBody(context));
+        const other = await startInvalidCheckout(context, undefined, { body: checkout, headers });
         expectStatus(context, "refusal.media-type-415", other, 415, `for ${what} (checkout)`);
       }
     },
@@ -188,13 +176,8 @@ export const refusalChecks: Check[] = [
       for (const path of paths) {
         for (const key of ["own", "none"] as const) {
           const response = await context.target.send({ method: "GET", path, key });
-          expectStatus(
-            context,
-            "refusal.unknown-path-404",
-            response,
-            404,
-            `for ${path} ${key === "own" ? "with" : "without"} a key`,
-          );
+          const when = `for ${path} ${key === "own" ? "with" : "without"} a key`;
+          expectStatus(context, "refusal.unknown-path-404", response, 404, when);
         }
       }
     },
@@ -226,13 +209,8 @@ export const refusalChecks: Check[] = [
       for (const { what, expected, over, more } of twoFaults) {
         const body = more.body === undefined ? { json: disbursementBody(context, over) } : {};
         const request = { method: "POST", path: "/v1/disbursements", effect: "must-be-rejected", ...body } as const;
-        expectStatus(
-          context,
-          "refusal.order",
-          await context.target.send({ ...request, ...more }),
-          expected,
-          `for ${what}`,
-        );
+        const response = await context.target.send({ ...request, ...more });
+        expectStatus(context, "refusal.order", response, expected, `for ${what}`);
       }
       const { body } = await paid(context);
       const bad = await payInvalid(context, { ...body, phoneNumber: "12" });
