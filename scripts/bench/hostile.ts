@@ -3,7 +3,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { constants, setPriority } from "node:os";
 import { BEHAVIOURS } from "../faults/behaviours.ts";
+
+// Real receivers run on other machines: those here must not take the processor from the server.
+setPriority(constants.priority.PRIORITY_LOW);
 
 const RECEIVERS = 1_000;
 /** What receivers that end a webhook's TLS handshake with an error send. */

@@ -90,22 +90,27 @@ try {
     ["1,000 hostile receivers", await urlsOf(receivers, "hostile")],
   ]);
   const measured = new Map([...conditions.keys()].map((name) => [name, [] as number[][]]));
+  const used = new Map([...conditions.keys()].map((name) => [name, [] as number[]]));
   for (let round = 0; round <= ROUNDS; round += 1) {
     for (const [name, urls] of conditions) {
+      const before = server.cpuMs();
       const latencies = await measure(urls);
       // The first round is a warm-up and is discarded.
-      if (round > 0) measured.get(name)!.push(latencies);
+      if (round === 0) continue;
+      measured.get(name)!.push(latencies);
+      used.get(name)!.push((server.cpuMs() - before) / 1_000);
     }
   }
   console.log(
     `\nAPI at ${PER_SECOND} requests per second, median of ${ROUNDS} rounds, ms`.padEnd(60),
-    "   p50     p99  p99 ratio",
+    "   p50     p99   ratio   CPU s",
   );
   const p99 = (rounds: number[][]) => median(rounds.map((sorted) => quantile(sorted, 0.99)));
   const without = p99(measured.get("no webhooks")!);
   for (const [name, rounds] of measured) {
     const p50 = median(rounds.map((sorted) => quantile(sorted, 0.5)));
-    const columns = [p50.toFixed(1), p99(rounds).toFixed(1), (p99(rounds) / without).toFixed(2)];
+    const ratio = p99(rounds) / without;
+    const columns = [p50.toFixed(1), p99(rounds).toFixed(1), ratio.toFixed(2), median(used.get(name)!).toFixed(1)];
     console.log(`  ${name}`.padEnd(59), ...columns.map((column) => column.padStart(7)));
   }
 } finally {

@@ -19,6 +19,7 @@ const falsifies = (change: (record: Fields) => Fields): How =>
   );
 
 const send = async (url: string, body: string) => {
+  if (!URL.canParse(url)) return;
   const { ask, close } = createAsk(new URL(url));
   const { pathname, search } = new URL(url);
   await ask({
