@@ -22,6 +22,8 @@ export interface Config {
   logLevel: string;
   /** How long the process may take to stop after a signal, in milliseconds. */
   shutdownTimeoutMs: number;
+  /** The first part of that time, in which the process is not ready but still serves requests. */
+  drainDelayMs: number;
   /** False to disable colours in terminal output (https://no-color.org). */
   color: boolean;
   /** Requests with a missing or invalid key per client address and minute; more get 429. */
@@ -91,6 +93,7 @@ export function readConfig(env: Env): Config {
     authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 1_000, wholeNumber(1, 1_000_000)),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
     shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
+    drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     fees: {
@@ -108,6 +111,9 @@ export function readConfig(env: Env): Config {
   };
   if (config.role !== "all" && config.database.kind === "sqlite") {
     problems.push("ROLE must be all with SQLite, which only one process can serve");
+  }
+  if (config.drainDelayMs >= config.shutdownTimeoutMs) {
+    problems.push("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

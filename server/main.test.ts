@@ -186,6 +186,18 @@ describe("shutdown", () => {
     await client.close();
   });
 
+  test("with DRAIN_DELAY_MS it serves requests for a while after it has ceased to be ready", async () => {
+    const server = await start({ SANDBOX_API_KEY: KEY, DRAIN_DELAY_MS: "3000" });
+    const { request } = server.client(KEY);
+    const isReady = async () => (await request("GET", "/readyz")).status === 200;
+    expect(await isReady()).toBe(true);
+    server.kill("SIGTERM");
+    await expect.poll(isReady, { interval: 5 }).toBe(false);
+    const { status, headers } = await request("POST", "/v1/disbursements", { body: aPayout() });
+    expect([status, headers.connection]).toEqual([200, "close"]);
+    expect((await server.ended).code).toBe(0);
+  });
+
   test("stops despite a caller that keeps sending requests on one connection", async () => {
     const server = await start({ SANDBOX_API_KEY: KEY });
     const client = server.client(KEY);

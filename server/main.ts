@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { banner } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
-import { createSystemClock } from "./domain/clock.ts";
+import { createSystemClock, type Clock } from "./domain/clock.ts";
 import { createIds } from "./domain/ids.ts";
 import { KeyTakenError, prepareFirstMerchant } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
@@ -56,7 +56,7 @@ async function start(config: Config): Promise<void> {
   const shown = newKey === undefined ? undefined : keep(newKey, config);
   const color = process.stdout.isTTY && config.color;
   process.stdout.write(banner({ config: withPort(config, listener.port), newKey: shown, revokedKeyId, color }));
-  stopOnSignal({ service, listener, storage, flush, timeoutMs: config.shutdownTimeoutMs });
+  stopOnSignal({ config, service, listener, storage, clock, flush });
 }
 
 /**
@@ -75,23 +75,30 @@ function keep(text: string, { database }: Config): { text: string } | { file: st
 }
 
 interface Running {
+  config: Config;
   service: Service;
   listener: Listener;
   storage: Storage;
+  clock: Clock;
   flush(timeoutMs: number): Promise<void>;
-  timeoutMs: number;
 }
 
 /**
- * On the first signal the process finishes what is in progress and exits with 0. On a second one, or if stopping takes
- * longer than `timeoutMs`, it exits immediately with 1; what was not finished continues at the next start.
+ * On the first signal the process stops being ready, serves requests until load balancers have noticed (D55), finishes
+ * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
+ * exits immediately with 1; what was not finished continues in another process or at the next start.
  */
-function stopOnSignal({ service, listener, storage, flush, timeoutMs }: Running): void {
+function stopOnSignal({ config, service, listener, storage, clock, flush }: Running): void {
+  const { shutdownTimeoutMs, drainDelayMs } = config;
+  const timeoutMs = shutdownTimeoutMs - drainDelayMs;
   let stopping = false;
   const stop = async () => {
     if (stopping) process.exit(1);
     stopping = true;
-    setTimeout(() => process.exit(1), timeoutMs);
+    setTimeout(() => process.exit(1), shutdownTimeoutMs);
+    service.drain();
+    listener.drain();
+    await clock.sleep(drainDelayMs);
     service.release();
     await listener.close(0.5 * timeoutMs);
     await service.stop(0.3 * timeoutMs);

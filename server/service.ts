@@ -40,10 +40,12 @@ export interface Service {
   checkouts: Checkouts;
   settlement: Settlement;
   deliveries: DeliveryWorker;
+  /** Makes the service not ready and ends its search for background work. It still serves requests. */
+  drain(): void;
   /** Makes the service send the responses that it holds back. Call it before waiting for open connections. */
   release(): void;
   /**
-   * Ends the background work. The storage stays open.
+   * Ends the background work and leaves what it could not finish to other processes. The storage stays open.
    * @param drainMs how long webhook attempts in progress may take to finish, in real milliseconds
    */
   stop(drainMs: number): Promise<void>;
@@ -54,6 +56,8 @@ export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, lookup } = options;
   const abort = new AbortController();
   const stopping = abort.signal;
+  const drain = new AbortController();
+  const draining = drain.signal;
   const wake = () => deliveryLoop?.wake();
 
   const sender = createSender({
@@ -79,7 +83,7 @@ export function createService(options: Options): Service {
   );
   const deliveryLoop = startWork(
     async () => {
-      while (!stopping.aborted && (await deliveries.begin()) > 0);
+      while (!draining.aborted && (await deliveries.begin()) > 0);
     },
     DELIVER_EVERY_MS,
     { clock, log },
@@ -88,11 +92,13 @@ export function createService(options: Options): Service {
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
   const pruningLoop = startWork(
     async () => {
-      while (!stopping.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
+      while (!draining.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
     },
     PRUNE_EVERY_MS,
     { clock, log },
   );
+
+  const endSearch = () => Promise.all([settlementLoop, deliveryLoop, pruningLoop].map((loop) => loop?.stop()));
 
   const { sandbox, settleDelayMs, fees } = config;
   const shared = { storage, clock, ids, sandbox, settleDelayMs, stopping, wake };
@@ -101,18 +107,25 @@ export function createService(options: Options): Service {
   const webhooks = createWebhooks({ storage, clock, random, attempt: deliveries.replay });
 
   return {
-    app: createApp({ config, storage, clock, ids, log, disbursements, checkouts, webhooks, merchantClock }),
+    app: createApp({ config, storage, clock, ids, log, draining, disbursements, checkouts, webhooks, merchantClock }),
     checkouts,
     settlement,
     deliveries,
+    drain() {
+      drain.abort();
+      void endSearch();
+    },
     release: () => abort.abort(),
     async stop(drainMs) {
+      drain.abort();
       abort.abort();
-      await Promise.all([settlementLoop, deliveryLoop, pruningLoop].map((loop) => loop?.stop()));
+      await endSearch();
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();
       await renewalLoop.stop();
+      // If the storage fails, the leases expire instead.
+      await deliveries.giveUp().catch(() => undefined);
     },
   };
 }

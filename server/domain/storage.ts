@@ -248,7 +248,10 @@ export interface DeliveryQueue {
    * Resolves with "claimed", and changes nothing, if an attempt is in progress.
    */
   requestReplay(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
-  /** Extends the leases of claims whose attempts are in progress. Ignores claims that are no longer valid. */
+  /**
+   * Extends the leases of claims whose attempts are in progress; a lease of 0 ends the claims, and the deliveries are
+   * due immediately. Ignores claims that are no longer valid.
+   */
   renewClaims(claims: readonly Claim[], leaseMs: number): Promise<void>;
   /**
    * Logs an attempt, releases the claim and schedules the next attempt. If the lease lapsed and the delivery has become

@@ -14,6 +14,8 @@ import packageJson from "../package.json" with { type: "json" };
 export interface AppContext extends HandlerContext, RequestLogContext {
   config: Config;
   storage: Storage;
+  /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
+  draining: AbortSignal;
 }
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
@@ -83,13 +85,14 @@ const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders 
   throw new ServiceError("invalid_request", "Send exactly one valid Host header.");
 };
 
-/** `/healthz` reports that the process is running, `/readyz` that the spec and the storage work. */
-function health({ config, storage, log }: AppContext, prove: () => Promise<void>): Router {
+/** `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until it drains. */
+function health({ config, storage, log, draining }: AppContext, prove: () => Promise<void>): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/healthz", (_req, res) => {
     res.json({ status: "ok", environment: config.sandbox ? "sandbox" : "live", version: packageJson.version });
   });
   router.get("/readyz", async (_req, res) => {
+    if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });
     try {
       await prove();
       await storage.ping();

@@ -23,6 +23,8 @@ const LINGER_MS = 1_000;
 
 export interface Listener {
   port: number;
+  /** Ends each connection with its next response, so that clients turn to other processes. Requests are still served. */
+  drain(): void;
   /**
    * Stops accepting requests. Resolves once responses in progress have been sent, or after `drainMs` real milliseconds,
    * when it closes their connections.
@@ -55,11 +57,14 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   /** Responses not yet sent completely. */
   const inProgress = new Set<ServerResponse>();
   const responsesOn = (socket: Duplex) => [...inProgress].filter((res) => res.req.socket === socket);
+  /** True if each connection ends with its next response. */
+  let draining = false;
+  /** True if no request is awaited any more. */
   let closing = false;
 
   function handle(req: IncomingMessage, res: ServerResponse): void {
     inProgress.add(res);
-    if (closing) res.setHeader("Connection", "close");
+    if (draining) res.setHeader("Connection", "close");
     res.once("finish", () => void linger(req));
     res.once("close", () => {
       inProgress.delete(res);
@@ -99,9 +104,14 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     socket.end(malformed(status, requestId));
   }
 
-  async function close(drainMs: number): Promise<void> {
-    closing = true;
+  function drain(): void {
+    draining = true;
     for (const res of inProgress) if (!res.headersSent) res.setHeader("Connection", "close");
+  }
+
+  async function close(drainMs: number): Promise<void> {
+    drain();
+    closing = true;
     const closed = once(server, "close");
     server.close();
     // Node would wait for connections that never carried a request, such as a browser's spare ones.
@@ -137,7 +147,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     server.listen(port, host, () => {
       const chosen = (server.address() as AddressInfo).port;
       app = createApp(chosen);
-      resolve({ port: chosen, close });
+      resolve({ port: chosen, drain, close });
     });
   });
 }

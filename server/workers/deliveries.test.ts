@@ -1,8 +1,10 @@
 import { EventEmitter, once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startServer, type TestServer } from "../testing/server.ts";
+import { claimAll } from "../testing/storage/fixtures.ts";
 
 let server: TestServer;
 let receiver: Server;
@@ -47,6 +49,19 @@ test("an attempt in progress is not repeated after its lease has expired", async
   response.writeHead(204).end();
   await deliveries.idle();
   expect([arrived, (await delivery()).status]).toEqual([1, "delivered"]);
+});
+
+test("an attempt that a stop prevents is due at once for another process", async () => {
+  await heldAttempt();
+  expect(await claimAll(server.storage)).toEqual([]);
+  let isStopped = false;
+  const stopped = server.service.stop(0).then(() => (isStopped = true));
+  while (!isStopped) {
+    server.clock.advance(0);
+    await nextTurn();
+  }
+  await stopped;
+  expect(await claimAll(server.storage)).toMatchObject([{ step: 0 }]);
 });
 
 test("the delay before a retry starts when the previous attempt has ended (D13)", async () => {

@@ -34,6 +34,11 @@ export interface DeliveryWorker {
   nextEnd(merchantId: string): Promise<boolean>;
   /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
   renew(): Promise<void>;
+  /**
+   * Gives up the claims whose attempts a stop has prevented, so that another process makes them at once. Call it when
+   * no attempt is in progress.
+   */
+  giveUp(): Promise<void>;
   /** Makes one attempt of a delivery, in any status, and resolves when the attempt is recorded (D31). */
   replay(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "claimed" | "unknown">;
 }
@@ -61,6 +66,7 @@ interface Underway {
 export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   const { storage, fairness, log } = options;
   const underway = new Map<string, Underway>();
+  const prevented: ClaimedDelivery[] = [];
 
   /**
    * Starts the attempt of a claimed delivery. If an attempt is already in progress in this process, it continues under
@@ -75,7 +81,9 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     }
     const lane = { merchantId, host: receiverOf(claim.url) };
     const entry: Underway = { claim, ended: Promise.resolve() };
-    const attempt = fairness.run(lane, () => makeAttempt(options, entry));
+    const attempt = fairness.run(lane, async () => {
+      if (!(await makeAttempt(options, entry))) prevented.push(entry.claim);
+    });
     entry.ended = attempt
       .catch((error: unknown) => log.error({ err: error, event: id }, "an attempt could not be recorded"))
       .finally(() => {
@@ -94,8 +102,10 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     for (const [index, claim] of claimed.entries()) {
       // Let requests in between: the first attempts of a thousand receivers would block the event loop together.
       if (index % STARTED_PER_TURN === STARTED_PER_TURN - 1) await nextTurn();
-      // The leases of the rest will expire, and the next process attempts them.
-      if (options.stopping.aborted) break;
+      if (options.stopping.aborted) {
+        prevented.push(...claimed.slice(index));
+        break;
+      }
       if (start(claim)?.catch(() => {})) started += 1;
     }
     return started;
@@ -128,6 +138,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
         [...underway.values()].map(({ claim }) => claim),
         LEASE_MS,
       ),
+    giveUp: () => storage.renewClaims(prevented.splice(0), 0),
     async replay(merchantId, id, actor) {
       if (underway.has(id)) return "claimed";
       const claimed = await storage.claimDelivery(merchantId, id, LEASE_MS, actor);
@@ -176,7 +187,8 @@ function createScan(storage: DeliveryQueue, fairness: Fairness) {
   };
 }
 
-async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<void> {
+/** Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented it. */
+async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<boolean> {
   const { storage, clock, sender, chance, stopping, log } = options;
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
@@ -188,13 +200,13 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<v
     secrets: [secrets.current, ...previous],
     body: event.body,
   });
-  // The shutdown aborted the attempt; the receiver did not fail. The lease will expire, and the attempt will be
-  // repeated.
-  if (stopping.aborted && result.httpStatus === undefined) return;
+  // The stop aborted the attempt; the receiver did not fail.
+  if (stopping.aborted && result.httpStatus === undefined) return false;
   const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
   const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);
   if (!counted)
     log.info({ event: event.id }, "the result of an attempt was dropped: its delivery was reset or claimed again");
+  return true;
 }
 
 /** The delivery's state after an attempt (D13). */

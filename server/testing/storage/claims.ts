@@ -81,6 +81,18 @@ export function claimTests(storage: Current): void {
     expect(await replay()).toMatchObject({ event: { id: second.event.id } });
   });
 
+  test("a claim that is given up can be claimed at once; one that was replaced cannot be given up", async () => {
+    const { id } = await oneDelivery();
+    const claimed = await claimOne();
+    await storage().renewClaims([claimed], 0);
+    const second = await claimOne();
+    expect(second.event.id).toBe(id);
+    await storage().renewClaims([claimed], 0);
+    expect(await claimAll(storage())).toEqual([]);
+    expect(await storage().recordAttempt(claimed, attempt, delivered)).toBe(false);
+    expect(await storage().recordAttempt(second, attempt, delivered)).toBe(true);
+  });
+
   test("a late report does not undo what a later claimant recorded", async () => {
     const { find } = await oneDelivery();
     const late = await claimOne();

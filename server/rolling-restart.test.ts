@@ -1,0 +1,112 @@
+// Restarts real processes on one PostgreSQL database, one after the other, while payouts are created.
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createHttpClient } from "./testing/http.ts";
+import { startLoadBalancer, type LoadBalancer } from "./testing/load-balancer.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
+import { startProcess, type ServerProcess } from "./testing/process.ts";
+import { startReceiver, type Receiver } from "./testing/receiver.ts";
+import { aPayout } from "./testing/server.ts";
+
+const KEY = "a-key-for-tests-of-restarts";
+const CALLERS = 6;
+/** The most payouts whose webhooks are outstanding, so that the load stays constant on a machine of any speed. */
+const OUTSTANDING = 8;
+const PAYOUTS_PER_STEP = 40;
+
+let database: TestDatabase;
+let receiver: Receiver;
+let balancer: LoadBalancer;
+const running: ServerProcess[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  receiver = await startReceiver();
+  balancer = await startLoadBalancer();
+});
+afterEach(async () => {
+  for (const { kill, ended } of running.splice(0)) {
+    kill("SIGKILL");
+    await ended;
+  }
+});
+afterAll(async () => {
+  await balancer.close();
+  await receiver.close();
+  await database.drop();
+});
+
+async function start(): Promise<ServerProcess> {
+  const server = await startProcess({
+    DATABASE_URL: database.url,
+    SANDBOX_API_KEY: KEY,
+    SETTLE_DELAY_MS: "20",
+    DRAIN_DELAY_MS: "1500",
+    SHUTDOWN_TIMEOUT_MS: "15000",
+  });
+  running.push(server);
+  await balancer.add(server.port);
+  return server;
+}
+
+/** Creates payouts without a pause until it is ended. Two of three are final immediately; a worker settles the third. */
+function startLoad() {
+  const { request, close } = createHttpClient({ port: balancer.port, key: KEY, sandbox: true });
+  const statuses: number[] = [];
+  const created: string[] = [];
+  let isEnded = false;
+  async function call(index: number) {
+    for (let round = 0; !isEnded; round += 1) {
+      const phoneNumber = (index + round) % 3 === 0 ? "2257038102473" : "2257038102001";
+      const body = aPayout({ phoneNumber, webhookURL: receiver.url });
+      // A load balancer's own 502 is not part of the contract, so it rejects.
+      const response = await request("POST", "/v1/disbursements", { body }).catch(() => undefined);
+      statuses.push(response?.status ?? 0);
+      if (response?.status === 200) created.push(response.body.data.reference);
+      await receiver.until(statuses.length - OUTSTANDING);
+    }
+  }
+  const calling = Promise.all(Array.from({ length: CALLERS }, (_, index) => call(index)));
+  return {
+    statuses,
+    created,
+    async progress() {
+      const goal = created.length + PAYOUTS_PER_STEP;
+      while (created.length < goal && statuses.length === created.length) await sleep(5);
+    },
+    async end() {
+      isEnded = true;
+      await calling;
+      await close();
+    },
+  };
+}
+
+test(
+  "a rolling restart fails no request, pays nothing twice and makes each attempt once",
+  { timeout: 120_000 },
+  async () => {
+    const old = await Promise.all([start(), start(), start()]);
+    const load = startLoad();
+    await load.progress();
+    for (const { kill, ended, port } of old) {
+      kill("SIGTERM");
+      expect(await ended).toMatchObject({ code: 0, stderr: "" });
+      balancer.remove(port);
+      await start();
+      await load.progress();
+    }
+    await load.end();
+    const { statuses, created } = load;
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+
+    await receiver.until(created.length);
+    const delivered = receiver.received.map(({ body }) => body.data.reference as string);
+    expect(delivered.toSorted()).toEqual(created.toSorted());
+    const stored = await database.run("SELECT reference FROM disbursements");
+    expect(stored.map(({ reference }) => reference as string).toSorted()).toEqual(created.toSorted());
+    const attempts = () =>
+      database.run("SELECT count(*)::int AS all, count(DISTINCT event_id)::int AS events FROM attempts");
+    await expect.poll(attempts).toEqual([{ all: created.length, events: created.length }]);
+  },
+);

@@ -1,0 +1,75 @@
+import { once } from "node:events";
+import { Agent, createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const POLL_EVERY_MS = 100;
+
+/** A load balancer that passes requests in turn to the servers whose `/readyz` responds with 200. It never retries. */
+export interface LoadBalancer {
+  port: number;
+  /** Adds a server. Resolves when it gets requests. */
+  add(port: number): Promise<void>;
+  remove(port: number): void;
+  close(): Promise<void>;
+}
+
+export async function startLoadBalancer(): Promise<LoadBalancer> {
+  const agent = new Agent({ keepAlive: true });
+  /** Whether each server was ready when it was last asked. */
+  const servers = new Map<number, boolean>();
+  let isClosed = false;
+  let turn = 0;
+
+  function nextPort(): number | undefined {
+    const ready = [...servers].filter(([, isReady]) => isReady).map(([port]) => port);
+    turn += 1;
+    return ready[turn % ready.length];
+  }
+
+  const polling = (async () => {
+    while (!isClosed) {
+      for (const port of servers.keys()) {
+        const isReady = await isReadyAt(port);
+        if (servers.has(port)) servers.set(port, isReady);
+      }
+      await sleep(POLL_EVERY_MS);
+    }
+  })();
+
+  const listener = createServer((incoming, response) => {
+    const { method, url, headers } = incoming;
+    const port = nextPort();
+    if (port === undefined) return void response.writeHead(502).end();
+    const upstream = request({ host: "127.0.0.1", port, method, path: url, agent, headers }, (answer) => {
+      const { connection: _, ...passed } = answer.headers;
+      response.writeHead(answer.statusCode!, passed);
+      answer.pipe(response);
+    });
+    upstream.on("error", () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
+    incoming.pipe(upstream);
+  });
+  await once(listener.listen(0, "127.0.0.1"), "listening");
+  return {
+    port: (listener.address() as AddressInfo).port,
+    async add(port) {
+      servers.set(port, false);
+      while (!servers.get(port)) await sleep(POLL_EVERY_MS);
+    },
+    remove: (port) => void servers.delete(port),
+    async close() {
+      isClosed = true;
+      await polling;
+      listener.close();
+      listener.closeAllConnections();
+      agent.destroy();
+      await once(listener, "close");
+    },
+  };
+}
+
+async function isReadyAt(port: number): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+  await response?.arrayBuffer();
+  return response?.status === 200;
+}
