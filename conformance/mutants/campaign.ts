@@ -14,6 +14,8 @@ type Deps = {
   pool: ReturnType<typeof createPool>;
   order: ReturnType<typeof createOrder>;
   record(row: Row): void;
+  /** True if the mutants have survived before, so that a first attempt on each would rarely catch one. */
+  isRepeat: boolean;
   /** True if the time for the campaign is over. */
   isOver(): boolean;
 };
@@ -23,7 +25,7 @@ export async function tryAll(mutants: readonly Mutant[], deps: Deps): Promise<vo
   for (const mutant of mutants) {
     if (deps.isOver()) return;
     if (!deps.order.isReached(mutant)) deps.record({ id: mutant.id, verdict: "not reached", by: [] });
-    else if (!(await isCaught(mutant, deps.order.first(mutant), deps))) suspects.push(mutant);
+    else if (deps.isRepeat || !(await isCaught(mutant, deps.order.first(mutant), deps))) suspects.push(mutant);
     if (suspects.length >= 2 * groupSize) await tryGroup(takeGroup(suspects), suspects, deps);
   }
   while (suspects.length > 0 && !deps.isOver()) await tryGroup(takeGroup(suspects), suspects, deps);

@@ -5,7 +5,7 @@ import type { Mutant } from "./mutants.ts";
 /** The share of the suite's time that the first attempt on a mutant may take. */
 const share = 0.06;
 /** A server that needs this many times the usual duration hangs; the first part covers its start and waiting checks. */
-const patience = { startMs: 30_000, factor: 6 };
+const patience = { startMs: 20_000, factor: 6 };
 
 type Place = Pick<Mutant, "file" | "where">;
 

@@ -67,7 +67,7 @@ function record(row: Row) {
 await Promise.all(
   pools.map(async (pool, worker) => {
     const share = wanted.filter((_, index) => index % pools.length === worker);
-    await tryAll(share, { pool, order, record, isOver });
+    await tryAll(share, { pool, order, record, isOver, isRepeat: values.survivors });
     pool.end();
   }),
 );
