@@ -73,6 +73,16 @@ test("a create whose connection the server ends is repeated", async () => {
   expect(await creating).toMatchObject({ inserted: true });
 });
 
+test("a migration by another process does not break statements that this one has prepared", async () => {
+  const { id } = await addMerchant(storage);
+  expect(await storage.findMerchant(id)).toMatchObject({ id });
+  await database.run("ALTER TABLE merchants ADD COLUMN later text");
+  expect(await storage.findMerchant(id)).toMatchObject({ id });
+  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
+  await database.run("ALTER TABLE merchants DROP COLUMN later");
+  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
+});
+
 test("text that PostgreSQL cannot store is stored and found exactly", async () => {
   const merchant = await addMerchant(storage, { name: "NUL \0 half \ud83e" });
   expect((await storage.findMerchant(merchant.id))?.name).toBe("NUL \0 half \ud83e");

@@ -29,8 +29,11 @@ export const isOutage = (error: unknown): boolean => error instanceof Connection
 /** True if nothing was recorded, for a reason that passes. */
 export const isUnavailable = (error: unknown): boolean => isOutage(error) || isConflict(error) || has(error, TIMEOUT);
 
+/** True if another process has migrated a table since this connection prepared the statement. A new one prepares anew. */
+const isPlanStale = (error: DatabaseError) => error.routine === "RevalidateCachedQuery";
+
 /** Returns an error of the driver as a `ConnectionLost` if it is not the database's refusal of a statement. */
 export function classified(error: unknown): unknown {
-  if (error instanceof DatabaseError && !has(error, SHUTDOWN)) return error;
+  if (error instanceof DatabaseError && !has(error, SHUTDOWN) && !isPlanStale(error)) return error;
   return new ConnectionLost((error as Error).message, { cause: error });
 }
