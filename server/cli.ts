@@ -1,30 +1,33 @@
 #!/usr/bin/env node
 // The command line: `disbursement-checkout serve|keys|db`.
 import { auditCommands } from "./commands/audit.ts";
-import { PROGRAM, UsageError, type Commands } from "./commands/command.ts";
+import { PROGRAM, UsageError } from "./commands/command.ts";
+import { withDatabase, withStorage } from "./commands/context.ts";
 import { databaseCommands } from "./commands/database.ts";
 import { keyCommands } from "./commands/keys.ts";
-import { isExpected, runCommand } from "./commands/run.ts";
+import { commandGroup, isExpected, type Printed } from "./commands/run.ts";
 import { webhookCommands } from "./commands/webhooks.ts";
 
 const USAGE = `Usage: ${PROGRAM} COMMAND
 
   serve   start the server
   keys    manage merchants, their keys and their webhooks; list what was done
-  db      back up the database
+  db      migrate, inspect, back up and restore the database
 
 Without a command, keys and db print theirs. DATABASE_URL selects the database.`;
 
-const GROUPS: Readonly<Record<string, Commands>> = {
-  keys: { ...keyCommands, ...webhookCommands, ...auditCommands },
-  db: databaseCommands,
+const GROUPS: Readonly<Record<string, (args: readonly string[]) => Promise<Printed>>> = {
+  keys: commandGroup("keys", { ...keyCommands, ...webhookCommands, ...auditCommands }, withStorage),
+  db: commandGroup("db", databaseCommands, withDatabase),
 };
 
 async function main([name = "", ...args]: readonly string[]): Promise<void> {
   if (name === "serve" && args.length === 0) return void (await import("./main.ts"));
-  const commands = Object.hasOwn(GROUPS, name) ? GROUPS[name] : undefined;
-  if (!commands) throw new UsageError(USAGE);
-  console.log(await runCommand(name, commands, args));
+  const run = Object.hasOwn(GROUPS, name) ? GROUPS[name] : undefined;
+  if (!run) throw new UsageError(USAGE);
+  const { text, exitCode } = await run(args);
+  console.log(text);
+  process.exitCode = exitCode;
 }
 
 try {

@@ -119,6 +119,19 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
+/**
+ * Reads the URL of the database into which `db copy` copies. It is no argument, because it may contain a password.
+ * @throws ConfigError if it is not set or invalid
+ */
+export function readCopyDestination({ DATABASE_URL_TO = "" }: Env): string {
+  const found = DATABASE_URL_TO.startsWith("postgres") && databaseUrl(DATABASE_URL_TO);
+  if (found && found.kind === "postgres") return found.url;
+  throw new ConfigError([
+    "DATABASE_URL_TO must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, the empty database to copy into " +
+      "(its value is not shown)",
+  ]);
+}
+
 /** Returns the configuration of a server that listens on this port, which the system may have chosen (PORT=0). */
 export function withPort(config: Config, port: number): Config {
   const isDefault = config.publicUrl === defaultPublicUrl(config.host, config.port);

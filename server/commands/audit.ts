@@ -1,10 +1,11 @@
 import type { AuditEntry } from "../domain/audit.ts";
 import { timestamp } from "../domain/representation.ts";
-import { merchantOf, type Commands } from "./command.ts";
+import { type Commands } from "./command.ts";
+import { merchantOf, type CommandContext } from "./context.ts";
 import { filterOf } from "./options.ts";
 import { listing } from "./output.ts";
 
-export const auditCommands: Commands = {
+export const auditCommands: Commands<CommandContext> = {
   audit: {
     args: ["[MERCHANT]"],
     options: ["limit", "cursor", "json"],

@@ -1,14 +1,45 @@
-import { backupStorage } from "../storage/open.ts";
+import { backupStorage, migrateStorage, readSchema } from "../storage/open.ts";
 import type { Commands } from "./command.ts";
+import type { DatabaseContext } from "./context.ts";
+import { status } from "./database-status.ts";
 
-export const databaseCommands: Commands = {
+export const databaseCommands: Commands<DatabaseContext> = {
+  status: {
+    args: [],
+    options: ["json"],
+    summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
+    run: async (context) => status(context),
+  },
+  migrate: {
+    args: [],
+    options: ["check", "json"],
+    summary: "Bring the database to the version of this program. Servers do so too when they start.",
+    run: ({ database }, _, { check }) => (check ? checkSchema(database) : migrate(database)),
+  },
   backup: {
     args: ["FILE"],
     options: [],
     summary: "Write a copy of the database into a new file, also while a server is running.",
-    async run({ config }, [file]) {
-      await backupStorage(config.database, file!);
+    async run({ database }, [file]) {
+      await backupStorage(database, file!);
       return { lines: [`Backup written to ${file}. It contains the webhook secrets; keep it private.`] };
     },
   },
 };
+
+async function checkSchema(database: DatabaseContext["database"]) {
+  const schema = await readSchema(database);
+  const { version, pending } = schema;
+  const found = pending.length > 0;
+  const lines = found
+    ? [`Version ${version}. Pending migrations:`, ...pending.map((name) => `  ${name}`)]
+    : [`Version ${version}. No migration is pending.`];
+  return { lines, json: schema, found };
+}
+
+async function migrate(database: DatabaseContext["database"]) {
+  const migrated = await migrateStorage(database);
+  const { from, to } = migrated;
+  const lines = from === to ? [`Version ${to}. Nothing to do.`] : [`Migrated from version ${from} to ${to}.`];
+  return { lines, json: migrated };
+}

@@ -1,11 +1,12 @@
 import { createKey, createMerchant, revokeKey } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Merchant } from "../domain/types.ts";
-import { merchantOf, PROGRAM, UsageError, type Commands } from "./command.ts";
+import { PROGRAM, UsageError, type Commands } from "./command.ts";
+import { merchantOf, type CommandContext } from "./context.ts";
 import { listing } from "./output.ts";
 
 /** Merchants and their API keys. */
-export const keyCommands: Commands = {
+export const keyCommands: Commands<CommandContext> = {
   merchants: {
     args: [],
     options: ["json"],

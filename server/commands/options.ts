@@ -37,6 +37,7 @@ export const OPTIONS = {
   cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
+  check: { parse: flag, meaning: "change nothing; exit with 1 if there is something to do" },
   json: { parse: flag, meaning: "print JSON" },
 } as const;
 

@@ -1,5 +1,6 @@
 import type { Merchant } from "../domain/types.ts";
-import { merchantOf, UsageError, type CommandContext, type Output } from "./command.ts";
+import { UsageError, type Output } from "./command.ts";
+import { merchantOf, type CommandContext } from "./context.ts";
 import { filterOf, type Options } from "./options.ts";
 
 const PAGE = 100;

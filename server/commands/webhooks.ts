@@ -3,7 +3,8 @@ import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import type { Config } from "../config.ts";
 import type { WebhookSecrets } from "../domain/types.ts";
-import { merchantOf, UsageError, type Commands, type Output } from "./command.ts";
+import { UsageError, type Commands, type Output } from "./command.ts";
+import { merchantOf, type CommandContext } from "./context.ts";
 import { filterOf } from "./options.ts";
 import { listing } from "./output.ts";
 import { replay } from "./replay.ts";
@@ -11,7 +12,7 @@ import { replay } from "./replay.ts";
 const PAGE = ["limit", "cursor", "json"] as const;
 
 /** What a merchant can do with its webhooks through `/sandbox`, for the operator of a live service (D41). */
-export const webhookCommands: Commands = {
+export const webhookCommands: Commands<CommandContext> = {
   secret: {
     args: ["MERCHANT"],
     options: ["json"],

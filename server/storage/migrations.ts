@@ -31,3 +31,20 @@ export function missingMigrations(all: readonly Migration[], current: number): M
   }
   return all.slice(current);
 }
+
+/** The version of a database's schema, and the names of the migrations that it lacks. */
+export interface Schema {
+  version: number;
+  pending: string[];
+}
+
+/** @throws StorageError if a newer server created the schema */
+export function schemaAt(all: readonly Migration[], version: number): Schema {
+  return { version, pending: missingMigrations(all, version).map(({ name }) => name) };
+}
+
+/** What a migration did. */
+export interface Migrated {
+  from: number;
+  to: number;
+}

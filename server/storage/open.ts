@@ -1,9 +1,16 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Storage, StorageReport } from "../domain/storage.ts";
+import type { Migrated, Schema } from "./migrations.ts";
+import { withConnection } from "./postgres/connections.ts";
 import { openPostgres } from "./postgres/index.ts";
+import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.ts";
+import { postgresStatus } from "./postgres/status.ts";
 import { backupSqlite } from "./sqlite/backup.ts";
 import { openSqlite } from "./sqlite/index.ts";
+import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
+import { sqliteStatus } from "./sqlite/status.ts";
+import type { DatabaseStatus } from "./status.ts";
 import { StorageError } from "./storage-error.ts";
 
 /**
@@ -16,6 +23,24 @@ export async function openStorage(
   options: { clock: Clock; server: boolean; report?: StorageReport },
 ): Promise<Storage> {
   return database.kind === "postgres" ? openPostgres(database.url, options) : openSqlite(database.path, options);
+}
+
+/** Returns the version of a database's schema without changing it. @throws StorageError */
+export async function readSchema(database: Config["database"]): Promise<Schema> {
+  return database.kind === "postgres" ? withConnection(database.url, postgresSchema) : sqliteSchema(database.path);
+}
+
+/**
+ * Applies the migrations that a database lacks.
+ * @throws StorageError if it cannot be opened, or if it is a SQLite file that a server uses
+ */
+export async function migrateStorage(database: Config["database"]): Promise<Migrated> {
+  return database.kind === "postgres" ? migratePostgres(database.url) : migrateSqlite(database.path);
+}
+
+/** Reads what an operator wants to know about a database. @throws StorageError */
+export async function readStatus(database: Config["database"], now: number): Promise<DatabaseStatus> {
+  return database.kind === "postgres" ? postgresStatus(database.url) : sqliteStatus(database.path, now);
 }
 
 /**

@@ -1,4 +1,5 @@
-import { Pool, types, type PoolClient, type PoolConfig } from "pg";
+import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfig } from "pg";
+import { StorageError } from "../storage-error.ts";
 import { classified, ConnectionLost } from "./errors.ts";
 import { decodeText } from "./text.ts";
 
@@ -15,29 +16,73 @@ const TIMEOUTS = {
 };
 const [BIGINT, TEXT] = [20, 25];
 
+/** The name under which PostgreSQL lists this service's connections. */
+export const APPLICATION = "disbursement-checkout";
+
+const connectionTo = (url: string): ClientConfig => ({
+  connectionString: url,
+  application_name: APPLICATION,
+  keepAlive: true,
+  types: {
+    getTypeParser: ((oid: number, format: "text" | "binary") => {
+      // All numbers stay below 2^53 (D15).
+      if (oid === BIGINT) return Number;
+      return oid === TEXT ? decodeText : types.getTypeParser(oid, format as "text");
+    }) as typeof types.getTypeParser,
+  },
+});
+
 /** Returns a pool of connections. `url` may contain TLS options, such as `sslmode=verify-full&sslrootcert=FILE`. */
 export function createPool(url: string): Pool {
   const options: PoolConfig & { pipeline: boolean } = {
-    connectionString: url,
-    application_name: "disbursement-checkout",
+    ...connectionTo(url),
     max: CONNECTIONS,
-    keepAlive: true,
     // Statements that do not depend on each other's results share a round trip.
     pipeline: true,
     ...TIMEOUTS,
-    types: {
-      getTypeParser: ((oid: number, format: "text" | "binary") => {
-        // All numbers stay below 2^53 (D15).
-        if (oid === BIGINT) return Number;
-        return oid === TEXT ? decodeText : types.getTypeParser(oid, format as "text");
-      }) as typeof types.getTypeParser,
-    },
   };
   const pool = new Pool(options);
   // Without these listeners, a connection that is lost while it is idle would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
+}
+
+/**
+ * Runs `work` on a connection of its own, for an operator's commands, whose statements may take long.
+ * @param variable the environment variable that has the URL
+ * @throws StorageError in place of any error of `work`; it says what to do
+ */
+export async function withConnection<T>(
+  url: string,
+  work: (client: Client) => Promise<T>,
+  variable = "DATABASE_URL",
+): Promise<T> {
+  return explained(async () => {
+    const client = new Client({ ...connectionTo(url), connectionTimeoutMillis: TIMEOUTS.connectionTimeoutMillis });
+    // The statement in progress reports a lost connection.
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }, variable);
+}
+
+/** Resolves with the result of `work`. @throws StorageError in place of any error of `work`; it says what to do */
+export async function explained<T>(work: () => Promise<T>, variable = "DATABASE_URL"): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StorageError) throw error;
+    // The URL may contain a password.
+    const { message, code } = error as NodeJS.ErrnoException;
+    throw new StorageError(`Cannot open the PostgreSQL database: ${message || code}. Check ${variable}.`, {
+      cause: error,
+    });
+  }
 }
 
 /** @throws ConnectionLost */

@@ -1,10 +1,9 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Storage, StorageReport } from "../../domain/storage.ts";
-import { StorageError } from "../storage-error.ts";
 import { auditLog } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
-import { createPool } from "./connections.ts";
+import { createPool, explained } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
@@ -21,7 +20,7 @@ import { databaseTime, processTime, type Time } from "./time.ts";
 
 interface Options {
   clock: Clock;
-  /** True for a server, which finishes what an earlier one left undone; false for the keys command. */
+  /** True for a server, which finishes what an earlier one left undone; false for a command. */
   server: boolean;
   /** Whose clock counts: the database's, which all processes share, or for tests that of this process. */
   time?: "database" | "process";
@@ -37,20 +36,17 @@ const WAITING = { capacity: 10_000, patienceMs: 3_000 };
  * @throws StorageError if it cannot be reached, has a newer schema, or contains the tables of another program
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
-  const pool = createPool(url);
-  try {
-    await migrate(pool);
-    const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
-    return await open(createDatabase(pool, time), time, options);
-  } catch (error) {
-    await pool.end();
-    if (error instanceof StorageError) throw error;
-    // The URL may contain a password.
-    const { message, code } = error as NodeJS.ErrnoException;
-    throw new StorageError(`Cannot open the PostgreSQL database: ${message || code}. Check DATABASE_URL.`, {
-      cause: error,
-    });
-  }
+  return explained(async () => {
+    const pool = createPool(url);
+    try {
+      await migrate(pool);
+      const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
+      return await open(createDatabase(pool, time), time, options);
+    } catch (error) {
+      await pool.end();
+      throw error;
+    }
+  });
 }
 
 async function open(db: Database, time: Time, { server, report }: Options): Promise<Storage> {

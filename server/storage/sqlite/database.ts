@@ -53,12 +53,12 @@ export interface Lock {
  */
 export function lockDatabase(path: string): Lock {
   if (path === MEMORY) return { id: MEMORY, release: () => {} };
-  // A symbolic link must lead to the same lock.
-  const file = `${existsSync(path) ? realpathSync(path) : path}.lock`;
+  const file = lockFileOf(path);
   createPrivately(file);
   // Another user who may read the file could hold a lock on it and block every start.
   chmodSync(file, 0o600);
-  const lock = new DatabaseSync(file);
+  // Wait for a moment, because `isLocked` of another process takes a lock too.
+  const lock = new DatabaseSync(file, { timeout: 100 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -70,6 +70,25 @@ export function lockDatabase(path: string): Lock {
   }
   const { dev, ino } = statSync(file);
   return { id: `${dev}:${ino}`, release: () => lock.close() };
+}
+
+/** A symbolic link leads to the same lock. */
+const lockFileOf = (path: string) => `${existsSync(path) ? realpathSync(path) : path}.lock`;
+
+/** True if a server holds the lock of a database file. */
+export function isLocked(path: string): boolean {
+  const file = lockFileOf(path);
+  if (!existsSync(file)) return false;
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    db.prepare("SELECT 1 FROM sqlite_schema").get();
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  } finally {
+    db.close();
+  }
 }
 
 /**

@@ -16,14 +16,14 @@ import { housekeeping } from "./housekeeping.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, migrateUnused } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPace } from "./pace.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
   clock: Clock;
-  /** True for a server, which locks the file against other servers; false for the keys command. */
+  /** True for a server, which locks the file against other servers; false for a command. */
   server: boolean;
   /** Called when the storage stops or starts working again. */
   report?: StorageReport;
@@ -41,7 +41,8 @@ function open(path: string, { clock, server, report }: Options): Storage {
   const lock = server ? lockDatabase(path) : undefined;
   try {
     const db = openDatabase(path);
-    migrate(db);
+    if (lock) migrate(db);
+    else migrateUnused(db, path);
     const ownership = lock && takeOwnership(db, path, lock.id);
     if (server) finishRebases(db);
 

@@ -1,21 +1,70 @@
-import type { DatabaseSync } from "node:sqlite";
-import { missingMigrations, readMigrations } from "../migrations.ts";
+import { DatabaseSync } from "node:sqlite";
+import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
+import { explained, lockDatabase, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
 /** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
-export function migrate(db: DatabaseSync): void {
+export function migrate(db: DatabaseSync): Migrated {
   db.exec("BEGIN IMMEDIATE");
   try {
-    const { user_version: current } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-    if (current === 0 && db.prepare("SELECT 1 FROM sqlite_schema").get()) {
-      throw new Error("it contains the tables of another program");
-    }
+    const current = versionOf(db);
     for (const { sql } of missingMigrations(migrations, current)) db.exec(sql);
     db.exec(`PRAGMA user_version = ${migrations.length}`);
     db.exec("COMMIT");
+    return { from: current, to: migrations.length };
   } catch (error) {
     db.exec("ROLLBACK");
     throw error;
   }
+}
+
+/** Returns the schema's version without changing it. @throws StorageError if a newer server created it */
+export const schemaOf = (db: DatabaseSync): Schema => schemaAt(migrations, versionOf(db));
+
+/** Returns the version of a file's schema, also while a server uses the file. @throws StorageError */
+export function sqliteSchema(path: string): Schema {
+  return explained(path, () => {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+    try {
+      return schemaOf(db);
+    } finally {
+      db.close();
+    }
+  });
+}
+
+/** Applies the migrations that a file lacks. @throws StorageError if a server uses the file */
+export function migrateSqlite(path: string): Migrated {
+  return explained(path, () => {
+    const db = openDatabase(path);
+    try {
+      return migrateUnused(db, path);
+    } finally {
+      db.close();
+    }
+  });
+}
+
+/**
+ * Applies the missing migrations if there are any.
+ * @throws StorageError if a server uses the file, because an older one might not work with the new schema
+ */
+export function migrateUnused(db: DatabaseSync, path: string): Migrated {
+  const { version, pending } = schemaOf(db);
+  if (pending.length === 0) return { from: version, to: version };
+  const lock = lockDatabase(path);
+  try {
+    return migrate(db);
+  } finally {
+    lock.release();
+  }
+}
+
+function versionOf(db: DatabaseSync): number {
+  const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
+  if (version === 0 && db.prepare("SELECT 1 FROM sqlite_schema").get()) {
+    throw new Error("it contains the tables of another program");
+  }
+  return version;
 }

@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readCopyDestination, type Config } from "../config.ts";
+import { createSystemClock, type Clock } from "../domain/clock.ts";
+import { createIds } from "../domain/ids.ts";
+import type { MerchantContext } from "../domain/merchants.ts";
+import type { Storage } from "../domain/storage.ts";
+import type { Merchant } from "../domain/types.ts";
+import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
+import { operator } from "../operator.ts";
+import { openStorage } from "../storage/open.ts";
+import { PROGRAM, UsageError, type Command } from "./command.ts";
+
+/** The context of commands that work on an open storage. */
+export interface CommandContext extends MerchantContext {
+  config: Config;
+  storage: Storage;
+  webhooks: Webhooks;
+}
+
+/** The context of commands about the database as a whole. They open it themselves, and may do so without migrating it. */
+export interface DatabaseContext {
+  database: Config["database"];
+  clock: Clock;
+  /** Returns the URL of the database to copy into. @throws ConfigError if it is not set or invalid */
+  destination(): string;
+}
+
+/** Runs a command on the open storage, which may be that of a running server. */
+export async function withStorage<T>(config: Config, use: (context: CommandContext) => Promise<T>): Promise<T> {
+  const clock = createSystemClock();
+  const storage = await openStorage(config.database, { clock, server: false });
+  try {
+    const webhooks = createWebhooks({ storage, clock, random: randomBytes, attempt: storage.requestReplay });
+    const ids = createIds(randomBytes);
+    return await use({ config, storage, webhooks, clock, ids, random: randomBytes, actor: operator("command") });
+  } finally {
+    await storage.close();
+  }
+}
+
+export async function withDatabase<T>({ database }: Config, use: (context: DatabaseContext) => Promise<T>): Promise<T> {
+  return use({ database, clock: createSystemClock(), destination: () => readCopyDestination(process.env) });
+}
+
+/** @throws UsageError if the command expects a database and there is none */
+export function requireDatabase({ creates }: Pick<Command<never>, "creates">, { database }: Config): void {
+  if (creates || database.kind !== "sqlite" || existsSync(database.path)) return;
+  throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
+}
+
+/** @throws UsageError if there is no such merchant */
+export async function merchantOf({ storage }: CommandContext, id: string): Promise<Merchant> {
+  const merchant = await storage.findMerchant(id);
+  if (!merchant) throw new UsageError(`There is no merchant ${id}. Run \`${PROGRAM} keys merchants\` to list them.`);
+  return merchant;
+}

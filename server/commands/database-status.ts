@@ -1,0 +1,58 @@
+import { timestamp } from "../domain/representation.ts";
+import { readStatus } from "../storage/open.ts";
+import type { DatabaseStatus, PostgresPlace, SqlitePlace, Work } from "../storage/status.ts";
+import type { Output } from "./command.ts";
+import type { DatabaseContext } from "./context.ts";
+
+export async function status({ database, clock }: DatabaseContext): Promise<Output> {
+  const found = await readStatus(database, clock.now());
+  return { lines: linesOf(found), json: view(found) };
+}
+
+function view({ place, schema, bytes, rows, work }: DatabaseStatus) {
+  const { oldestDueAt, ...counts } = work ?? {};
+  const oldest = oldestDueAt === undefined ? {} : { oldestDueAt: timestamp(oldestDueAt) };
+  const { version, pending } = schema;
+  return {
+    ...place,
+    version,
+    pendingMigrations: pending,
+    bytes,
+    rows,
+    ...(work && { work: { ...counts, ...oldest } }),
+  };
+}
+
+function linesOf({ place, schema, bytes, rows, work }: DatabaseStatus): string[] {
+  const { version, pending } = schema;
+  return [
+    ...placeLines(place),
+    `Version: ${version}${pending.length === 0 ? "" : `; pending migrations: ${pending.join(", ")}`}`,
+    `Size: ${(bytes / 1024 / 1024).toFixed(1)} MiB`,
+    ...(work ? workLines(work) : ["Payouts and deliveries: shown after `db migrate`"]),
+    "Rows:",
+    ...Object.entries(rows).map(([table, count]) => `  ${table}: ${count}`),
+  ];
+}
+
+function placeLines(place: SqlitePlace | PostgresPlace): string[] {
+  if (place.storage === "sqlite") {
+    return [`SQLite: ${place.file}`, place.inUse ? "A server is using it." : "No server is using it."];
+  }
+  const { host, port, database, serverVersion, connections } = place;
+  const { service, server, most } = connections;
+  return [
+    `PostgreSQL ${serverVersion}: ${database} at ${host}:${port}`,
+    `Connections: ${service} of this service; ${server} of ${most} on the server`,
+  ];
+}
+
+function workLines(work: Work): string[] {
+  const { oldestDueAt } = work;
+  const since = oldestDueAt === undefined ? "" : `, the oldest since ${timestamp(oldestDueAt)}`;
+  return [
+    `Pending: ${work.pendingPayouts} payouts, ${work.pendingCheckouts} checkouts, ${work.pendingDeliveries} deliveries`,
+    `Deliveries due: ${work.dueDeliveries}${since}`,
+    `Deliveries failed: ${work.failedDeliveries}`,
+  ];
+}

@@ -1,0 +1,222 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createSystemClock } from "../domain/clock.ts";
+import type { Storage } from "../domain/storage.ts";
+import { openPostgres } from "../storage/postgres/index.ts";
+import { openSqlite } from "../storage/sqlite/index.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
+import { runCommand } from "../testing/process.ts";
+import {
+  addDelivery,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  claimAll,
+  HOUR,
+  LATEST,
+} from "../testing/storage/fixtures.ts";
+import { RECORDS, writeVersion2 } from "../testing/storage/version-2.ts";
+
+let folder: string;
+let path: string;
+let env: { DATABASE_URL: string };
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "db-"));
+  path = join(folder, "server.db");
+  env = { DATABASE_URL: `sqlite:${path}` };
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const db = (...args: string[]) => runCommand(env, "db", ...args);
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await db(...args, "--json");
+  expect([code, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout);
+}
+
+/** Stores two merchants, two pending payouts, a checkout and four deliveries: waiting, due, replayed and failed. */
+async function fill(storage: Storage): Promise<void> {
+  const [ada, kofi] = [await addMerchant(storage), await addMerchant(storage)];
+  await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
+  for (const { id } of [ada, kofi]) await storage.insertDisbursement(aDisbursement(id, { due: undefined! }));
+  await storage.insertCheckout(aCheckout(ada.id));
+  await addDelivery(storage, kofi.id);
+  await storage.insertDisbursement(aDisbursement(kofi.id, { status: "failed", due: undefined! }));
+  for (const status of ["pending", "exhausted"] as const) {
+    await addDelivery(storage, ada.id);
+    const [claimed] = await claimAll(storage, { merchantId: ada.id });
+    const at = createSystemClock().now();
+    const next = status === "pending" ? { nextAttemptAt: at + HOUR } : {};
+    await storage.recordAttempt(claimed!, { at, sentAt: at, latencyMs: 1 }, { status, step: 1, ...next });
+  }
+}
+const WORK = {
+  pendingPayouts: 2,
+  pendingCheckouts: 1,
+  pendingDeliveries: 2,
+  dueDeliveries: 1,
+  failedDeliveries: 1,
+  oldestDueAt: expect.stringMatching(/^\d{4}-.+Z$/),
+};
+
+describe("SQLite", () => {
+  test("migrates explicitly, after a check that changes nothing", async () => {
+    writeVersion2(path);
+    const checked = await db("migrate", "--check");
+    expect([checked.code, checked.stderr]).toEqual([1, ""]);
+    expect(checked.stdout).toMatch(/^Version 2\. Pending migrations:\n {2}003-epochs-and-due-times\.sql\n/);
+    expect(await json("status")).toMatchObject({ version: 2, inUse: false, rows: { merchants: 2 } });
+    expect((await db("status")).stdout).toContain("\nPayouts and deliveries: shown after `db migrate`\n");
+
+    const { code, stdout } = await db("migrate");
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Migrated from version 2 to \d+\.\n$/)]);
+    const { version, pending } = await json("migrate", "--check");
+    expect([stdout, pending]).toEqual([`Migrated from version 2 to ${version}.\n`, []]);
+    expect(await json("migrate")).toEqual({ from: version, to: version });
+    const pendingPayouts = RECORDS.filter(({ record }) => record.status === "pending" && !("locale" in record)).length;
+    expect(await json("status")).toMatchObject({ version, pendingMigrations: [], work: { pendingPayouts } });
+  });
+
+  test("does not migrate under a running server, and status says that it runs", async () => {
+    const storage = openSqlite(path, { clock: createSystemClock(), server: true });
+    await fill(storage);
+    const status = await json("status");
+    expect(status).toMatchObject({ storage: "sqlite", inUse: true, work: WORK, rows: { disbursements: 6, audit: 2 } });
+    expect(status.file).toMatch(/server\.db$/);
+    expect(status.bytes).toBeGreaterThan(100_000);
+    expect(await json("migrate")).toEqual({ from: status.version, to: status.version });
+    const older = new DatabaseSync(path);
+    older.exec("PRAGMA user_version = 2");
+    older.close();
+    for (const command of [
+      ["db", "migrate"],
+      ["keys", "merchants"],
+    ]) {
+      const { code, stdout, stderr } = await runCommand(env, ...command);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(/^Another server is using .+server\.db\. Stop it, /);
+    }
+    await storage.close();
+  });
+
+  test("prints the status for people", async () => {
+    const storage = openSqlite(path, { clock: createSystemClock(), server: false });
+    await fill(storage);
+    await storage.close();
+    expect((await db("status")).stdout).toMatch(
+      new RegExp(
+        [
+          "^SQLite: .+server\\.db",
+          "No server is using it\\.",
+          "Version: \\d+",
+          "Size: \\d+\\.\\d MiB",
+          "Pending: 2 payouts, 1 checkouts, 2 deliveries",
+          "Deliveries due: 1, the oldest since \\d{4}-\\S+Z",
+          "Deliveries failed: 1",
+          "Rows:",
+          " {2}api_keys: 0",
+        ].join("\n"),
+      ),
+    );
+  });
+
+  test.each([
+    ["status", /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.\n$/],
+    ["migrate", /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.\n$/],
+  ])("%s refuses a file that is no database", async (command, message) => {
+    writeFileSync(path, "not a database, but longer than the header of one. ".repeat(20));
+    const { code, stdout, stderr } = await db(command);
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(message)]);
+  });
+
+  test.each(["status", "migrate", "backup copy"])("%s does not create a missing database", async (command) => {
+    const { code, stderr } = await db(...command.split(" "));
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^There is no database at .+ Start the server first/)]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test.each(["status", "migrate"])("%s refuses a database of a newer server", async (command) => {
+    const newer = new DatabaseSync(path);
+    newer.exec("PRAGMA user_version = 999");
+    newer.close();
+    const { code, stderr } = await db(command);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^The database has schema version 999; this server /)]);
+  });
+});
+
+describe("PostgreSQL", () => {
+  let database: TestDatabase;
+  beforeEach(async () => {
+    database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+    env = { DATABASE_URL: database.url };
+  });
+  afterEach(() => database.drop());
+
+  test("migrates explicitly, after a check that changes nothing", async () => {
+    const checked = await db("migrate", "--check");
+    expect([checked.code, checked.stdout]).toEqual([1, "Version 0. Pending migrations:\n  001-initial.sql\n"]);
+    expect(await json("status")).toMatchObject({ version: 0, rows: {} });
+    expect((await db("migrate")).stdout).toBe("Migrated from version 0 to 1.\n");
+    expect((await db("migrate", "--check")).stdout).toBe("Version 1. No migration is pending.\n");
+    expect((await db("migrate")).stdout).toBe("Version 1. Nothing to do.\n");
+  });
+
+  test("status shows what waits, the server and its connections, and no password", async () => {
+    const storage = await openPostgres(database.url, { clock: createSystemClock(), server: true });
+    await fill(storage);
+    const { code, stdout, stderr } = await db("status", "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    const { password, hostname, port, pathname } = new URL(database.url);
+    expect(stdout).not.toContain(password);
+    const status = JSON.parse(stdout);
+    expect(status).toMatchObject({
+      storage: "postgres",
+      host: hostname,
+      port: Number(port),
+      database: pathname.slice(1),
+      serverVersion: expect.stringMatching(/^\d+/),
+      version: 1,
+      pendingMigrations: [],
+      work: WORK,
+      rows: { disbursements: 6, audit: 2 },
+    });
+    const { service, server, most } = status.connections;
+    expect(service).toBeGreaterThan(0);
+    expect(server).toBeGreaterThan(service);
+    expect(most).toBeGreaterThanOrEqual(server);
+    const printed = (await db("status")).stdout;
+    expect(printed).toMatch(/^PostgreSQL \d+\S*.*: test_\w+ at 127\.0\.0\.1:\d+\nConnections: \d+ of this service; /);
+    expect(printed).not.toContain(password);
+    await storage.close();
+  });
+
+  test.each(["status", "migrate", "migrate --check"])("%s refuses the tables of another program", async (command) => {
+    await database.run("CREATE TABLE orders (id bigint)");
+    const { code, stderr } = await db(...command.split(" "));
+    const message =
+      "Cannot open the PostgreSQL database: it contains the tables of another program. Check DATABASE_URL.\n";
+    expect([code, stderr]).toEqual([2, message]);
+  });
+
+  test.each(["status", "migrate"])("%s without a server or with a wrong password says so", async (command) => {
+    const wrong = Object.assign(new URL(database.url), { password: "confidential" });
+    const away = Object.assign(new URL(wrong), { port: "1" });
+    for (const { href } of [wrong, away]) {
+      env = { DATABASE_URL: href };
+      const { code, stdout, stderr } = await db(command);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .+ Check DATABASE_URL\.\n$/);
+      expect(stderr).not.toContain("confidential");
+    }
+  });
+});
+
+test("a database URL is refused as an argument, because others could read its password", async () => {
+  const { code, stderr } = await db("status", "postgres://ada:confidential@db.example/shop");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^An argument is the URL of a database\. .+ DATABASE_URL_TO\.\n$/);
+  expect(stderr).not.toContain("confidential");
+});

@@ -1,0 +1,78 @@
+import type { Schema } from "./migrations.ts";
+
+/** What an operator wants to know about a database. Contains no secret. */
+export interface DatabaseStatus {
+  place: SqlitePlace | PostgresPlace;
+  schema: Schema;
+  bytes: number;
+  /** The number of rows by table. */
+  rows: Record<string, number>;
+  /** Absent while migrations are pending. */
+  work?: Work;
+}
+
+export interface SqlitePlace {
+  storage: "sqlite";
+  file: string;
+  /** True if a server uses the file. */
+  inUse: boolean;
+}
+
+export interface PostgresPlace {
+  storage: "postgres";
+  host: string;
+  port: number;
+  database: string;
+  serverVersion: string;
+  /** The connections of this service to this database; those of all programs to the server; the most it accepts. */
+  connections: { service: number; server: number; most: number };
+}
+
+/** What waits to be done, of all merchants. */
+export interface Work {
+  pendingPayouts: number;
+  pendingCheckouts: number;
+  pendingDeliveries: number;
+  dueDeliveries: number;
+  /** Deliveries that the server has given up. */
+  failedDeliveries: number;
+  /** When the delivery that has been due for longest fell due, in real time. */
+  oldestDueAt?: number;
+}
+
+const COLUMNS: Record<keyof Work, string> = {
+  pendingPayouts: "pending_payouts",
+  pendingCheckouts: "pending_checkouts",
+  pendingDeliveries: "pending_deliveries",
+  dueDeliveries: "due_deliveries",
+  failedDeliveries: "failed_deliveries",
+  oldestDueAt: "oldest_due",
+};
+
+/** Leaves out the rows that resets left behind. */
+const current = (table: string) => `merchants m JOIN ${table} r ON r.merchant_id = m.id AND r.epoch = m.epoch`;
+const count = (table: string, where: string) => `SELECT count(*) FROM ${current(table)} WHERE ${where}`;
+
+/**
+ * Returns the statement that reads the work, whose row `toWork` converts.
+ * @param ready the condition of a delivery that is ready
+ * @param now real time
+ */
+export function workQuery({ ready, now }: { ready: string; now: string }): string {
+  // Each of these conditions has an index.
+  const due = [ready, `r.due_real <= ${now}`].map(
+    (where) => `SELECT r.next_attempt_at - m.clock_offset AS due FROM ${current("events")} WHERE ${where}`,
+  );
+  return `WITH due AS (${due.join(" UNION ALL ")}) SELECT
+    (${count("disbursements", "r.status = 'pending'")}) AS pending_payouts,
+    (${count("checkouts", "r.status = 'pending'")}) AS pending_checkouts,
+    (${count("events", "r.url IS NOT NULL AND r.status = 'pending'")}) AS pending_deliveries,
+    (${count("events", "r.status IN ('ended', 'exhausted')")}) AS failed_deliveries,
+    (SELECT count(*) FROM due) AS due_deliveries,
+    (SELECT min(due) FROM due) AS oldest_due`;
+}
+
+export function toWork(row: Readonly<Record<string, unknown>>): Work {
+  const numbers = Object.entries(COLUMNS).map(([name, column]) => [name, row[column]] as const);
+  return Object.fromEntries(numbers.filter(([, value]) => value !== null)) as unknown as Work;
+}
