@@ -35,14 +35,24 @@ export interface Limits {
   fileBlocks?: number;
 }
 
-function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { openFiles, fileBlocks }: Limits = {}) {
+/** How to run a server other than that of this project. */
+interface Place extends Limits {
+  /** The path of its `main.ts`. */
+  script?: string;
+  cwd?: string;
+  uid?: number;
+  gid?: number;
+}
+
+function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, place: Omit<Place, "script"> = {}) {
+  const { openFiles, fileBlocks, ...rest } = place;
   // Pass only these variables, so that the environment cannot influence a test.
   const { PATH, HOME } = process.env;
   const command = [process.execPath, script, ...args];
   const limits = [openFiles && `ulimit -n ${openFiles}`, fileBlocks && `ulimit -f ${fileBlocks}`].filter(Boolean);
   const limited = ["sh", "-c", [...limits, 'exec "$0" "$@"'].join(" && "), ...command];
-  const [file, ...rest] = limits.length === 0 ? command : limited;
-  const child = spawn(file!, rest, { env: { PATH, HOME, ...env } });
+  const [file, ...given] = limits.length === 0 ? command : limited;
+  const child = spawn(file!, given, { env: { PATH, HOME, ...env }, ...rest });
   const printed = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (printed.stdout += String(chunk)));
   child.stderr.on("data", (chunk) => (printed.stderr += String(chunk)));
@@ -51,8 +61,9 @@ function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, { 
 }
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
-export async function startProcess(env: NodeJS.ProcessEnv, limits?: Limits): Promise<ServerProcess> {
-  const { child, printed, ended } = run(main, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, limits);
+export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}): Promise<ServerProcess> {
+  const { script = main, ...rest } = place;
+  const { child, printed, ended } = run(script, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, rest);
   const listening = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {
       // The banner ends with the curl command.

@@ -1,0 +1,86 @@
+// Checks what can be checked of the composition without Docker.
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+
+const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
+const text = read("compose.yaml");
+const caddyfile = read("Caddyfile");
+const { services } = parse(text, { merge: true }) as { services: Record<string, any> };
+const ofServer = Object.entries(services).filter(([, { image }]) => image === "disbursement-checkout");
+/** The variables of `.env.example`, with their values. */
+const example = Object.fromEntries(
+  [...read(".env.example").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+);
+const seconds = (duration: string) => Number(/^(\d+)s$/.exec(duration)![1]);
+const inCaddyfile = (name: string) => new RegExp(`^\\s*${name} (\\S+)$`, "m").exec(caddyfile)![1]!;
+
+test("three processes serve requests and one works", () => {
+  expect(ofServer.map(([name, { environment }]) => [name, environment.ROLE])).toEqual([
+    ["api-1", "api"],
+    ["api-2", "api"],
+    ["api-3", "api"],
+    ["worker", "worker"],
+  ]);
+});
+
+test("the servers get only variables that they read", () => {
+  const known = new Set([...read("../config.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name));
+  for (const [, { environment }] of ofServer) {
+    expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
+  }
+});
+
+test("every variable is in .env.example, which has no secret; ports and passwords come from there", () => {
+  const used = new Set([...text.matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name!));
+  expect([...used].toSorted()).toEqual(Object.keys(example).toSorted());
+  for (const name of ["POSTGRES_PASSWORD", "SANDBOX_API_KEY"]) {
+    expect(example[name]).toBe("");
+    expect(text).toMatch(new RegExp(`\\$\\{${name}:\\?`));
+  }
+  expect(text).not.toMatch(/(PASSWORD|KEY): +(?!\$\{)\S/);
+  expect(caddyfile).not.toMatch(/:\d/);
+  for (const { ports = [] } of Object.values(services)) {
+    for (const port of ports) expect(port.replace(/\$\{[^}]+\}/g, "").replaceAll(":", "")).toBe("");
+  }
+});
+
+test("every service has a fixed version, limits, a read-only root and no privileges to gain", () => {
+  for (const [name, service] of Object.entries(services)) {
+    expect.soft(service, name).toMatchObject({
+      read_only: true,
+      cap_drop: ["ALL"],
+      security_opt: ["no-new-privileges:true"],
+      deploy: {
+        resources: { limits: { cpus: expect.any(String), memory: expect.any(String), pids: expect.any(Number) } },
+      },
+    });
+    expect.soft(service.tmpfs.length, name).toBeGreaterThan(0);
+    if (!service.build) {
+      expect.soft(service.image, name).toMatch(/:\d+\.\d+/);
+      expect.soft(service.healthcheck.test, name).toBeDefined();
+    } else expect.soft(read("Dockerfile")).toContain("HEALTHCHECK");
+    expect.soft(service.ports === undefined || name === "balancer", name).toBe(true);
+  }
+});
+
+test("the load balancer goes by /readyz, sends to each server for requests, and repeats nothing", () => {
+  const upstreams = [...caddyfile.matchAll(/(\S+):\{\$PORT\}/g)].map(([, name]) => name!);
+  expect(upstreams).toEqual(ofServer.filter(([, { environment }]) => environment.ROLE === "api").map(([name]) => name));
+  expect(inCaddyfile("health_uri")).toBe("/readyz");
+  expect(caddyfile.replace(/#.*$/gm, "")).not.toMatch(/lb_retries|lb_try_duration|lb_retry_match/);
+  const given = Object.keys(services.balancer.environment);
+  for (const [, name] of caddyfile.matchAll(/\{\$([A-Z_]+)\}/g)) expect(given).toContain(name);
+});
+
+test("a server drains for longer than the load balancer takes to notice, and is given the time to stop", () => {
+  for (const [, { environment, stop_grace_period }] of ofServer) {
+    const [drainMs, stopMs] = [Number(environment.DRAIN_DELAY_MS), Number(environment.SHUTDOWN_TIMEOUT_MS)];
+    const noticedMs = 1_000 * (seconds(inCaddyfile("health_interval")) + seconds(inCaddyfile("health_timeout")));
+    expect(drainMs).toBeGreaterThan(noticedMs);
+    expect(stopMs).toBeGreaterThan(drainMs);
+    expect(1_000 * seconds(stop_grace_period)).toBeGreaterThan(stopMs);
+  }
+  // A server closes a connection without a valid key after five seconds.
+  expect(seconds(inCaddyfile("keepalive"))).toBeLessThan(5);
+});
