@@ -44,7 +44,7 @@ export function usageOf(group: string, commands: Commands<never>): string {
     ([name, command]) => `  ${synopsis(name, command)}\n      ${command.summary}`,
   );
   const used = new Set(Object.values(commands).flatMap(({ options }) => options));
-  const meanings = [...used].map((name) => `  --${name.padEnd(10)} ${OPTIONS[name].meaning}`);
+  const meanings = [...used].map((name) => `  --${name.padEnd(12)} ${OPTIONS[name].meaning}`);
   const parts = [`Usage: ${PROGRAM} ${group} COMMAND`, entries.join("\n"), meanings.join("\n")];
   return parts.filter((part) => part !== "").join("\n\n");
 }

@@ -22,6 +22,8 @@ export interface CommandContext extends MerchantContext {
 export interface DatabaseContext {
   database: Config["database"];
   clock: Clock;
+  /** Runs `use` on the open storage, which may be that of a running server. */
+  withStorage(use: (storage: Storage) => Promise<void>): Promise<void>;
   /** Returns the URL of the database to copy into. @throws ConfigError if it is not set or invalid */
   destination(): string;
 }
@@ -39,8 +41,13 @@ export async function withStorage<T>(config: Config, use: (context: CommandConte
   }
 }
 
-export async function withDatabase<T>({ database }: Config, use: (context: DatabaseContext) => Promise<T>): Promise<T> {
-  return use({ database, clock: createSystemClock(), destination: () => readCopyDestination(process.env) });
+export async function withDatabase<T>(config: Config, use: (context: DatabaseContext) => Promise<T>): Promise<T> {
+  return use({
+    database: config.database,
+    clock: createSystemClock(),
+    withStorage: (work) => withStorage(config, ({ storage }) => work(storage)),
+    destination: () => readCopyDestination(process.env),
+  });
 }
 
 /** @throws UsageError if the command expects a database and there is none */

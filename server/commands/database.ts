@@ -1,6 +1,7 @@
 import { backupStorage, migrateStorage, readSchema } from "../storage/open.ts";
 import type { Commands } from "./command.ts";
 import type { DatabaseContext } from "./context.ts";
+import { prune } from "./database-prune.ts";
 import { status } from "./database-status.ts";
 
 export const databaseCommands: Commands<DatabaseContext> = {
@@ -15,6 +16,12 @@ export const databaseCommands: Commands<DatabaseContext> = {
     options: ["check", "json"],
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
     run: ({ database }, _, { check }) => (check ? checkSchema(database) : migrate(database)),
+  },
+  prune: {
+    args: [],
+    options: ["older-than", "dry-run", "json"],
+    summary: "Delete old events that were delivered or have no address. Payouts and references stay for ever.",
+    run: (context, _, options) => prune(context, options),
   },
   backup: {
     args: ["FILE"],

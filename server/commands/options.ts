@@ -21,6 +21,14 @@ function limit(text: string): number {
   throw new Error(`--limit must be a whole number from 1 to ${LIMIT_MAX}.`);
 }
 
+const UNITS = { d: 86_400_000, h: 3_600_000 };
+
+function duration(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(text) ?? [];
+  if (unit !== undefined) return Number(count) * UNITS[unit as keyof typeof UNITS];
+  throw new Error("--older-than must be a number of days or hours, such as 90d or 12h.");
+}
+
 const text = (value: string): string => value;
 const flag = (): true => true;
 
@@ -37,6 +45,8 @@ export const OPTIONS = {
   cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
+  "older-than": { value: "AGE", parse: duration, meaning: "in days or hours, such as 90d or 12h" },
+  "dry-run": { parse: flag, meaning: "change nothing; print what would be deleted" },
   check: { parse: flag, meaning: "change nothing; exit with 1 if there is something to do" },
   json: { parse: flag, meaning: "print JSON" },
 } as const;

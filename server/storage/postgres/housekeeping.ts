@@ -1,6 +1,9 @@
-import type { Housekeeping } from "../../domain/storage.ts";
+import type { Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
+import { prunable, PRUNE_COLUMNS, prunedOf } from "../prunable.ts";
+import type { Row } from "../rows.ts";
 import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
+import { lockMerchant } from "./merchant-rows.ts";
 import { finishRebases } from "./rebase.ts";
 
 const KEYS = {
@@ -29,6 +32,7 @@ export function housekeeping(context: Context): Housekeeping {
       const { count } = await db.read("SELECT 1 FROM discarded_epochs LIMIT 1");
       return count === 0 ? 0 : db.transaction((query) => prune(query, limit), { repeatable: true });
     },
+    pruneEvents: (asked) => db.transaction((query) => pruneEvents(query, asked), { repeatable: true }),
   };
 }
 
@@ -44,4 +48,33 @@ async function prune(query: Query, limit: number): Promise<number> {
   if (deleted === 0)
     await query("DELETE FROM discarded_epochs WHERE merchant_id = $1 AND epoch = $2", [merchant_id, epoch]);
   return deleted;
+}
+
+const SELECT = `SELECT ${PRUNE_COLUMNS} FROM events WHERE merchant_id = $1 AND epoch = $2 AND seq > $3
+  ORDER BY seq LIMIT $4`;
+const ATTEMPTS = `SELECT event_id, count(*) AS count, max(sent_real) AS last FROM attempts
+  WHERE merchant_id = $1 AND event_id = ANY($2::text[]) GROUP BY event_id`;
+/** A replay may have begun since the event was selected. */
+const FORGET = `DELETE FROM events WHERE merchant_id = $1 AND id = ANY($2::text[])
+  AND (url IS NULL OR status = 'delivered') AND NOT ready AND NOT claimed RETURNING id`;
+
+async function pruneEvents(query: Query, asked: PruneQuery): Promise<Pruned> {
+  const { merchantId, before, after, limit, dryRun } = asked;
+  const { epoch } = await lockMerchant(query, merchantId, "shares");
+  const { rows } = await query(SELECT, [merchantId, epoch, after, limit]);
+  const { candidates, next } = prunable(rows, asked);
+  const idsOf = (events: readonly Row[]) => [merchantId, events.map(({ id }) => id)];
+  const attempts = new Map((await query(ATTEMPTS, idsOf(candidates))).rows.map((row) => [row.event_id, row]));
+  const old = candidates.filter(({ id }) => ((attempts.get(id)?.last ?? 0) as number) < before);
+  if (dryRun) {
+    const count = old.reduce((sum, { id }) => sum + ((attempts.get(id)?.count ?? 0) as number), 0);
+    return prunedOf(old, count, next);
+  }
+  const deleted = new Set((await query(FORGET, idsOf(old))).rows.map(({ id }) => id));
+  const gone = old.filter(({ id }) => deleted.has(id));
+  const { count } = await query(
+    "DELETE FROM attempts WHERE merchant_id = $1 AND event_id = ANY($2::text[])",
+    idsOf(gone),
+  );
+  return prunedOf(gone, count, next);
 }

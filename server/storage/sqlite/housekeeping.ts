@@ -1,4 +1,5 @@
 import type { Housekeeping } from "../../domain/storage.ts";
+import { prunable, PRUNE_COLUMNS, prunedOf } from "../prunable.ts";
 import type { Context } from "./context.ts";
 
 /** Attempts are found through their events, so they are deleted first. */
@@ -16,7 +17,8 @@ const STEPS = [
      (SELECT merchants_reference FROM refusals WHERE merchant_id = ?1 AND epoch = ?2 LIMIT ?3)`,
 ];
 
-export function housekeeping({ db, write }: Context): Housekeeping {
+export function housekeeping(context: Context): Housekeeping {
+  const { db, write } = context;
   const selectDiscarded = db.prepare("SELECT merchant_id, epoch FROM discarded_epochs LIMIT 1");
   const forget = db.prepare("DELETE FROM discarded_epochs WHERE merchant_id = ? AND epoch = ?");
   const steps = STEPS.map((sql) => db.prepare(sql));
@@ -34,5 +36,35 @@ export function housekeeping({ db, write }: Context): Housekeeping {
         return deleted;
       });
     },
+    pruneEvents: eventPruner(context),
   };
+}
+
+function eventPruner({ db, write, merchantOf }: Context): Housekeeping["pruneEvents"] {
+  const select = db.prepare(
+    `SELECT ${PRUNE_COLUMNS} FROM events WHERE merchant_id = ? AND epoch = ? AND seq > ? ORDER BY seq LIMIT ?`,
+  );
+  const attemptsOf = db.prepare("SELECT count(*) AS count, max(sent_real) AS last FROM attempts WHERE event_id = ?");
+  const forgetAttempts = db.prepare("DELETE FROM attempts WHERE event_id = ?");
+  const forget = db.prepare("DELETE FROM events WHERE seq = ?");
+
+  return (query) =>
+    write(() => {
+      const { merchantId, before, after, limit, dryRun } = query;
+      const rows = select.all(merchantId, merchantOf(merchantId)?.epoch ?? -1, after, limit);
+      const { candidates, next } = prunable(rows, query);
+      const found = candidates
+        .map((row) => ({ row, attempts: attemptsOf.get(row.id as string)! }))
+        .filter(({ attempts: { last } }) => last === null || (last as number) < before);
+      for (const { row } of dryRun ? [] : found) {
+        forgetAttempts.run(row.id as string);
+        forget.run(row.seq as number);
+      }
+      const attempts = found.reduce((sum, each) => sum + (each.attempts.count as number), 0);
+      return prunedOf(
+        found.map(({ row }) => row),
+        attempts,
+        next,
+      );
+    });
 }

@@ -10,6 +10,7 @@ import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
+import { pruneTests } from "./prune.ts";
 import { queueTests } from "./queue.ts";
 import { recordListTests } from "./record-lists.ts";
 import { replayTests } from "./replay.ts";
@@ -35,6 +36,7 @@ const PARTS: Record<string, (current: Current) => void> = {
   replays: replayTests,
   lists: listTests,
   "lists of records": recordListTests,
+  "old events": pruneTests,
   "audit trail": auditTests,
 };
 

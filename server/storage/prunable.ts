@@ -1,0 +1,29 @@
+import type { PruneQuery } from "../domain/storage.ts";
+import type { Row } from "./rows.ts";
+
+/** The columns of an event that show whether it may be deleted. */
+export const PRUNE_COLUMNS = "id, seq, created_at, octet_length(body) AS bytes, url, status, ready, claimed";
+
+const isDone = ({ url, status, ready, claimed }: Row) => (url === null || status === "delivered") && !ready && !claimed;
+
+/**
+ * Splits a page of a merchant's events.
+ * @returns the events that may be deleted if they had no attempt of late, and where the next page begins
+ */
+export function prunable(rows: readonly Row[], { before, limit }: PruneQuery) {
+  // Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time.
+  const isOld = ({ created_at: createdAt }: Row) => (createdAt as number) < before;
+  // Later events are later in time too, except for some whose time a move of the clock has skipped. They are deleted
+  // when those before them are old enough.
+  const isLast = rows.length < limit || !rows.every(isOld);
+  return {
+    candidates: rows.filter((row) => isOld(row) && isDone(row)),
+    ...(isLast ? {} : { next: rows.at(-1)!.seq as number }),
+  };
+}
+
+/** Adds up what the deletion of these events removes. */
+export function prunedOf(rows: readonly Row[], attempts: number, next?: number) {
+  const bytes = rows.reduce((sum, row) => sum + (row.bytes as number), 0);
+  return { events: rows.length, attempts, bytes, ...(next === undefined ? {} : { next }) };
+}
