@@ -1,4 +1,5 @@
-import { backupStorage, migrateStorage, readSchema } from "../storage/open.ts";
+import { timestamp } from "../domain/representation.ts";
+import { backupStorage, migrateStorage, readSchema, restoreStorage } from "../storage/open.ts";
 import type { Commands } from "./command.ts";
 import type { DatabaseContext } from "./context.ts";
 import { prune } from "./database-prune.ts";
@@ -32,7 +33,31 @@ export const databaseCommands: Commands<DatabaseContext> = {
       return { lines: [`Backup written to ${file}. It contains the webhook secrets; keep it private.`] };
     },
   },
+  restore: {
+    args: ["FILE"],
+    options: ["replace"],
+    summary: "Put a backup in the place of the database. No server may use it.",
+    creates: true,
+    run: ({ database, clock }, [file], { replace = false }) =>
+      restore(database, file!, { replace, suffix: `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}` }),
+  },
 };
+
+async function restore(
+  database: DatabaseContext["database"],
+  file: string,
+  options: Parameters<typeof restoreStorage>[2],
+) {
+  const { version, kept } = await restoreStorage(database, file, options);
+  return {
+    lines: [
+      `Restored ${file}, of version ${version}. A server migrates it when it starts.`,
+      ...(kept === undefined ? [] : [`The old database is kept: ${kept}`]),
+      "The database does not know what happened after the backup: references used since then are free again, and",
+      "payouts and webhooks that were pending are processed again.",
+    ],
+  };
+}
 
 async function checkSchema(database: DatabaseContext["database"]) {
   const schema = await readSchema(database);

@@ -48,6 +48,7 @@ export const OPTIONS = {
   "older-than": { value: "AGE", parse: duration, meaning: "in days or hours, such as 90d or 12h" },
   "dry-run": { parse: flag, meaning: "change nothing; print what would be deleted" },
   check: { parse: flag, meaning: "change nothing; exit with 1 if there is something to do" },
+  replace: { parse: flag, meaning: "replace a database that has data; the old file is kept" },
   json: { parse: flag, meaning: "print JSON" },
 } as const;
 

@@ -6,9 +6,11 @@ import { withConnection } from "./postgres/connections.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.ts";
 import { postgresStatus } from "./postgres/status.ts";
+import { dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
 import { backupSqlite } from "./sqlite/backup.ts";
 import { openSqlite } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
+import { restoreSqlite, type Restored } from "./sqlite/restore.ts";
 import { sqliteStatus } from "./sqlite/status.ts";
 import type { DatabaseStatus } from "./status.ts";
 import { StorageError } from "./storage-error.ts";
@@ -49,10 +51,19 @@ export async function readStatus(database: Config["database"], now: number): Pro
  * @throws StorageError if the file exists or cannot be written, or if the database is not SQLite
  */
 export async function backupStorage(database: Config["database"], file: string): Promise<void> {
-  if (database.kind === "postgres") {
-    throw new StorageError(
-      'Back up PostgreSQL with its own program: pg_dump --format=custom --file=FILE "$DATABASE_URL"',
-    );
-  }
+  if (database.kind === "postgres") throw new StorageError(dumpAdvice(database.url));
   backupSqlite(database.path, file);
+}
+
+/**
+ * Puts a copy of a backup in the place of the database.
+ * @throws StorageError whose message says what to do; nothing was changed then
+ */
+export async function restoreStorage(
+  database: Config["database"],
+  file: string,
+  options: Parameters<typeof restoreSqlite>[2],
+): Promise<Restored> {
+  if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
+  return restoreSqlite(database.path, file, options);
 }

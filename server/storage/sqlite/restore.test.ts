@@ -1,0 +1,181 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createFakeClock } from "../../testing/clock.ts";
+import { addMerchant } from "../../testing/storage/fixtures.ts";
+import { writeVersion2 } from "../../testing/storage/version-2.ts";
+import { backupSqlite } from "./backup.ts";
+import { openSqlite } from "./index.ts";
+import { restoreSqlite } from "./restore.ts";
+
+const VERSION = expect.any(Number);
+let folder: string;
+let path: string;
+let backup: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "restore-"));
+  path = join(folder, "server.db");
+  backup = join(folder, "backup.db");
+  await addAt(path, "Before");
+  backupSqlite(path, backup);
+  await addAt(path, "After");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const open = (at: string, server = true) => openSqlite(at, { clock: createFakeClock(), server });
+async function addAt(at: string, name: string): Promise<void> {
+  const storage = open(at);
+  await addMerchant(storage, { name });
+  await storage.close();
+}
+async function namesIn(at: string): Promise<string[]> {
+  const storage = open(at);
+  const names = (await storage.listMerchants()).map(({ name }) => name);
+  await storage.close();
+  return names;
+}
+const restore = ({ replace = true, from = backup, to = path } = {}) =>
+  restoreSqlite(to, from, { replace, suffix: "old" });
+
+test("replaces the database and keeps the old one, complete", async () => {
+  expect(restore()).toEqual({ version: VERSION, kept: `${path}.old` });
+  expect(await namesIn(path)).toEqual(["Before"]);
+  expect(await namesIn(`${path}.old`)).toEqual(["Before", "After"]);
+  expect(await namesIn(backup)).toEqual(["Before"]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(existsSync(`${path}.restoring`)).toBe(false);
+});
+
+test("a missing or empty database needs no confirmation", async () => {
+  const missing = join(folder, "new", "server.db");
+  expect(restore({ replace: false, to: missing })).toEqual({ version: VERSION });
+  expect(await namesIn(missing)).toEqual(["Before"]);
+  const empty = join(folder, "empty.db");
+  writeFileSync(empty, "");
+  expect(restore({ replace: false, to: empty })).toMatchObject({ kept: `${empty}.old` });
+  const unused = join(folder, "unused.db");
+  await open(unused).close();
+  restore({ replace: false, to: unused });
+  for (const each of [empty, unused]) expect(await namesIn(each)).toEqual(["Before"]);
+});
+
+test("refuses to replace data without confirmation", async () => {
+  expect(() => restore({ replace: false })).toThrow(
+    /server\.db has data\. Add --replace .+ kept under another name\.$/,
+  );
+  expect(await namesIn(path)).toEqual(["Before", "After"]);
+});
+
+test("a symbolic link still leads to the database", async () => {
+  const link = join(folder, "link.db");
+  symlinkSync(path, link);
+  expect(restore({ to: link })).toMatchObject({ kept: `${path}.old` });
+  expect(await namesIn(link)).toEqual(["Before"]);
+  expect(await namesIn(path)).toEqual(["Before"]);
+});
+
+test("refuses while a server or a command uses the database", async () => {
+  const server = open(path);
+  expect(() => restore()).toThrow(/^Another server is using .+\. Stop it/);
+  await server.close();
+  const command = open(path, false);
+  await command.listMerchants();
+  expect(() => restore()).toThrow(/^Another program is using .+\. Close it, then restore the backup\.$/);
+  await command.close();
+  expect(await namesIn(path)).toEqual(["Before", "After"]);
+  expect(readdirSync(folder).filter((name) => /old|restoring/.test(name))).toEqual([]);
+});
+
+test("replaces a damaged database after confirmation, and never applies its log to the backup", async () => {
+  const storage = open(path);
+  await addMerchant(storage, { name: "In the log" });
+  const crashed = join(folder, "crashed.db");
+  for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
+  await storage.close();
+  writeFileSync(crashed, "damaged ".repeat(1_000));
+  expect(() => restore({ replace: false, to: crashed })).toThrow(/crashed\.db is damaged\. Add --replace /);
+  restore({ to: crashed });
+  expect(readFileSync(`${crashed}.old`, "utf8")).toMatch(/^damaged /);
+  expect(statSync(`${crashed}.old-wal`).size).toBeGreaterThan(0);
+  expect(await namesIn(crashed)).toEqual(["Before"]);
+});
+
+test("a log whose database was moved away is not applied to the backup", async () => {
+  const storage = open(path);
+  await addMerchant(storage, { name: "In the log" });
+  const moved = join(folder, "moved.db");
+  copyFileSync(`${path}-wal`, `${moved}-wal`);
+  await storage.close();
+  expect(restore({ replace: false, to: moved })).toEqual({ version: VERSION });
+  expect(await namesIn(moved)).toEqual(["Before"]);
+});
+
+test("what the log of a crashed server contains is in the kept file", async () => {
+  const storage = open(path);
+  await addMerchant(storage, { name: "In the log" });
+  const crashed = join(folder, "crashed.db");
+  for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
+  await storage.close();
+  restore({ to: crashed });
+  expect(await namesIn(`${crashed}.old`)).toEqual(["Before", "After", "In the log"]);
+});
+
+test("a backup of an older version is restored and migrated by the next start", async () => {
+  const older = join(folder, "older.db");
+  writeVersion2(older);
+  expect(restore({ from: older })).toMatchObject({ version: 2 });
+  expect(await namesIn(path)).toHaveLength(2);
+});
+
+test.each<[string, (file: string) => void, RegExp]>([
+  ["missing", (file) => rmSync(file), /^There is no backup at .+backup\.db\.$/],
+  ["no database", (file) => writeFileSync(file, "text ".repeat(500)), /is no usable backup: .*not a database/],
+  ["empty", (file) => writeFileSync(file, ""), /is no usable backup: it is empty\. Name another file\.$/],
+  ["a folder", (file) => (rmSync(file), mkdirSync(file)), /is no usable backup: /],
+  ["of another program", (file) => execute(file, "DROP TABLE server; PRAGMA user_version = 0"), /of another program/],
+  ["newer", (file) => execute(file, "PRAGMA user_version = 999"), /schema version 999; this server supports/],
+  ["damaged", damage, /backup\.db is damaged: Tree .+ Use an undamaged copy\.$/],
+])("refuses a backup that is %s, and changes nothing", async (_, change, message) => {
+  change(backup);
+  expect(() => restore()).toThrow(message);
+  expect(await namesIn(path)).toEqual(["Before", "After"]);
+  expect(existsSync(`${path}.old`)).toBe(false);
+});
+
+test("refuses the database itself as its backup", () => {
+  expect(() => restore({ from: path })).toThrow(/is the database of DATABASE_URL itself/);
+  expect(() => restoreSqlite(":memory:", backup, { replace: true, suffix: "old" })).toThrow(/names no file/);
+});
+
+function execute(file: string, sql: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(sql);
+  db.close();
+}
+
+/** Overwrites the first page of an index, as a fault of a disk could. */
+function damage(file: string): void {
+  const db = new DatabaseSync(file);
+  const size = db.prepare("PRAGMA page_size").get()!.page_size as number;
+  const index = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'disbursements_due'").get()!;
+  db.close();
+  const descriptor = openSync(file, "r+");
+  writeSync(descriptor, Buffer.alloc(size, 0xff), 0, size, ((index.rootpage as number) - 1) * size);
+  closeSync(descriptor);
+}
