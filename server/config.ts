@@ -123,9 +123,8 @@ export function readConfig(env: Env): Config {
  * Reads the URL of the database into which `db copy` copies. It is no argument, because it may contain a password.
  * @throws ConfigError if it is not set or invalid
  */
-export function readCopyDestination({ DATABASE_URL_TO = "" }: Env): string {
-  const found = DATABASE_URL_TO.startsWith("postgres") && databaseUrl(DATABASE_URL_TO);
-  if (found && found.kind === "postgres") return found.url;
+export function readCopyDestination({ DATABASE_URL_TO: url = "" }: Env): string {
+  if (isPostgresUrl(url)) return url;
   throw new ConfigError([
     "DATABASE_URL_TO must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, the empty database to copy into " +
       "(its value is not shown)",
@@ -192,9 +191,11 @@ function apiKey(text: string): string {
   throw new Error("must be 16 to 256 printable ASCII characters without spaces (its value is not shown)");
 }
 
+const isPostgresUrl = (text: string) => /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text);
+
 function databaseUrl(text: string): Config["database"] {
   if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
-  if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { kind: "postgres", url: text };
+  if (isPostgresUrl(text)) return { kind: "postgres", url: text };
   throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)");
 }
 

@@ -2,6 +2,7 @@ import { timestamp } from "../domain/representation.ts";
 import { backupStorage, migrateStorage, readSchema, restoreStorage } from "../storage/open.ts";
 import type { Commands } from "./command.ts";
 import type { DatabaseContext } from "./context.ts";
+import { copy } from "./database-copy.ts";
 import { prune } from "./database-prune.ts";
 import { status } from "./database-status.ts";
 
@@ -40,6 +41,12 @@ export const databaseCommands: Commands<DatabaseContext> = {
     creates: true,
     run: ({ database, clock }, [file], { replace = false }) =>
       restore(database, file!, { replace, suffix: `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}` }),
+  },
+  copy: {
+    args: [],
+    options: [],
+    summary: "Copy a SQLite database into the empty PostgreSQL database of DATABASE_URL_TO. No server may use either.",
+    run: async (context) => copy(context),
   },
 };
 

@@ -16,12 +16,14 @@ export function sealCursor(list: string, scope: string, position: readonly numbe
 
 /**
  * Returns the position of a cursor that `sealCursor` made for the same list and scope.
+ * @param length the number of numbers in a position; cursors from before a move to another kind of database may differ
  * @throws InvalidCursorError for any other text
  */
-export function openCursor(list: string, scope: string, cursor: string): number[] {
+export function openCursor(list: string, scope: string, cursor: string, length: number): number[] {
   const [text = ""] = cursor.split("-", 1);
   const position = text.split(".").map((part) => Number.parseInt(part, 36));
   const isPosition = position.every((number) => Number.isSafeInteger(number) && number >= 0);
-  if (!isPosition || sealCursor(list, scope, position) !== cursor) throw new InvalidCursorError();
+  if (!isPosition || position.length !== length || sealCursor(list, scope, position) !== cursor)
+    throw new InvalidCursorError();
   return position;
 }

@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Storage, StorageReport } from "../domain/storage.ts";
+import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
 import { withConnection } from "./postgres/connections.ts";
 import { openPostgres } from "./postgres/index.ts";
@@ -66,4 +67,16 @@ export async function restoreStorage(
 ): Promise<Restored> {
   if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
   return restoreSqlite(database.path, file, options);
+}
+
+/**
+ * Copies a SQLite database into an empty PostgreSQL database.
+ * @param destination the URL of the PostgreSQL database
+ * @throws StorageError whose message says what to do; nothing was copied then
+ */
+export async function copyStorage(database: Config["database"], destination: string): Promise<Copied> {
+  if (database.kind === "sqlite") return copyToPostgres(database.path, destination);
+  throw new StorageError(
+    "db copy copies a SQLite database, but DATABASE_URL is one of PostgreSQL. Copy that with pg_dump and pg_restore.",
+  );
 }

@@ -23,7 +23,7 @@ export function auditLog({ db }: Context): AuditLog {
   return {
     async listAudit({ merchantId, limit, cursor }) {
       const scope = merchantId ?? "";
-      const [before, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor);
+      const [before, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor, 4);
       // One extra row shows whether another page follows.
       const range = [before, toUuid(id), limit + 1];
       const { rows: found } =

@@ -35,7 +35,7 @@ export function eventLog({ db }: Context): EventLog {
     const cursorAt = (row: Row) => sealCursor(list, query.merchantId, [row.seq as number]);
     const { merchantId, limit, cursor, direction = "older" } = query;
     const start = direction === "older" ? Number.MAX_SAFE_INTEGER : 0;
-    const position = cursor === undefined ? start : openCursor(list, merchantId, cursor)[0]!;
+    const position = cursor === undefined ? start : openCursor(list, merchantId, cursor, 1)[0]!;
     const { rows: found } = await db.read(...select(query, base, position));
     const rows = found.slice(0, limit);
     const last = rows.at(-1);

@@ -30,8 +30,8 @@ async function migrateWith(client: ClientBase): Promise<Migrated> {
   return migrated;
 }
 
-/** Applies the missing migrations within a transaction. */
-async function migrateWithin(client: ClientBase): Promise<Migrated> {
+/** Applies the missing migrations within a transaction. Other processes that migrate wait until it ends. */
+export async function migrateWithin(client: ClientBase): Promise<Migrated> {
   await client.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
   await client.query({ text: "SELECT pg_advisory_xact_lock($1)", values: [LOCK], query_timeout: 600_000 } as never);
   const known = await versionOf(client);

@@ -34,7 +34,7 @@ export function recordList<T>({ db }: Context, { table, statuses, toRecord }: Re
     const merchant = await db.read("SELECT epoch FROM merchants WHERE id = $1", [merchantId]);
     const epoch = (merchant.rows[0]?.epoch as number | undefined) ?? -1;
     const scope = `${merchantId} ${epoch}`;
-    const position = query.cursor === undefined ? undefined : openCursor(table, scope, query.cursor);
+    const position = query.cursor === undefined ? undefined : openCursor(table, scope, query.cursor, 4);
     // One extra row shows whether another page follows.
     const { rows: found } = await select(query, [merchantId, epoch, ...rangeOf(query, position), limit + 1]);
     const rows = found.slice(0, limit);

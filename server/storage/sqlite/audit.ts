@@ -24,7 +24,7 @@ export function auditLog({ db }: Context): AuditLog {
   return {
     async listAudit({ merchantId, limit, cursor }) {
       const scope = merchantId ?? "";
-      const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : openCursor("audit", scope, cursor)[0]!;
+      const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : openCursor("audit", scope, cursor, 1)[0]!;
       // One extra row shows whether another page follows.
       const range = [before, limit + 1] as const;
       const found = merchantId === undefined ? select.all(...range) : selectOf.all(merchantId, ...range);

@@ -48,7 +48,7 @@ export function eventLog({ db, merchantOf }: Context): EventLog {
     const values: Record<string, SQLInputValue> = {
       merchant: merchantId,
       epoch: merchantOf(merchantId)?.epoch ?? -1,
-      seq: cursor === undefined ? start : openCursor(list, merchantId, cursor)[0]!,
+      seq: cursor === undefined ? start : openCursor(list, merchantId, cursor, 1)[0]!,
       // One extra row shows whether another page follows.
       limit: limit + 1,
     };

@@ -28,7 +28,7 @@ export function recordList<T>({ db, merchantOf }: Pick<Context, "db" | "merchant
     const values = {
       merchant: merchantId,
       epoch,
-      ...range(query, query.cursor === undefined ? undefined : openCursor(table, scope, query.cursor)),
+      ...range(query, query.cursor === undefined ? undefined : openCursor(table, scope, query.cursor, 2)),
       // One extra row shows whether another page follows.
       limit: limit + 1,
     };

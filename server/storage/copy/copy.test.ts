@@ -1,0 +1,286 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { InvalidCursorError } from "../../domain/errors.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
+import { startPostgresProxy } from "../../testing/postgres-proxy.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import {
+  ACTOR,
+  addDelivery,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aKey,
+  claimAll,
+  concurrently,
+  DAY,
+  HOUR,
+  LATEST,
+  MINUTE,
+  nextId,
+  START,
+} from "../../testing/storage/fixtures.ts";
+import { openPostgres } from "../postgres/index.ts";
+import { openSqlite } from "../sqlite/index.ts";
+import { StorageError } from "../storage-error.ts";
+import { copyToPostgres } from "./copy.ts";
+import { TABLES } from "./tables.ts";
+
+let folder: string;
+let path: string;
+let clock: FakeClock;
+let database: TestDatabase;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "copy-"));
+  path = join(folder, "server.db");
+  clock = createFakeClock();
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+});
+afterEach(async () => {
+  await database.drop();
+  rmSync(folder, { recursive: true });
+});
+
+const openSource = () => openSqlite(path, { clock, server: true });
+const openCopy = () => openPostgres(database.url, { clock, server: true, time: "process" });
+const LARGEST = 2 ** 53 - 1;
+
+/** Fills the source with rows in every table. Returns what the tests look for in the copy. */
+async function fill(storage: Storage) {
+  const [ada, kofi, old] = [
+    await addMerchant(storage, { name: "Ada \u{1f423} \ufdd0" }),
+    await addMerchant(storage),
+    await addMerchant(storage),
+  ];
+  const [key, revoked] = [aKey(ada.id), aKey(kofi.id)];
+  for (const each of [key, revoked]) await storage.insertKey(each, ACTOR);
+  await storage.revokeKey(revoked.id, START + 1, ACTOR);
+  await storage.rotateSecret(ada.id, "whsec_second", { keepMs: DAY, maxPrevious: 5, actor: ACTOR });
+  await storage.setDefaultWebhook(kofi.id, "https://kofi.example/hook", ACTOR);
+  await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
+  await storage.insertDisbursement(aDisbursement(old.id));
+  await storage.reset(old.id);
+
+  const pending = aDisbursement(ada.id, { amount: LARGEST, merchantsReference: "Pâques 🐣" });
+  await storage.insertDisbursement(pending);
+  await storage.insertDisbursement(aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0 }));
+  const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
+  for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
+  await storage.payCheckout(
+    checkout.reference,
+    { id: nextId(), phoneNumber: "2250102030405" },
+    { afterMs: HOUR, status: "failed" },
+  );
+  await concurrently(1_001, (index) => storage.countRefusal(ada.id, `refused-${index}`));
+
+  const delivered = await addDelivery(storage, ada.id);
+  const [first] = await claimAll(storage, { merchantId: ada.id });
+  const attempt = { at: START, sentAt: START, latencyMs: 7, httpStatus: 200, responseBody: "ok \ufdd0" };
+  await storage.recordAttempt(first!, attempt, { status: "delivered", step: 1 });
+  const claimed = await addDelivery(storage, ada.id);
+  await claimAll(storage, { merchantId: ada.id, leaseMs: MINUTE });
+  const due = await addDelivery(storage, ada.id);
+  return { ada, kofi, old, key, revoked, pending, delivered, claimed, due };
+}
+
+/** Everything that the storage's lists contain. */
+async function contents(storage: Storage) {
+  const merchants = await storage.listMerchants();
+  const keys = (await storage.listKeys()).map((key) => ({ ...key, hash: Buffer.from(key.hash).toString("hex") }));
+  const { items: audit } = await storage.listAudit({ limit: 100 });
+  const lists = merchants.map(async ({ id: merchantId }) => {
+    const query = { merchantId, limit: 100 };
+    return {
+      secrets: await storage.readSecrets(merchantId),
+      events: await storage.listEvents(query),
+      deliveries: await storage.listDeliveries(query),
+      disbursements: await storage.listDisbursements(query),
+      checkouts: await storage.listCheckouts(query),
+    };
+  });
+  return { merchants, keys, audit, lists: await Promise.all(lists) };
+}
+
+test("the copy has everything, and a service continues on it", async () => {
+  const source = openSource();
+  const { ada, kofi, old, key, revoked, pending, claimed, due } = await fill(source);
+  const before = await contents(source);
+  const query = { merchantId: ada.id, limit: 1 };
+  const events = await source.listEvents({ ...query, limit: 100, direction: "newer" });
+  const { cursor: records } = await source.listDisbursements(query);
+  const { cursor: trail } = await source.listAudit({ limit: 1 });
+  await source.close();
+
+  const copied = await copyToPostgres(path, database.url);
+  const copyOf = (name: string) => copied.find(({ table }) => table === name)!.tally;
+  expect([copyOf("refusals").rows, copyOf("disbursements").rows]).toEqual([1_001n, 6n]);
+  expect(copyOf("disbursements").sums[0]).toBe(BigInt(LARGEST) + 50_000n);
+
+  const copy = await openCopy();
+  expect(await contents(copy)).toEqual(before);
+  expect((await copy.findMerchantByKey(key.hash))?.merchant.id).toBe(ada.id);
+  expect(await copy.findMerchantByKey(revoked.hash)).toBeUndefined();
+  expect(await copy.countRefusal(ada.id, "refused-1000")).toBe(2);
+  const again = await copy.insertDisbursement(
+    aDisbursement(ada.id, { merchantsReference: pending.merchantsReference }),
+  );
+  expect(again).toMatchObject({ inserted: false, record: { id: pending.id, amount: LARGEST } });
+
+  // Only the lease of the one that was being attempted still runs.
+  expect((await claimAll(copy)).map(({ event }) => event.id)).toContain(due.id);
+  expect((await copy.findDelivery(ada.id, claimed.id))?.status).toBe("pending");
+  clock.advance(MINUTE);
+  expect((await claimAll(copy)).map(({ event }) => event.id)).toContain(claimed.id);
+  expect(await copy.settleDue(100)).toBeGreaterThan(0);
+  expect(await copy.findDisbursement(ada.id, pending.reference)).toMatchObject({ status: "success" });
+
+  const later = await copy.listEvents({ ...query, limit: 100, direction: "newer", cursor: events.cursor! });
+  expect(later.items.map(({ reference }) => reference)).toEqual([pending.reference]);
+  await expect(copy.listDisbursements({ ...query, cursor: records! })).rejects.toThrow(InvalidCursorError);
+  await expect(copy.listAudit({ limit: 1, cursor: trail! })).rejects.toThrow(InvalidCursorError);
+  while ((await copy.prune(1_000)) > 0);
+  expect(await database.run(`SELECT 1 FROM disbursements WHERE merchant_id = '${old.id}'`)).toEqual([]);
+  expect(await copy.listDisbursements({ ...query, merchantId: kofi.id })).toMatchObject({ items: [{ fee: 0 }] });
+  await copy.close();
+});
+
+test("a merchant without events left gets none behind its cursors", async () => {
+  const source = openSource();
+  const { id: merchantId } = await addMerchant(source);
+  await addDelivery(source, merchantId);
+  const query = { merchantId, limit: 10, direction: "newer" } as const;
+  const { cursor } = await source.listEvents(query);
+  await source.reset(merchantId);
+  while ((await source.prune(1_000)) > 0);
+  await source.close();
+  await copyToPostgres(path, database.url);
+  const copy = await openCopy();
+  const { reference } = await addDelivery(copy, merchantId);
+  expect((await copy.listEvents({ ...query, cursor: cursor! })).items).toMatchObject([{ reference }]);
+  await copy.close();
+});
+
+test("time does not go back, and a move of a clock that a crash interrupted is finished", async () => {
+  const source = openSource();
+  const { id } = await addMerchant(source);
+  const { record } = await source.insertDisbursement(aDisbursement(id, { due: { afterMs: HOUR, status: "success" } }));
+  clock.advance(MINUTE);
+  await source.ping();
+  await source.close();
+  const raw = new DatabaseSync(path);
+  raw.exec(`UPDATE merchants SET clock_offset = ${HOUR}, moved_to = ${START + HOUR}, rebasing = 1`);
+  raw.close();
+  await copyToPostgres(path, database.url);
+  clock = createFakeClock(START);
+  const copy = await openCopy();
+  expect(clock.now()).toBe(START + MINUTE);
+  expect(await copy.settleDue(10)).toBe(1);
+  expect(await copy.findDisbursement(id, record.reference)).toMatchObject({ status: "success" });
+  await copy.close();
+});
+
+test("every column of every table is copied", async () => {
+  await openSource().close();
+  await (await openCopy()).close();
+  const inPostgres = await database.run(
+    `SELECT table_name AS table, column_name AS column FROM information_schema.columns WHERE table_schema = 'public'
+     AND table_name NOT IN ('schema_migrations', 'service', 'request_counts')`,
+  );
+  const copied = TABLES.flatMap(({ table, columns }) => Object.keys(columns).map((column) => `${table}.${column}`));
+  expect(inPostgres.map(({ table, column }) => `${String(table)}.${String(column)}`).toSorted()).toEqual(
+    copied.toSorted(),
+  );
+
+  const source = new DatabaseSync(path);
+  const inSqlite = source
+    .prepare(
+      `SELECT t.name AS "table", c.name AS "column" FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+       WHERE t.type = 'table' AND t.name NOT IN ('server', 'clock', 'sqlite_sequence')`,
+    )
+    .all();
+  source.close();
+  for (const { table, column } of inSqlite) {
+    const select = TABLES.find((each) => each.table === table)?.select;
+    expect.soft(select, `${String(table)}.${String(column)}`).toMatch(new RegExp(`\\b${String(column)}\\b`));
+  }
+});
+
+const isEmpty = async () => (await database.run("SELECT 1 FROM pg_tables WHERE schemaname = 'public'")).length === 0;
+
+test("refuses a source that a server uses", async () => {
+  const source = openSource();
+  await expect(copyToPostgres(path, database.url)).rejects.toThrow(/^Another server is using .+\. Stop it/);
+  await source.close();
+  expect(await isEmpty()).toBe(true);
+});
+
+test("refuses a source of an older version", async () => {
+  await openSource().close();
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA user_version = 5");
+  raw.close();
+  await expect(copyToPostgres(path, database.url)).rejects.toThrow(/has an older version\. .+`db migrate`/);
+});
+
+test("refuses a destination that has rows, and one of another program", async () => {
+  await openSource().close();
+  const copy = await openCopy();
+  await addMerchant(copy);
+  await expect(copyToPostgres(path, database.url)).rejects.toThrow(
+    /^The destination is not empty: its table merchants /,
+  );
+  expect(await copy.listMerchants()).toHaveLength(1);
+  await copy.close();
+  await database.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE orders (id bigint)");
+  const refused = copyToPostgres(path, database.url);
+  await expect(refused).rejects.toThrow(StorageError);
+  await expect(refused).rejects.toThrow(/tables of another program\. Check DATABASE_URL_TO\.$/);
+});
+
+test("a failure in the middle leaves the destination empty", async () => {
+  const source = openSource();
+  const { id } = await addMerchant(source);
+  await source.insertDisbursement(aDisbursement(id, { id: "no UUID" }));
+  await source.close();
+  await expect(copyToPostgres(path, database.url)).rejects.toThrow(
+    /^The copy failed: invalid input syntax for type uuid.+ Nothing was copied\.$/,
+  );
+  expect(await isEmpty()).toBe(true);
+});
+
+test.each([
+  ["amount = NEW.amount + 1", "disbursements"],
+  ["country = 'SN'", "disbursements"],
+  ["body = ''", "events"],
+])("a copy that differs is not committed: %s", async (change, table) => {
+  const source = openSource();
+  const { id } = await addMerchant(source);
+  await addDelivery(source, id);
+  await source.close();
+  await (await openCopy()).close();
+  await database.run(
+    `CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.${change}; RETURN NEW; END $$;
+     CREATE TRIGGER change BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION change()`,
+  );
+  await expect(copyToPostgres(path, database.url)).rejects.toThrow(
+    `The copy of the table ${table} differs from the original. Nothing was copied.`,
+  );
+  expect(await database.run("SELECT * FROM merchants")).toEqual([]);
+});
+
+test("says so when the connection is lost during the commit", async () => {
+  const source = openSource();
+  await addMerchant(source);
+  await source.close();
+  const proxy = await startPostgresProxy(database.url);
+  proxy.onCommit = "cut-after";
+  await expect(copyToPostgres(path, proxy.url)).rejects.toThrow(
+    /^The connection was lost during the commit: .+db status/,
+  );
+  await proxy.close();
+  expect(await database.run("SELECT name FROM merchants")).toEqual([{ name: "Ada Stores" }]);
+});

@@ -1,0 +1,112 @@
+import type { DatabaseSync } from "node:sqlite";
+import { DatabaseError, type Client } from "pg";
+import { withConnection } from "../postgres/connections.ts";
+import { inserter } from "../postgres/context.ts";
+import { migrateWithin } from "../postgres/migrate.ts";
+import { explained } from "../sqlite/database.ts";
+import { requireIntact } from "../sqlite/integrity.ts";
+import { schemaOf } from "../sqlite/migrate.ts";
+import { withUnused } from "../sqlite/unused.ts";
+import { StorageError } from "../storage-error.ts";
+import { TABLES, toCells, type CopiedTable } from "./tables.ts";
+import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts";
+
+export type Copied = { table: string; tally: Tally }[];
+
+const BATCH = 1_000;
+
+/**
+ * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.
+ * @throws StorageError if a server uses the source, the destination is not empty, or they differ; nothing was copied then
+ */
+export function copyToPostgres(path: string, url: string): Promise<Copied> {
+  return withUnused(path, async (source) => {
+    explained(path, () => prepare(source, path));
+    return withConnection(url, (destination) => copyAll(source, destination), "DATABASE_URL_TO");
+  });
+}
+
+/** Locks the source: commands could write to it too, and their changes would be lost. */
+function prepare(source: DatabaseSync, path: string): void {
+  if (schemaOf(source).pending.length > 0) {
+    throw new StorageError(`${path} has an older version. Bring it to this one with \`db migrate\`, then copy it.`);
+  }
+  requireIntact(source, path);
+  source.exec("BEGIN IMMEDIATE");
+}
+
+async function copyAll(source: DatabaseSync, destination: Client): Promise<Copied> {
+  await destination.query("BEGIN");
+  // Servers that start meanwhile wait for the end of the migration.
+  await migrateWithin(destination);
+  await requireEmpty(destination);
+  const copied: Copied = [];
+  try {
+    for (const each of TABLES) copied.push({ table: each.table, tally: await copyTable(source, destination, each) });
+    const { latest_real: latest } = source.prepare("SELECT latest_real FROM clock WHERE id = 1").get()!;
+    await destination.query("UPDATE service SET latest_real = $1 WHERE id = 1", [latest]);
+    for (const [index, each] of TABLES.entries()) await requireSame(destination, each, copied[index]!.tally);
+  } catch (error) {
+    if (error instanceof StorageError) throw error;
+    throw new StorageError(`The copy failed: ${(error as Error).message}. Nothing was copied.`, { cause: error });
+  }
+  await commit(destination);
+  return copied;
+}
+
+/** Locks the destination's tables, so that no process that has it open can write to them. */
+async function requireEmpty(destination: Client): Promise<void> {
+  const names = [...TABLES.map(({ table }) => table), "request_counts"];
+  await destination.query("SET LOCAL lock_timeout = '5s'");
+  await destination.query(`LOCK TABLE ${[...names, "service"].join(", ")} IN ACCESS EXCLUSIVE MODE`);
+  for (const name of names) {
+    const { rowCount } = await destination.query(`SELECT 1 FROM ${name} LIMIT 1`);
+    if (rowCount === 0) continue;
+    throw new StorageError(
+      `The destination is not empty: its table ${name} has rows. Set DATABASE_URL_TO to an empty database.`,
+    );
+  }
+}
+
+async function copyTable(source: DatabaseSync, destination: Client, copied: CopiedTable): Promise<Tally> {
+  const insertRows = inserter(copied.table, copied.columns);
+  const insert = (rows: ReturnType<typeof toCells>[]) =>
+    insertRows(async (text, values) => {
+      const { rows: returned, rowCount, command } = await destination.query(text, values as unknown[]);
+      return { rows: returned, count: rowCount ?? 0, command };
+    }, rows);
+  const { tally, add } = createTally(copied);
+  const select = source.prepare(copied.select);
+  // Numbers of 2^53 and above would be refused otherwise.
+  select.setReadBigInts(true);
+  let batch: ReturnType<typeof toCells>[] = [];
+  for (const row of select.iterate()) {
+    const cells = toCells(copied, row);
+    add(cells);
+    if (batch.push(cells) < BATCH) continue;
+    await insert(batch);
+    batch = [];
+  }
+  if (batch.length > 0) await insert(batch);
+  return tally;
+}
+
+async function requireSame(destination: Client, copied: CopiedTable, expected: Tally): Promise<void> {
+  const { rows } = await destination.query<Record<string, string>>(tallyQuery(copied));
+  if (isSame(toTally(rows[0]!), expected)) return;
+  throw new StorageError(`The copy of the table ${copied.table} differs from the original. Nothing was copied.`);
+}
+
+async function commit(destination: Client): Promise<void> {
+  try {
+    await destination.query("COMMIT");
+  } catch (error) {
+    const { message } = error as Error;
+    if (error instanceof DatabaseError) throw new StorageError(`The copy failed: ${message}. Nothing was copied.`);
+    throw new StorageError(
+      `The connection was lost during the commit: ${message}. Either everything was copied or nothing; run ` +
+        "`db status` with DATABASE_URL set to the destination to see which.",
+      { cause: error },
+    );
+  }
+}
