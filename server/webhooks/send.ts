@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { Agent } from "undici";
 import type { Dispatcher } from "undici";
+import { createConnections } from "./connections.ts";
 import { guardedConnector, linkLocalRange, parseTarget, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
@@ -12,8 +12,6 @@ const BODY_KEPT_BYTES = 1024;
 const HEADERS_BYTES = 16_384;
 /** The most informational (1xx) responses before the final one. */
 const INFORMATIONAL_RESPONSES = 10;
-/** The number of attempts without a response after which the agent is replaced. */
-const UNANSWERED_PER_AGENT = 1_000;
 
 /** One webhook, ready to be delivered. */
 export interface Message {
@@ -76,33 +74,16 @@ export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = 15_000 } = options;
   const { userAgent = "disbursement-checkout-webhooks" } = options;
   const forbidden = allowPrivate ? linkLocalRange : specialRange;
-  const openAgent = () =>
-    new Agent({
-      connect: guardedConnector({ lookup, forbidden, discreet: !allowPrivate, timeoutMs }),
-      allowH2: false,
-      maxHeaderSize: HEADERS_BYTES,
-      // `send` limits the whole attempt. These timeouts restart with each part of a response.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      // A receiver can ask for an idle connection to stay open, at most for this long.
-      keepAliveMaxTimeout: 30_000,
-    });
-  let agent = openAgent();
-  const agents = new Set([agent]);
-  let unanswered = 0;
-
-  // An agent never frees its state for receivers that did not respond, and merchants can invent any number of hosts.
-  // Replace the agent from time to time; the old one closes when its attempts have ended.
-  function replaceAgent() {
-    const old = agent;
-    agent = openAgent();
-    agents.add(agent);
-    unanswered = 0;
-    old.close().then(
-      () => agents.delete(old),
-      () => {},
-    );
-  }
+  const connections = createConnections({
+    connect: guardedConnector({ lookup, forbidden, discreet: !allowPrivate, timeoutMs }),
+    allowH2: false,
+    maxHeaderSize: HEADERS_BYTES,
+    // `send` limits the whole attempt. These timeouts restart with each part of a response.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // A receiver can ask for an idle connection to stay open, at most for this long.
+    keepAliveMaxTimeout: 30_000,
+  });
 
   async function attempt(message: Message, sentAt: number, deadline: AbortSignal) {
     const target = parseTarget(message.url, allowInsecure);
@@ -110,8 +91,7 @@ export function createSender(options: SenderOptions): Sender {
     const signal = AbortSignal.any([deadline, flooded.signal]);
     let informational = 0;
     const timestamp = Math.floor(sentAt / 1000);
-    const request = agent.request({
-      origin: target.origin,
+    const request = connections.take(target.origin).request({
       path: target.pathname + target.search,
       method: "POST",
       headers: {
@@ -144,16 +124,10 @@ export function createSender(options: SenderOptions): Sender {
       return { error: deadline.signal.aborted ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
     });
     clearTimeout(timer);
-    if (!("httpStatus" in result) && (unanswered += 1) >= UNANSWERED_PER_AGENT) replaceAgent();
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
-  return {
-    send,
-    async close() {
-      await Promise.all([...agents].map((each) => each.destroy()));
-    },
-  };
+  return { send, close: connections.close };
 }
 
 class InformationalFlood extends Error {

@@ -3,11 +3,12 @@ import type { Logger } from "pino";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { receiverOf } from "../domain/events.ts";
-import type { ClaimedDelivery, DeliveryQueue, Lane, NextStep } from "../domain/storage.ts";
+import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim, NextStep } from "../domain/storage.ts";
 import { happensAt, sandboxTime } from "../domain/time.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
+import { createYielding } from "./yielding.ts";
 
 /**
  * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
@@ -20,6 +21,8 @@ export const RENEW_EVERY_MS = 1_000;
 const PROMOTED_PER_SCAN = 250;
 const LANES_PER_PAGE = 16;
 const LANES_PER_SCAN = 512;
+/** The most claims of one scan: their attempts must have started before the leases end, even if they start slowly. */
+const CLAIMED_PER_SCAN = 64;
 /** How many attempts may start in one turn of the event loop. */
 const STARTED_PER_TURN = 2;
 /** Sorts after every host. */
@@ -95,13 +98,14 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   }
 
   const scan = createScan(storage, fairness);
+  const giveWay = createYielding();
 
   async function claimAndStart(merchantId: string | undefined): Promise<number> {
     const claimed = await scan(merchantId);
     let started = 0;
     for (const [index, claim] of claimed.entries()) {
       // Let requests in between: the first attempts of a thousand receivers would block the event loop together.
-      if (index % STARTED_PER_TURN === STARTED_PER_TURN - 1) await nextTurn();
+      if (index % STARTED_PER_TURN === STARTED_PER_TURN - 1) await (merchantId === undefined ? giveWay() : nextTurn());
       if (options.stopping.aborted) {
         prevented.push(...claimed.slice(index));
         break;
@@ -162,7 +166,7 @@ function createScan(storage: DeliveryQueue, fairness: Fairness) {
   async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
     const lanes = await storage.readyLanes(query);
-    const plan = fairness.plan(lanes);
+    const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes));
     const claimed = plan.length > 0 ? await storage.claimDeliveries(plan, LEASE_MS) : [];
     const last = lanes.at(-1);
     if (!last || lanes.length < LANES_PER_PAGE) return { claimed, next: undefined };
@@ -185,6 +189,16 @@ function createScan(storage: DeliveryQueue, fairness: Fairness) {
     }
     return [];
   };
+}
+
+/** Returns the claims up to this number of deliveries. */
+function atMost(limit: number, claims: readonly LaneClaim[]): LaneClaim[] {
+  let left = limit;
+  return claims.flatMap((claim) => {
+    const count = Math.min(left, claim.count);
+    left -= count;
+    return count > 0 ? [{ ...claim, count }] : [];
+  });
 }
 
 /** Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented it. */

@@ -1,0 +1,27 @@
+import { performance } from "node:perf_hooks";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+
+/** The share of time that the event loop may be busy before background work waits. */
+const MOST_BUSY = 0.5;
+/** The pauses after each of which the share is measured again, and all of them together, in milliseconds. */
+const PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 25;
+
+/**
+ * Returns a function that lets requests in between two steps of background work: for a turn of the event loop, and while
+ * the loop is busy for some milliseconds more. A thousand slow receivers must not slow the API, but their webhooks go on.
+ */
+export function createYielding(): () => Promise<void> {
+  let last = performance.eventLoopUtilization();
+  function isBusy(): boolean {
+    const { utilization, active, idle } = performance.eventLoopUtilization(last);
+    // Too short a time says nothing.
+    if (active + idle < PAUSE_MS / 2) return false;
+    last = performance.eventLoopUtilization();
+    return utilization > MOST_BUSY;
+  }
+  return async () => {
+    await nextTurn();
+    for (let waited = 0; waited < LONGEST_PAUSE_MS && isBusy(); waited += PAUSE_MS) await sleep(PAUSE_MS);
+  };
+}
