@@ -10,6 +10,7 @@ export interface Context {
   db: DatabaseSync;
   write: Write;
   writeSoon: Write;
+  writeUnflushed: Write;
   read: Read;
   /** Real time. */
   now(): number;

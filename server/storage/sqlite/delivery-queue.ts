@@ -20,7 +20,7 @@ const ATTEMPT_COLUMNS = [
   "error",
 ];
 
-export function deliveryQueue({ db, write, writeSoon, now, merchantOf, audit }: Context): DeliveryQueue {
+export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audit }: Context): DeliveryQueue {
   const secretsOf = secretReader(db);
   const promote = (where: string, order: "due_real" | "next_attempt_at") =>
     db.prepare(
@@ -113,7 +113,7 @@ export function deliveryQueue({ db, write, writeSoon, now, merchantOf, audit }: 
     async promoteDue(limit, merchantId) {
       // Usually nothing is due. Avoid a transaction then.
       if (!anyDue.get(now())) return 0;
-      if (merchantId === undefined) return writeSoon(() => Number(promoteAll.run({ now: now(), limit }).changes));
+      if (merchantId === undefined) return writeUnflushed(() => Number(promoteAll.run({ now: now(), limit }).changes));
       return write(() => {
         const { epoch, clockOffset } = merchantOf(merchantId)!;
         const values = { merchant: merchantId, epoch, offset: clockOffset, now: now(), limit };
@@ -131,7 +131,7 @@ export function deliveryQueue({ db, write, writeSoon, now, merchantOf, audit }: 
       }
       return lanes;
     },
-    claimDeliveries: (lanes, leaseMs) => writeSoon(() => lanes.flatMap((lane) => claimLane(lane, leaseMs))),
+    claimDeliveries: (lanes, leaseMs) => writeUnflushed(() => lanes.flatMap((lane) => claimLane(lane, leaseMs))),
     claimDelivery: (merchantId, id, leaseMs, actor) =>
       write(() => {
         const row = rowOf(merchantId, id);
@@ -151,12 +151,12 @@ export function deliveryQueue({ db, write, writeSoon, now, merchantOf, audit }: 
       }),
     async renewClaims(claims, leaseMs) {
       if (claims.length === 0) return;
-      await writeSoon(() => {
+      await writeUnflushed(() => {
         for (const { event, token } of claims) renew.run(now() + leaseMs, event.id, token);
       });
     },
     recordAttempt: ({ event, token }, attempt, next) =>
-      writeSoon(() => {
+      writeUnflushed(() => {
         const row = selectEvent.get(event.id);
         const merchant = row && merchantOf(row.merchant_id as string);
         if (!merchant || merchant.epoch !== row.epoch) return false;

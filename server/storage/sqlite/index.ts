@@ -49,7 +49,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
     const latest = latestTime(db, clock);
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.now, report);
-    const { write, writeSoon, read } = createWriter(db, {
+    const { write, writeSoon, writeUnflushed, read } = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
         ownership?.require();
@@ -71,6 +71,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
       db,
       write,
       writeSoon,
+      writeUnflushed,
       read,
       now: () => clock.now(),
       merchantOf: cache.merchantOf,

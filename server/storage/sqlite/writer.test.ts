@@ -77,6 +77,25 @@ test("every write of a batch rejects if the commit fails", async () => {
 
 const paceOf = (delay: number) => ({ delayMs: () => delay, count: (commit: () => void) => commit() });
 
+test("a commit is flushed to disk unless all of its work can be done again", async () => {
+  const { write, writeSoon, writeUnflushed } = createWriter(db, { sleep });
+  const flushes = () => db.prepare("PRAGMA synchronous").get()!.synchronous === 2;
+  const seen: [string, boolean][] = [];
+  const look = (name: string) => () => void seen.push([name, flushes()]);
+  await Promise.all([writeUnflushed(look("unflushed")), writeUnflushed(look("another"))]);
+  await Promise.all([writeUnflushed(look("beside a write")), write(look("write"))]);
+  await writeUnflushed(look("unflushed again"));
+  await writeSoon(look("soon"));
+  expect(seen).toEqual([
+    ["unflushed", false],
+    ["another", false],
+    ["beside a write", true],
+    ["write", true],
+    ["unflushed again", false],
+    ["soon", true],
+  ]);
+});
+
 test("background work commits with the next write, or alone when the pace allows", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

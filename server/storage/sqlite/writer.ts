@@ -14,7 +14,7 @@ interface Hooks {
   afterCommit?(): void;
   onRollback?(): void;
   sleep(milliseconds: number): Promise<void>;
-  /** Limits the commits of `writeSoon`. */
+  /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
 }
 
@@ -33,6 +33,11 @@ export interface Writer {
    * up the disk.
    */
   writeSoon: Write;
+  /**
+   * Commits like `writeSoon`, but without a flush to disk, unless another job of the commit needs one. The work survives
+   * the death of the process; a power failure can undo it. For work that is then done again without harm.
+   */
+  writeUnflushed: Write;
   read: Read;
 }
 
@@ -42,6 +47,8 @@ interface Job {
   reject: (error: unknown) => void;
   /** How often another program's lock has prevented it. */
   tries: number;
+  /** True if its commit must be flushed to disk. */
+  flushed: boolean;
 }
 
 /**
@@ -59,6 +66,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let isAwaited = false;
   /** The timer that will commit jobs that no request waits for. */
   let timer: NodeJS.Timeout | undefined;
+  /** True while commits are flushed to disk, as `openDatabase` sets it. */
+  let flushing = true;
   const beginReading = db.prepare("BEGIN");
   const endReading = db.prepare("COMMIT");
   let reading = false;
@@ -91,9 +100,16 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     jobs = [...open, ...jobs];
   }
 
+  function setFlushing(wanted: boolean) {
+    if (flushing === wanted) return;
+    db.exec(`PRAGMA synchronous = ${wanted ? "FULL" : "NORMAL"}`);
+    flushing = wanted;
+  }
+
   function run(batch: readonly Job[]): void {
     try {
       hooks.beforeBegin?.();
+      setFlushing(batch.some(({ flushed }) => flushed));
       db.exec("BEGIN IMMEDIATE");
     } catch (error) {
       if (isBusy(error)) postpone(batch, error);
@@ -135,7 +151,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     isAwaited = false;
   }
 
-  const add = <T>(work: () => T) => new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, tries: 0 }));
+  const add = <T>(work: () => T, flushed = true) =>
+    new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, tries: 0, flushed }));
 
   function commitThisTurn() {
     if (!isDue) setImmediate(flush);
@@ -148,13 +165,23 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work);
   }
 
-  function writeSoon<T>(work: () => T): Promise<T> {
-    if (isDue || timer) return add(work);
+  /** Plans a commit when the pace allows, unless one is planned. */
+  function commitSoon() {
+    if (isDue || timer) return;
     const delay = hooks.pace?.delayMs() ?? 0;
     if (delay === 0) commitThisTurn();
     else timer = setTimeout(flush, delay);
+  }
+
+  function writeSoon<T>(work: () => T): Promise<T> {
+    commitSoon();
     return add(work);
   }
 
-  return { write, writeSoon, read };
+  function writeUnflushed<T>(work: () => T): Promise<T> {
+    commitSoon();
+    return add(work, false);
+  }
+
+  return { write, writeSoon, writeUnflushed, read };
 }
