@@ -43,6 +43,16 @@ test.each([
     `https://shop.example/?Status=x&statuses=y&${own}`,
   ],
   [
+    "a question mark at the start of the query",
+    "https://shop.example/??a=b&??c",
+    `https://shop.example/??a=b&??c&${own}`,
+  ],
+  [
+    "a parameter named ?status, which is not ours",
+    "https://shop.example/??status=1&?reference=2",
+    `https://shop.example/??status=1&?reference=2&${own}`,
+  ],
+  [
     "names from Object.prototype",
     "https://shop.example/?toString=1&__proto__=2",
     `https://shop.example/?toString=1&__proto__=2&${own}`,

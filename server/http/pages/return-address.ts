@@ -13,12 +13,14 @@ export function returnAddress(redirectURL: string, { reference, merchantsReferen
     .split("&")
     .filter((parameter) => parameter !== "" && !Object.hasOwn(own, nameOf(parameter)));
   const added = Object.entries(own).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  address.search = [...kept, ...added].join("&");
+  // The setter drops one leading question mark, which could be part of the merchant's query.
+  address.search = `?${[...kept, ...added].join("&")}`;
   return address.href;
 }
 
 /** The parameter's decoded name: `%73tatus` is `status`. */
 function nameOf(parameter: string): string {
-  const [name = ""] = new URLSearchParams(parameter).keys();
+  // The constructor drops one leading question mark, too.
+  const [name = ""] = new URLSearchParams(`?${parameter}`).keys();
   return name;
 }
