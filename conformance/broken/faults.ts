@@ -34,6 +34,7 @@ import { refusedFaults } from "./faults/refused.ts";
 import { refusedRecordFaults } from "./faults/refused-records.ts";
 import { refusalFaults } from "./faults/refusals.ts";
 import { repeatFaults } from "./faults/repeats.ts";
+import { replayFaults } from "./faults/replays.ts";
 import { retryFaults } from "./faults/retries.ts";
 import { sandboxFaults } from "./faults/sandbox.ts";
 import { signatureFaults } from "./faults/signatures.ts";
@@ -60,6 +61,7 @@ export const faults: readonly Fault[] = [
   ...webhookFaults,
   ...signatureFaults,
   ...retryFaults,
+  ...replayFaults,
   ...attemptFaults,
   ...deliveryOutcomeFaults,
   ...realTimeFaults,

@@ -1,7 +1,7 @@
-// Checks the log of delivery attempts, and replays that collide with an attempt (D13, D18).
+// Checks the log of delivery attempts and their dates (D13).
 import type { Check } from "../check.ts";
 import { delivered, deliveryOf } from "./deliveries.ts";
-import { expectStatus, same } from "./expect.ts";
+import { same } from "./expect.ts";
 import { usualAmount } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
@@ -27,31 +27,6 @@ export const attemptChecks: Check[] = [
       const next = isLater ? "later" : delivery["nextAttemptAt"];
       const actual = { number, httpStatus, responseBody, error: reason, next };
       same(context, "sandbox.attempts", { what: "the first attempt", actual, expected }, [response]);
-    },
-  },
-  {
-    name: "Replay during an attempt is refused",
-    ids: ["sandbox.replay-in-progress"],
-    ...one,
-    needs: ["receiver", "forced-outcomes", "replay"],
-    async run(context) {
-      const held = Promise.withResolvers<void>();
-      const { box, id } = await delivered(
-        context,
-        (response) => void held.promise.then(() => response.writeHead(204).end()),
-      );
-      const path = `/sandbox/deliveries/${id}/replay`;
-      const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
-      held.resolve();
-      expectStatus(
-        context,
-        "sandbox.replay-in-progress",
-        response,
-        409,
-        "for a replay while an attempt is in progress",
-      );
-      const count = box.received.length;
-      same(context, "sandbox.replay-in-progress", { what: "attempts received:", actual: count, expected: 1 });
     },
   },
   {

@@ -1,7 +1,7 @@
-// Checks the listing of events and deliveries, and the replay of deliveries (D18).
+// Checks the listing of events and deliveries (D18).
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Responder } from "../target/receiver.ts";
-import { arrived, first, idOf, mailbox } from "./notifications.ts";
+import { first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, usualAmount } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 
@@ -107,28 +107,6 @@ export const deliveryChecks: Check[] = [
           [other],
         );
       }
-    },
-  },
-  {
-    name: "Delivery can be replayed",
-    ids: ["sandbox.replay"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
-    needs: ["receiver", "forced-outcomes", "replay", "clock"],
-    async run(context) {
-      const { box, id } = await delivered(context, respondWith(204));
-      await advance(context, 1);
-      const path = `/sandbox/deliveries/${id}/replay`;
-      const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
-      const received = await arrived(context, box, 2);
-      const same = received.length === 2 && received.every((notification) => idOf(notification) === id);
-      context.judge(
-        "sandbox.replay",
-        response.status === 200 && same,
-        "200, and a second delivery with the same webhook-id",
-        `${describeResponse(response)}; ${received.length} received`,
-      );
     },
   },
 ];

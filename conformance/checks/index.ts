@@ -51,6 +51,7 @@ import { refusedDisbursementChecks } from "./refused-disbursements.ts";
 import { refusedExistingChecks } from "./refused-existing.ts";
 import { refusalChecks } from "./refusals.ts";
 import { repeatChecks } from "./repeats.ts";
+import { replayChecks } from "./replays.ts";
 import { requestIdChecks } from "./request-ids.ts";
 import { retryChecks } from "./retries.ts";
 import { sandboxMerchantChecks } from "./sandbox-merchants.ts";
@@ -106,6 +107,7 @@ export const checks: readonly Check[] = [
   ...signatureChecks,
   ...retryChecks,
   ...deliveryChecks,
+  ...replayChecks,
   ...attemptChecks,
   ...deliveryOutcomeChecks,
   ...realTimeChecks,

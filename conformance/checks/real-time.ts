@@ -3,7 +3,7 @@
 import type { Check } from "../check.ts";
 import { delivered, deliveryOf } from "./deliveries.ts";
 import { same } from "./expect.ts";
-import { arrived } from "./notifications.ts";
+import { arrived, mailbox } from "./notifications.ts";
 import { paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
@@ -12,6 +12,8 @@ import { settledByClock } from "./settlement.ts";
 const longestDelayMs = 10_000;
 /** The worker of a busy target may be late by this much. */
 const toleranceMs = 5000;
+/** How long a slow receiver takes, less than the shortest interval between two attempts. */
+const slowMs = 3000;
 
 export const realTimeChecks: Check[] = [
   {
@@ -41,12 +43,18 @@ export const realTimeChecks: Check[] = [
   },
   {
     name: "Failed webhook is repeated without an advance of the clock",
-    ids: ["retries.real-time"],
+    names: { "retries.slow-receiver": "Response after three seconds ends the delivery" },
+    ids: ["retries.real-time", "retries.slow-receiver"],
     effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    payouts: 2,
+    amount: 2 * usualAmount,
     needs: ["clock", "forced-outcomes", "receiver"],
     async run(context) {
+      // This receiver is judged here because the check waits for longer than it takes.
+      const slow = mailbox(context, (response) => {
+        void context.sleep(slowMs).then(() => response.writeHead(204).end());
+      });
+      await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
       const { box } = await delivered(
         context,
         (response, attempt) => void response.writeHead(attempt < 2 ? 500 : 204).end(),
@@ -55,11 +63,14 @@ export const realTimeChecks: Check[] = [
       await arrived(context, box, 2);
       const { length: actual } = await arrived(context, box, 2);
       same(context, "retries.real-time", { what: "attempts within 16 s:", actual, expected: 2 });
+      await advance(context, 60);
+      const what = `attempts with a response after ${slowMs / 1000} s:`;
+      same(context, "retries.slow-receiver", { what, actual: slow.received.length, expected: 1 });
     },
   },
   {
     name: "Attempt without a response is repeated and listed",
-    ids: ["retries.no-response"],
+    ids: ["retries.no-response", "sandbox.attempts"],
     effect: "moves-money",
     payouts: 1,
     amount: usualAmount,
@@ -71,11 +82,14 @@ export const realTimeChecks: Check[] = [
       });
       await advance(context, 600);
       const { response, delivery } = await deliveryOf(context, reference);
-      const attempts = (delivery["attempts"] ?? []) as { httpStatus?: unknown }[];
+      const attempts = (delivery["attempts"] ?? []) as { httpStatus?: unknown; error?: unknown }[];
       const statuses = attempts.map(({ httpStatus = "none" }) => httpStatus);
       const actual = { received: box.received.length, statuses, status: delivery["status"] };
       const expected = { received: 3, statuses: ["none", "none", 204], status: "delivered" };
       same(context, "retries.no-response", { what: "the delivery:", actual, expected }, [response]);
+      const reasons = attempts.map(({ error = "none" }) => (error === "none" || error === "" ? error : typeof error));
+      const failed = { what: "reasons of the attempts:", actual: reasons, expected: ["string", "string", "none"] };
+      same(context, "sandbox.attempts", failed, [response]);
     },
   },
 ];

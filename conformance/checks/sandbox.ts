@@ -1,7 +1,9 @@
 // Checks the sandbox operations (D18).
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
+import { deliveryOf, respondWith } from "./deliveries.ts";
 import { expectStatus, same } from "./expect.ts";
+import { mailbox } from "./notifications.ts";
 import { dataOf, paid, usualAmount, verified } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
 
@@ -111,6 +113,28 @@ export const sandboxChecks: Check[] = [
         "settled when it was due, not at the end of the advance",
         `settled ${age} ms after its creation`,
       );
+    },
+  },
+  {
+    name: "Advancing the clock sends the webhooks of what settles on the way",
+    ids: ["sandbox.clock"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: ["clock", "forced-outcomes", "receiver", "deliveries"],
+    async run(context) {
+      const box = mailbox(context, respondWith(500));
+      const { reference } = await paid(context, { phoneNumber: forcing("089"), webhookURL: box.url });
+      await advance(context, 3600);
+      // With the longest permitted intervals, the fourth attempt is due 43 minutes after the settlement.
+      const count = box.received.length;
+      context.judge("sandbox.clock", count >= 4, "four attempts before the response", `${count} received`);
+      const { data } = await verified(context, reference);
+      const { response, delivery } = await deliveryOf(context, reference);
+      const [attempt = {}] = (delivery["attempts"] ?? []) as { at?: unknown }[];
+      const late = Date.parse(String(attempt.at)) - Date.parse(data.updatedAt);
+      const expected = "a first attempt within 10 s after the settlement";
+      context.judge("sandbox.clock", late >= 0 && late < slackMs, expected, `${late} ms after it`, [response]);
     },
   },
   {

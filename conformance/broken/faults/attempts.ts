@@ -1,6 +1,6 @@
-// Servers with faults in the log of delivery attempts, in replays, and in the reading of dates and paths.
+// Servers with faults in the log of delivery attempts, and in the reading of dates and paths.
 import { fault } from "../fault.ts";
-import { data, isAccepted, refusal, responses, withHeader, without, withStatus } from "../ways.ts";
+import { data, refusal, withHeader, without } from "../ways.ts";
 
 type Items = { items: { attempts: Record<string, unknown>[] }[] };
 
@@ -33,6 +33,18 @@ export const attemptFaults = [
     attempts((attempt) => without(attempt, "error")),
   ),
   fault(
+    "attempts-without-reason-unless-answered",
+    "The log of attempts gives no reason if the receiver did not respond.",
+    "sandbox.attempts",
+    attempts((attempt) => (attempt["httpStatus"] === undefined ? without(attempt, "error") : attempt)),
+  ),
+  fault(
+    "attempts-succeed-with-reason",
+    "The log of attempts gives a reason for successful attempts, too.",
+    "sandbox.attempts",
+    attempts((attempt) => ({ error: `The receiver returned ${String(attempt["httpStatus"])}.`, ...attempt })),
+  ),
+  fault(
     "deliveries-without-next-attempt",
     "A pending delivery does not show when it is attempted again.",
     "sandbox.attempts",
@@ -46,12 +58,6 @@ export const attemptFaults = [
     "The log shows status 200 for every attempt.",
     "sandbox.attempts",
     attempts((attempt) => ({ ...attempt, httpStatus: 200 })),
-  ),
-  fault(
-    "replay-accepted-in-progress",
-    "A replay is accepted while an attempt is in progress.",
-    "sandbox.replay-in-progress",
-    responses("replayDelivery", (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200))),
   ),
   fault("retry-after-date-ignored", "A date in Retry-After is ignored.", "retries.retry-after-date", {
     webhook: async (message, deliver) => {

@@ -1,4 +1,6 @@
-// Servers in which only an advance of the clock makes things happen, or that do not record attempts without a response.
+// Servers in which only an advance of the clock makes things happen, or that expect a response too soon, or do not record
+// its absence.
+import { setTimeout as sleep } from "node:timers/promises";
 import { fault } from "../fault.ts";
 
 export const realTimeFaults = [
@@ -11,6 +13,10 @@ export const realTimeFaults = [
     storage: (inner) => ({
       promoteDue: async (limit, merchantId) => (merchantId === undefined ? 0 : inner.promoteDue(limit, merchantId)),
     }),
+  }),
+  fault("receiver-has-a-second", "A receiver that takes longer than a second has failed.", "retries.slow-receiver", {
+    webhook: (message, deliver) =>
+      Promise.race([deliver(message), sleep(1000).then(() => ({ status: 502, headers: {}, text: "" }))]),
   }),
   fault("no-response-ends", "A delivery ends when the receiver closes the connection.", "retries.no-response", {
     storage: (inner) => ({

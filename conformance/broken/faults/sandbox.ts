@@ -1,15 +1,14 @@
 // Sandboxes with faults in the /sandbox operations (D18).
 import { fault, type Call, type How } from "../fault.ts";
+import { isPayout, noContent } from "../messages.ts";
 import {
   accepts,
   responses,
   data,
   fieldsOf,
-  instead,
   isAccepted,
   isOf,
   keyOf,
-  lastPart,
   refusal,
   requests,
   verifyDisbursement,
@@ -30,6 +29,8 @@ const list = (operation: string, change: (each: Fields[], call: Call) => unknown
       ? withBody(reply, { ...body, data: { ...inner, items: change(inner["items"] as Fields[], call) } })
       : reply;
   });
+
+const anHourLater = (time: unknown) => new Date(Date.parse(String(time)) + 3_600_000).toISOString();
 
 export const sandboxFaults = [
   fault(
@@ -61,6 +62,49 @@ export const sandboxFaults = [
       }),
     };
   }),
+  fault(
+    "clock-sends-late",
+    "The webhooks of payouts that settle during an advance are sent after its response, and not repeated in it.",
+    "sandbox.clock",
+    () => {
+      const seen = new Set<string>();
+      let advances = 0;
+      let late: (() => unknown)[] = [];
+      return {
+        async handle(call, ask) {
+          if (!isOf(call, advance)) return ask(call);
+          advances += 1;
+          const reply = await ask(call);
+          advances -= 1;
+          for (const send of late) send();
+          late = [];
+          return reply;
+        },
+        async webhook(message, deliver) {
+          const id = message.headers["webhook-id"] ?? "";
+          const isFirst = isPayout(message) && !seen.has(id);
+          seen.add(id);
+          if (!isFirst || advances === 0) return deliver(message);
+          late.push(() => deliver(message));
+          return noContent;
+        },
+      };
+    },
+  ),
+  fault(
+    "clock-dates-webhooks-late",
+    "The webhooks of payouts that settle during an advance are dated at its end.",
+    "sandbox.clock",
+    list("listDeliveries", (each) =>
+      each.map((delivery) => {
+        const attempts = delivery["attempts"] as Fields[];
+        const isLate = delivery["event"] === "disbursement.failed";
+        return isLate
+          ? { ...delivery, attempts: attempts.map((one) => ({ ...one, at: anHourLater(one["at"]) })) }
+          : delivery;
+      }),
+    ),
+  ),
   fault(
     "clock-back",
     "The clock accepts a negative step.",
@@ -153,40 +197,6 @@ export const sandboxFaults = [
     "sandbox.deliveries",
     list("listDeliveries", (each) => each.map((delivery) => ({ ...delivery, status: "pending" }))),
   ),
-  fault(
-    "replay-nothing",
-    "A replay sends nothing.",
-    "sandbox.replay",
-    instead(
-      "replayDelivery",
-      () => true,
-      () => ({ ...refusal(200), text: '{"statusCode":200,"data":{}}' }),
-    ),
-  ),
-  fault(
-    "replay-404",
-    "Replaying a delivery returns 404.",
-    "sandbox.replay",
-    instead(
-      "replayDelivery",
-      () => true,
-      (_, call) => refusal(lastPart(call) === "replay" ? 404 : 200),
-    ),
-  ),
-  fault("replay-under-other-id", "A replay has another webhook-id.", "sandbox.replay", () => {
-    const seen = new Set<string>();
-    return {
-      webhook(message, deliver) {
-        const id = message.headers["webhook-id"] ?? "";
-        const again = seen.has(id);
-        seen.add(id);
-        return deliver({
-          ...message,
-          headers: { ...message.headers, "webhook-id": again ? id.replace(/.$/, "z") : id },
-        });
-      },
-    };
-  }),
   fault("finish-any-owner", "Any merchant can finish a checkout.", "sandbox.finish-own", (world) => ({
     handle: (call, ask) =>
       ask(isOf(call, "finishCheckout") && keyOf(call) === world.secondKey ? withKey(call, world.key) : call),
