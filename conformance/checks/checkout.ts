@@ -97,7 +97,7 @@ export const shapeOf = (value: unknown): unknown => {
 export const checkoutChecks: Check[] = [
   {
     name: "Checkout with the required fields is accepted",
-    ids: ["checkout.accepted", "checkout.link", "checkout.link-opens"],
+    ids: ["checkout.accepted", "checkout.link", "checkout.link-opens", "checkout.page-html"],
     effect: "moves-money",
     async run(context) {
       const response = await startCheckout(context, checkoutBody(context));
@@ -112,6 +112,12 @@ export const checkoutChecks: Check[] = [
       if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(response));
       const page = await follow(context, link);
       expectStatus(context, "checkout.link-opens", page, "2xx", `at ${link}`, [response, page]);
+      const type = page.headers["content-type"];
+      // Browsers recognise a page without a Content-Type by its content.
+      const isHtml = type === undefined || /^(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(type);
+      context.judge("checkout.page-html", isHtml, "Content-Type text/html", `Content-Type ${type ?? "missing"}`, [
+        page,
+      ]);
     },
   },
   {

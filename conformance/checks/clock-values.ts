@@ -1,5 +1,5 @@
-// Checks that invalid advances of the sandbox time are refused, and that the refusal names their fields (D18, D46).
-import type { Check } from "../check.ts";
+// Checks that invalid advances of the sandbox time are refused, and that the refusal names their fields (D2, D18, D46).
+import { describeResponse, type Check } from "../check.ts";
 import { expectStatus, same } from "./expect.ts";
 
 const to = "2030-01-01T00:00:00.000Z";
@@ -17,7 +17,7 @@ const invalid: [advance: Record<string, unknown>, status: number, fields: string
 export const clockValueChecks: Check[] = [
   {
     name: "Refusals of clock advances name the invalid fields",
-    ids: ["sandbox.clock-bounds", "error-code.fields"],
+    ids: ["sandbox.clock-bounds", "error-code.fields", "error-body.names-fields"],
     effect: "must-be-rejected",
     needs: ["clock"],
     async run(context) {
@@ -26,9 +26,12 @@ export const clockValueChecks: Check[] = [
         const when = `for an advance of ${JSON.stringify(json)}`;
         const response = await context.target.send({ ...request, json });
         expectStatus(context, "sandbox.clock-bounds", response, status, when);
-        const { fields } = (response.json ?? {}) as { fields?: { path?: unknown }[] };
+        const { fields, message } = (response.json ?? {}) as { fields?: { path?: unknown }[]; message?: unknown };
         const actual = Array.isArray(fields) ? fields.map(({ path }) => String(path)).toSorted() : [];
         same(context, "error-code.fields", { what: `fields ${when}:`, actual, expected }, [response]);
+        const isNamed = expected.every((field) => new RegExp(`\\b${field}\\b`).test(String(message)));
+        const wanted = `a message that names ${expected.join(" and ")} ${when}`;
+        context.judge("error-body.names-fields", isNamed, wanted, describeResponse(response), [response]);
       }
     },
   },

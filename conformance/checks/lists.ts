@@ -148,6 +148,11 @@ export const listChecks: Check[] = [
         for (const path of lists.filter((other) => other !== `/v1/${kind}`)) {
           judge(await list(context, path, `cursor=${cursor}`), `a cursor of GET /v1/${kind} at GET ${path}`);
         }
+        const altered = (cursor.startsWith("1") ? "2" : "1") + cursor.slice(1);
+        judge(
+          await list(context, `/v1/${kind}`, `cursor=${altered}`),
+          `a cursor of GET /v1/${kind} with another start`,
+        );
       }
     },
   },

@@ -122,6 +122,11 @@ const coreWatches: Watch[] = [
 const ofApi = ({ request }: TargetResponse) =>
   !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);
 
+const isRetryAfter = (value: string) =>
+  /^\d+$/.test(value) || (value.endsWith(" GMT") && !Number.isNaN(Date.parse(value)));
+/** `undefined` would be a valid name of a method, so only names in upper case count. */
+const isAllow = (value: string) => /^[A-Z]+( *, *[A-Z]+)*$/.test(value);
+
 const extendedWatches: Watch[] = [
   {
     id: "error-body.message",
@@ -178,6 +183,18 @@ const extendedWatches: Watch[] = [
     expected: "an x-request-id header",
     applies: (response) => response.status !== undefined && ofApi(response),
     faults: (response) => (response.headers["x-request-id"] ? [] : ["x-request-id is missing"]),
+  },
+  {
+    id: "answers.headers",
+    name: "Retry-After and Allow can be read",
+    expected: "Retry-After, if present, in seconds or as a date; Allow, if present, a list of methods",
+    applies: (response) => response.status !== undefined && ofApi(response),
+    faults({ headers: { "retry-after": wait, allow } }) {
+      return [
+        ...(wait === undefined || isRetryAfter(wait) ? [] : [`Retry-After is ${wait}`]),
+        ...(allow === undefined || isAllow(allow) ? [] : [`Allow is ${allow}`]),
+      ];
+    },
   },
   {
     id: "limits.retry-after",

@@ -83,6 +83,13 @@ export const checkoutFaults = [
   ),
   fault("page-500", "The payment page returns 500.", "checkout.link-opens", pageResponses(500)),
   fault("page-401", "The payment page returns 401.", "checkout.link-opens", pageResponses(401)),
+  fault("page-as-download", "Browsers download the payment page instead of showing it.", "checkout.page-html", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      const isPage = call.path.startsWith("/checkouts/");
+      return reply && isPage ? withHeader(reply, "content-type", "application/octet-stream") : reply;
+    },
+  }),
   fault("page-loops", "The payment page redirects to itself.", "checkout.link-opens", {
     handle: async (call, ask) =>
       call.path.startsWith("/checkouts/") ? withHeader(html(302), "location", call.path) : ask(call),

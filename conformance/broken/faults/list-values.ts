@@ -68,6 +68,20 @@ export const listValueFaults = [
         : reply;
     },
   }),
+  fault(
+    "clock-alternatives-unnamed",
+    "The message for an advance of the clock with both fields, or with neither, names none.",
+    "error-body.names-fields",
+    {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const body = fieldsOf(reply?.text ?? "") ?? {};
+        return reply && isOf(call, "advanceClock") && (body["fields"] as unknown[] | undefined)?.length === 2
+          ? withBody(reply, { ...body, message: "The body must be a JSON object." })
+          : reply;
+      },
+    },
+  ),
   fault("list-field-misnamed", "The refusal of an unknown cursor names another field.", "error-code.fields", {
     async handle(call, ask) {
       const reply = await ask(call);

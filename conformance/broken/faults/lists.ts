@@ -73,6 +73,21 @@ export const listFaults = [
         : reply,
     ),
   ),
+  fault("list-cursor-altered", "A list accepts a cursor of its own with another start.", "lists.cursor-422", () => {
+    const known = new Set<string>();
+    /** Returns the known cursor that differs from this one only in its start. */
+    const nearest = (cursor: string) => [...known].find((one) => one.slice(1) === cursor.slice(1)) ?? cursor;
+    return {
+      async handle(call, ask) {
+        if (!isOf(call, lists)) return ask(call);
+        const path = call.path.replace(/(?<=cursor=)[^&]*/, (cursor) => (known.has(cursor) ? cursor : nearest(cursor)));
+        const reply = await ask({ ...call, path });
+        const { nextCursor } = (fieldsOf(reply?.text ?? "")?.["data"] ?? {}) as { nextCursor?: string };
+        if (nextCursor !== undefined) known.add(encodeURIComponent(nextCursor));
+        return reply;
+      },
+    };
+  }),
   fault("list-without-key", "Lists of records need no key.", "lists.needs-key", (world) => ({
     handle: (call, ask) => ask(isOf(call, lists) && keyOf(call) === undefined ? withKey(call, world.key) : call),
   })),

@@ -154,6 +154,31 @@ export const responseFaults = [
       },
     },
   ),
+  fault(
+    "errors-with-undefined-wait",
+    "Every error has Retry-After: undefined.",
+    "answers.headers",
+    responses("every", (reply) => (isError(reply) ? withHeader(reply, "retry-after", "undefined") : reply)),
+    "refusal.bad-value-422",
+  ),
+  fault(
+    "errors-with-undefined-methods",
+    "Every error has Allow: undefined.",
+    "answers.headers",
+    responses("every", (reply) => (isError(reply) ? withHeader(reply, "allow", "undefined") : reply)),
+    "refusal.bad-value-422",
+  ),
+  fault(
+    "error-fields-without-path",
+    "The refusal of a body that is not an object has a field error without a path.",
+    "answers.exact",
+    errors("every", (body) =>
+      body["statusCode"] === 400 && !body["fields"]
+        ? { ...body, fields: [{ path: "", code: "type", message: "The body must be a JSON object." }] }
+        : body,
+    ),
+    "refusal.malformed-400",
+  ),
   fault("rate-without-wait", "A 429 has no Retry-After.", "limits.retry-after", () => {
     let count = 0;
     return instead(
