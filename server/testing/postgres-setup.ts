@@ -25,17 +25,24 @@ function asOrdinaryUser(): string[] {
   return users === "1" ? ["unshare", "--user", "--map-user=1000", "--map-group=1000"] : [];
 }
 
+/** Starts an empty PostgreSQL server, which ends with the standard input of its process. */
+export async function startPostgres(): Promise<{ url: string; child: ChildProcess }> {
+  const [command, ...args] = [...asOrdinaryUser(), process.execPath, script];
+  const child = spawn(command!, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const [url] = await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => [""])]);
+  if (!String(url).startsWith("postgres:")) throw new Error("PostgreSQL did not start.");
+  return { url: String(url).trim(), child };
+}
+
 /** Starts PostgreSQL for a whole test run, when the first test file asks for it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined;
   let started: Promise<string> | undefined;
 
   async function start(): Promise<string> {
-    const [command, ...args] = [...asOrdinaryUser(), process.execPath, script];
-    child = spawn(command!, args, { stdio: ["pipe", "pipe", "inherit"] });
-    const [url] = await Promise.race([once(child.stdout!, "data"), once(child, "exit").then(() => [""])]);
-    if (!String(url).startsWith("postgres:")) throw new Error("PostgreSQL did not start.");
-    return String(url).trim();
+    const running = await startPostgres();
+    ({ child } = running);
+    return running.url;
   }
 
   const server = createServer(async (_, response) => {

@@ -2,6 +2,7 @@ import type { ClockMove, ClockStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context } from "./context.ts";
+import { UnknownOutcome } from "./errors.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 import { REBASE_LEASE_MS, rebase } from "./rebase.ts";
 import { settlement } from "./settlement.ts";
@@ -27,7 +28,10 @@ export function clockStore(context: Context): ClockStore {
         return { ...before, clockOffset, movedTo };
       });
       if (!moved) return undefined;
-      await rebase(context, moved);
+      // The clock has moved, so a failure from now on must not say that nothing was recorded.
+      await rebase(context, moved).catch((error: Error) => {
+        throw new UnknownOutcome(error.message, { cause: error });
+      });
       const { epoch: _, ...after } = moved;
       return after;
     },

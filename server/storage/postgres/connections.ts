@@ -4,14 +4,17 @@ import { classified, ConnectionLost } from "./errors.ts";
 import { decodeText } from "./text.ts";
 
 const CONNECTIONS = 10;
+/**
+ * The client's own timeout for a statement, for a server that does not react at all. It is longer than the server's,
+ * because it also ends when this process was too busy to read the response in time.
+ */
+export const QUERY_TIMEOUT_MS = 5_000;
 /** Statements are short, so a longer one waits for a lock or a server that is in trouble. In milliseconds. */
 const TIMEOUTS = {
   connectionTimeoutMillis: 3_000,
   lock_timeout: 2_000,
   statement_timeout: 2_500,
-  // The client's own timeout, for a server that does not react at all. It is longer, because it also ends when this
-  // process was too busy to read the response in time.
-  query_timeout: 5_000,
+  query_timeout: QUERY_TIMEOUT_MS,
   idle_in_transaction_session_timeout: 5_000,
 };
 const [BIGINT, TEXT] = [20, 25];
@@ -101,11 +104,16 @@ export interface Result {
   command: string;
 }
 
+export interface Statement {
+  name?: string;
+  text: string;
+  values?: unknown[];
+  /** A shorter time-out than `QUERY_TIMEOUT_MS`. */
+  query_timeout?: number;
+}
+
 /** @throws DatabaseError if the database refuses the statement, ConnectionLost otherwise */
-export async function send(
-  client: PoolClient,
-  statement: { name?: string; text: string; values?: unknown[] },
-): Promise<Result> {
+export async function send(client: PoolClient, statement: Statement): Promise<Result> {
   try {
     const { rows, rowCount, command } = await client.query<Record<string, unknown>>(statement);
     return { rows, count: rowCount ?? 0, command };

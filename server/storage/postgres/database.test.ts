@@ -5,6 +5,7 @@ import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../t
 import { addDelivery, addMerchant, aDisbursement, claimAll, START } from "../../testing/storage/fixtures.ts";
 import { createPool } from "./connections.ts";
 import { createDatabase, type Database } from "./database.ts";
+import { ConnectionLost } from "./errors.ts";
 import { openPostgres } from "./index.ts";
 import { processTime } from "./time.ts";
 
@@ -53,6 +54,28 @@ test("any other failure rolls the transaction back, and the connection remains u
   expect(await refusals()).toEqual([]);
   await db.transaction((query) => query(INSERT, ["later", "x"]));
   expect(await refusals()).toEqual([{ merchant_id: "later" }]);
+});
+
+test("a transaction whose statements together take too long records nothing, and ends in time", async () => {
+  const began = performance.now();
+  const slow = db.transaction(async (query) => {
+    for (let step = 1; step <= 10; step += 1) {
+      await query(INSERT, [`step ${step}`, "x"]);
+      await query("SELECT pg_sleep(1)");
+    }
+  });
+  await expect(slow).rejects.toBeInstanceOf(ConnectionLost);
+  expect(performance.now() - began).toBeLessThan(9_000);
+  expect(await refusals()).toEqual([]);
+});
+
+test("operations beyond the limit are refused at once", async () => {
+  const few = createDatabase(createPool(database.url), processTime(createFakeClock()), 20);
+  const results = await Promise.allSettled(Array.from({ length: 30 }, () => few.read("SELECT pg_sleep(0.01)")));
+  expect(results.map(({ status }) => status).filter((status) => status === "fulfilled")).toHaveLength(20);
+  for (const result of results.slice(20)) expect(result).toMatchObject({ reason: { code: "unavailable" } });
+  expect((await few.read("SELECT 1")).count).toBe(1);
+  await few.close();
 });
 
 test("a transaction whose failed statement went unnoticed is not taken for committed", async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
-import { connect, send, type Result } from "./connections.ts";
+import { overloaded } from "../overloaded.ts";
+import { connect, QUERY_TIMEOUT_MS, send, type Result, type Statement } from "./connections.ts";
 import { ConnectionLost, isConflict, isOutage, UnknownOutcome } from "./errors.ts";
 import { statements } from "./statements.ts";
 import type { Time } from "./time.ts";
@@ -26,14 +27,22 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
-/**
- * How long to keep repeating, in milliseconds. A statement that has timed out has used up this time, so that a request
- * gets its response within ten seconds.
- */
+/** How long to keep repeating, in milliseconds. */
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
+/**
+ * The longest that an operation may take, in milliseconds, and the part of it that the commit of a transaction gets at
+ * least. Beside what an item may wait in a lane, this lets a request have its response within ten seconds.
+ */
+const LONGEST_MS = 6_500;
+const COMMIT_MS = 1_500;
+/** Operations in progress, most of which wait for a connection; more are refused. Webhooks use up to 1,024. */
+const MOST_OPERATIONS = 5_000;
 
-export function createDatabase(pool: Pool, time: Time): Database {
+/** An attempt of an operation that must end by `deadline`, as `performance.now()` counts. */
+type Attempt<T> = (deadline: number) => Promise<T>;
+
+export function createDatabase(pool: Pool, time: Time, mostOperations = MOST_OPERATIONS): Database {
   const prepare = statements(time);
   const active = new Set<Promise<unknown>>();
 
@@ -51,12 +60,13 @@ export function createDatabase(pool: Pool, time: Time): Database {
     }
   }
 
-  const attemptRead = (text: string, values: readonly unknown[]) =>
-    withClient((client) => send(client, prepare(text, values)));
+  const attemptRead = (text: string, values: readonly unknown[], deadline: number) =>
+    withClient((client) => send(client, timed(prepare(text, values), deadline)));
 
-  const attemptTransaction = <T>(work: (query: Query) => Promise<T>) =>
+  const attemptTransaction = <T>(work: (query: Query) => Promise<T>, deadline: number) =>
     withClient(async (client) => {
-      const query: Query = (text, values = []) => send(client, prepare(text, values));
+      const query: Query = async (text, values = []) =>
+        send(client, timed(prepare(text, values), deadline - COMMIT_MS));
       // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
       const begun = send(client, { text: "BEGIN" });
       begun.catch(() => undefined);
@@ -65,22 +75,24 @@ export function createDatabase(pool: Pool, time: Time): Database {
         result = await work(query);
         await begun;
       } catch (error) {
-        if (!(error instanceof ConnectionLost)) await send(client, { text: "ROLLBACK" });
+        if (!(error instanceof ConnectionLost)) await send(client, timed({ text: "ROLLBACK" }, deadline));
         throw error;
       }
-      await commit(client);
+      await commit(client, deadline);
       return result;
     });
 
-  async function track<T>(operation: () => Promise<T>, repeatable: boolean): Promise<T> {
+  async function track<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
+    if (active.size >= mostOperations) throw overloaded();
     const running = patiently(operation, repeatable);
     active.add(running);
     return running.finally(() => active.delete(running));
   }
 
   return {
-    read: (text, values = []) => track(() => attemptRead(text, values), true),
-    transaction: (work, { repeatable = false } = {}) => track(() => attemptTransaction(work), repeatable),
+    read: (text, values = []) => track((deadline) => attemptRead(text, values, deadline), true),
+    transaction: (work, { repeatable = false } = {}) =>
+      track((deadline) => attemptTransaction(work, deadline), repeatable),
     async close() {
       await Promise.allSettled(active);
       await pool.end();
@@ -88,10 +100,18 @@ export function createDatabase(pool: Pool, time: Time): Database {
   };
 }
 
-async function commit(client: PoolClient): Promise<void> {
+/** Returns the statement with a time-out that ends by the deadline. @throws ConnectionLost if the time is up */
+function timed(statement: Statement, deadline: number): Statement {
+  const left = Math.floor(deadline - performance.now());
+  if (left <= 0) throw new ConnectionLost("The database is too slow.");
+  return left < QUERY_TIMEOUT_MS ? { ...statement, query_timeout: left } : statement;
+}
+
+async function commit(client: PoolClient, deadline: number): Promise<void> {
+  const statement = timed({ text: "COMMIT" }, deadline);
   let command: string;
   try {
-    ({ command } = await send(client, { text: "COMMIT" }));
+    ({ command } = await send(client, statement));
   } catch (error) {
     if (error instanceof ConnectionLost) throw new UnknownOutcome(error.message, { cause: error });
     throw error;
@@ -101,17 +121,17 @@ async function commit(client: PoolClient): Promise<void> {
 }
 
 /** Repeats an operation that failed without effect, or that may be repeated. */
-async function patiently<T>(operation: () => Promise<T>, repeatable: boolean): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
+async function patiently<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
+  const begun = performance.now();
   let unknown: UnknownOutcome | undefined;
   for (let pause = 1; ; pause *= 2) {
     try {
-      return await operation();
+      return await operation(begun + LONGEST_MS);
     } catch (error) {
       if (error instanceof UnknownOutcome) unknown = error;
       const mayRepeat =
         error instanceof UnknownOutcome ? repeatable : error instanceof ConnectionLost || isConflict(error);
-      if (!mayRepeat || performance.now() > end) throw unknown ?? error;
+      if (!mayRepeat || performance.now() > begun + PATIENCE_MS) throw unknown ?? error;
       await sleep(Math.min(pause, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
     }
   }

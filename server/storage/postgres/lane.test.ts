@@ -61,6 +61,17 @@ test("refuses items beyond its capacity", async () => {
   expect(await Promise.all([first, ...waiting])).toEqual([0, 10, 20, 30, 40, 50]);
 });
 
+test("refuses items that wait for too long while a batch does not end", async () => {
+  const { lane, batches } = heldLane({ patienceMs: 20 });
+  const first = lane.add(0);
+  await nextTurn();
+  const waiting = [1, 2].map(lane.add);
+  for (const each of waiting) await expect(each).rejects.toMatchObject(unavailable);
+  batches[0]!.finish();
+  expect(await first).toBe(0);
+  expect(batches).toHaveLength(1);
+});
+
 test("refuses items that have waited for too long", async () => {
   const { lane, batches } = heldLane({ patienceMs: -1 });
   await expect(lane.add(1)).rejects.toMatchObject(unavailable);

@@ -1,4 +1,5 @@
 import { ServiceError } from "../../domain/errors.ts";
+import { overloaded } from "../overloaded.ts";
 import { isUnavailable, UnknownOutcome } from "./errors.ts";
 
 export interface LaneOptions {
@@ -35,9 +36,11 @@ export function createLane<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
   { concurrency, largest, capacity, patienceMs }: LaneOptions,
 ): Lane<Item, Result> {
-  let waiting: Job<Item, Result>[] = [];
+  const waiting: Job<Item, Result>[] = [];
   const inProgress = new Set<Promise<void>>();
   let isScheduled = false;
+  /** The next look for items that have waited for too long. */
+  let timer: NodeJS.Timeout | undefined;
 
   async function run(batch: Job<Item, Result>[]): Promise<void> {
     try {
@@ -55,12 +58,29 @@ export function createLane<Item, Result>(
     }
   }
 
-  function start() {
+  function refuseOld() {
     const oldest = performance.now() - patienceMs;
     const tooOld = waiting.findLastIndex(({ since }) => since < oldest) + 1;
-    for (const { reject } of waiting.slice(0, tooOld)) reject(overloaded());
-    const batch = waiting.slice(tooOld, tooOld + largest);
-    waiting = waiting.slice(tooOld + batch.length);
+    for (const { reject } of waiting.splice(0, tooOld)) reject(overloaded());
+  }
+
+  /** Refuses items in time even if the batches in progress do not end. */
+  function watch() {
+    if (timer || waiting.length === 0) return;
+    const untilOld = waiting[0]!.since + patienceMs - performance.now();
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        refuseOld();
+        watch();
+      },
+      Math.max(untilOld, 0) + 1,
+    ).unref();
+  }
+
+  function start() {
+    refuseOld();
+    const batch = waiting.splice(0, largest);
     if (batch.length === 0) return;
     const done = run(batch).finally(() => {
       inProgress.delete(done);
@@ -85,6 +105,7 @@ export function createLane<Item, Result>(
       return new Promise((resolve, reject) => {
         waiting.push({ item, since: performance.now(), resolve, reject });
         schedule();
+        watch();
       });
     },
     async idle() {
@@ -95,6 +116,3 @@ export function createLane<Item, Result>(
     },
   };
 }
-
-const overloaded = () =>
-  new ServiceError("unavailable", "The server is overloaded. Nothing was recorded.", { retryAfterSeconds: 1 });

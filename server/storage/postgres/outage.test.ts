@@ -5,7 +5,15 @@ import { createFakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import { ACTOR, addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
+import {
+  ACTOR,
+  addMerchant,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+  HOUR,
+  LATEST,
+} from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
 
 let database: TestDatabase;
@@ -102,6 +110,17 @@ test("connections cut off at random lose and double no payout, under load and wi
   expect(events.map(({ reference }) => reference as string).toSorted()).toEqual(acknowledged.toSorted());
   expect(events.map(({ seq }) => Number(seq))).toEqual(events.map((_, index) => index + 1));
   await worker.close();
+});
+
+test("a clock that has moved is not reported as unavailable if the rest of the move fails", async () => {
+  const { id } = await addMerchant(storage);
+  // The rest reads the payouts, and waits for this lock in vain.
+  await database.run("BEGIN; LOCK TABLE disbursements IN ACCESS EXCLUSIVE MODE");
+  const moved = storage.moveClock(id, { by: HOUR }, LATEST);
+  await expect(moved).rejects.toThrow(Error);
+  await expect(moved).rejects.not.toMatchObject({ code: "unavailable" });
+  await database.run("ROLLBACK");
+  expect((await storage.findMerchant(id))?.clockOffset).toBe(HOUR);
 });
 
 test("an operation that must not run twice reports that its outcome is unknown", async () => {

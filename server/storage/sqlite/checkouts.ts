@@ -8,7 +8,7 @@ import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "../
 
 const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
 
-export function checkouts({ db, write, read, now, merchantOf, events }: Context): CheckoutStore {
+export function checkouts({ db, write, writeNew, read, now, merchantOf, events }: Context): CheckoutStore {
   const list = recordList({ db, merchantOf }, { table: "checkouts", statuses: STATUSES, toRecord: toCheckout });
   const customerFor = customers(db);
   const selectAny = db.prepare("SELECT * FROM checkouts WHERE reference = ?");
@@ -47,7 +47,7 @@ export function checkouts({ db, write, read, now, merchantOf, events }: Context)
 
   return {
     insertCheckout: (draft) =>
-      write(() => {
+      writeNew(() => {
         const merchant = merchantOf(draft.merchantId)!;
         const existing = selectByMerchants.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toCheckout(existing) };

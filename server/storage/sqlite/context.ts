@@ -9,6 +9,7 @@ import type { Read, Write } from "./writer.ts";
 export interface Context {
   db: DatabaseSync;
   write: Write;
+  writeNew: Write;
   writeSoon: Write;
   writeUnflushed: Write;
   read: Read;

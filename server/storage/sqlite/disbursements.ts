@@ -7,7 +7,7 @@ import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "../rec
 
 const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
 
-export function disbursements({ db, write, read, now, merchantOf, events }: Context): DisbursementStore {
+export function disbursements({ db, writeNew, read, now, merchantOf, events }: Context): DisbursementStore {
   const list = recordList({ db, merchantOf }, { table: "disbursements", statuses: STATUSES, toRecord: toDisbursement });
   const customerFor = customers(db);
   const select = db.prepare("SELECT * FROM disbursements WHERE reference = ?");
@@ -22,7 +22,7 @@ export function disbursements({ db, write, read, now, merchantOf, events }: Cont
 
   return {
     insertDisbursement: (draft) =>
-      write(() => {
+      writeNew(() => {
         const merchant = merchantOf(draft.merchantId)!;
         const existing = selectByMerchants.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
@@ -45,7 +45,7 @@ export function disbursements({ db, write, read, now, merchantOf, events }: Cont
       return read(() => list(query));
     },
     countRefusal: (merchantId, merchantsReference) =>
-      write(() => {
+      writeNew(() => {
         const { epoch } = merchantOf(merchantId)!;
         return countRefusal.get(merchantId, epoch, merchantsReference)!.count as number;
       }),

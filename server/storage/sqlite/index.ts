@@ -49,7 +49,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
     const latest = latestTime(db, clock);
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.now, report);
-    const { write, writeSoon, writeUnflushed, read } = createWriter(db, {
+    const { write, writeNew, writeSoon, writeUnflushed, read } = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
         ownership?.require();
@@ -70,6 +70,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
     const context: Context = {
       db,
       write,
+      writeNew,
       writeSoon,
       writeUnflushed,
       read,

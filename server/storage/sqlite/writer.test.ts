@@ -44,6 +44,15 @@ test("writes of the next turn have their own commit", async () => {
   expect(steps.filter((step) => step === "COMMIT")).toHaveLength(2);
 });
 
+test("refuses new work beyond its capacity, but not what goes on with a request or ends what was begun", async () => {
+  const { write, writeNew, writeSoon } = createWriter(db, { sleep, capacity: 2 });
+  const waiting = ["a", "b"].map((value) => writeNew(insert(value)));
+  await expect(writeNew(insert("c"))).rejects.toMatchObject({ code: "unavailable", details: { retryAfterSeconds: 1 } });
+  await Promise.all([...waiting, write(insert("d")), writeSoon(insert("e"))]);
+  await writeNew(insert("f"));
+  expect(stored()).toEqual(["a", "b", "d", "e", "f"]);
+});
+
 test("a job that throws fails alone; the others of its batch take effect once", async () => {
   const { write } = createWriter(db, { sleep });
   const results = await Promise.allSettled([

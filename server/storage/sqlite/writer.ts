@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { overloaded } from "../overloaded.ts";
 import type { Pace } from "./pace.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
@@ -16,11 +17,14 @@ interface Hooks {
   sleep(milliseconds: number): Promise<void>;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
+  /** The writes that may wait; more of `writeNew` are refused. */
+  capacity?: number;
 }
 
 /** While another program holds the write lock, the writes are retried this often, and reads go on. */
 const RETRY_EVERY_MS = 25;
 const MOST_TRIES = 200;
+const CAPACITY = 10_000;
 
 /** Runs `work`, which only reads, in the read transaction of this turn of the event loop. */
 export type Read = <T>(work: () => T) => T;
@@ -28,6 +32,8 @@ export type Read = <T>(work: () => T) => T;
 export interface Writer {
   /** Commits at the end of this turn of the event loop. */
   write: Write;
+  /** Like `write`, but refuses the work if too much waits. For the first write of a request. */
+  writeNew: Write;
   /**
    * Commits with the next write, or alone a few milliseconds later. For work that no request waits for: it must not use
    * up the disk.
@@ -165,6 +171,10 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work);
   }
 
+  function writeNew<T>(work: () => T): Promise<T> {
+    return jobs.length < (hooks.capacity ?? CAPACITY) ? write(work) : Promise.reject(overloaded());
+  }
+
   /** Plans a commit when the pace allows, unless one is planned. */
   function commitSoon() {
     if (isDue || timer) return;
@@ -183,5 +193,5 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work, false);
   }
 
-  return { write, writeSoon, writeUnflushed, read };
+  return { write, writeNew, writeSoon, writeUnflushed, read };
 }
