@@ -20,17 +20,20 @@ const nobody = users === "1" ? {} : { uid: 65_534, gid: 65_534 };
 let database: TestDatabase;
 let target: string;
 let image: Image;
+/** Tens of thousands of files take long to copy on a busy machine. */
+const copyingMs = 240_000;
+
 beforeAll(async () => {
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   target = mkdtempSync(join(tmpdir(), "image-"));
   image = followDockerfile(dockerfile, context, target);
   chmodAll("a-w");
-});
+}, copyingMs);
 afterAll(async () => {
   chmodAll("u+w");
   rmSync(target, { recursive: true });
   await database.drop();
-});
+}, copyingMs);
 
 const allIn = (folder: string) => readdirSync(folder, { recursive: true, encoding: "utf8" });
 
