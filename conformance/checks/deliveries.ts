@@ -64,10 +64,10 @@ export const deliveryChecks: Check[] = [
         seen.push(...listed(page).map(({ reference }) => reference));
         query = `limit=1&cursor=${encodeURIComponent(String(dataOf(page)["nextCursor"]))}`;
       }
-      const [first, second] = [seen.indexOf(newer.reference), seen.indexOf(older.reference)];
+      const [earlier, later] = [seen.indexOf(newer.reference), seen.indexOf(older.reference)];
       context.judge(
         "sandbox.events",
-        first >= 0 && first < second && seen.length === pages.length,
+        earlier >= 0 && earlier < later && seen.length === pages.length,
         `one event per page, and that of ${newer.reference} on a page before that of ${older.reference}`,
         `events of ${seen.join(", ")} on ${pages.length} pages`,
         pages.slice(-2),
