@@ -105,6 +105,15 @@ describe("sending", () => {
     expect([waits, seen.length]).toEqual([[], 1]);
   });
 
+  test("says why a run stopped without the key, even if the request had it in its URL", async () => {
+    replies = [{ status: 429, headers: { "retry-after": "3600" } }];
+    const error: unknown = await target()
+      .send({ method: "GET", path: "/v1/x?key=the-key-1" })
+      .catch((thrown: unknown) => thrown);
+    expect(String(error)).toContain("GET /v1/x?key=");
+    expect(String(error)).not.toContain("the-key-1");
+  });
+
   test("stops the run if a request gets only 429 for two minutes, and says once that it waits", async () => {
     replies = Array.from({ length: 20 }, () => ({ status: 429, headers: { "retry-after": "10" } }));
     const notices: string[] = [];

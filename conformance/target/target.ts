@@ -133,6 +133,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const { patienceMs = defaultPatienceMs } = options;
   const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
   let isNoticed = false;
+  /** Stops the run. A check may have put the key into the URL of the request that the reason names. */
+  const stop = (reason: string) => ledger.stop(redact(reason));
 
   /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
   async function probe(timeoutMs: number): Promise<number | undefined> {
@@ -148,7 +150,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     if (patienceMs === 0 || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
     const what = status === undefined ? exchange.failure : `status ${status}`;
     const where = `${request.method} ${request.path.slice(0, 80)}`;
-    return ledger.stop(`the target stopped responding at request ${exchange.id}: ${where}: ${what}`);
+    return stop(`the target stopped responding at request ${exchange.id}: ${where}: ${what}`);
   }
 
   /** Sends a request once. If the destination is not the target's host, neither the key nor `--header` is sent. */
@@ -167,7 +169,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     recorder.end(exchange, result);
     if ("failure" in result) {
       if (result.unreachable && origin === base && patienceMs === 0)
-        throw ledger.stop(`the target is unreachable: ${exchange.failure}`);
+        throw stop(`the target is unreachable: ${exchange.failure}`);
       return { request, exchange, headers: {}, text: "", json: undefined };
     }
     if (!looksDead({ request, status: result.status }) && !request.forced) breaker.responded(exchange.durationMs);
@@ -185,7 +187,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const overdue = Promise.withResolvers<never>();
     const timer = setTimeout(async () => {
       if (!(await breaker.isAlive()))
-        overdue.reject(ledger.stop(`the target stopped responding to ${request.method} ${request.path}`));
+        overdue.reject(stop(`the target stopped responding to ${request.method} ${request.path}`));
     }, options.timeoutMs);
     return Promise.race([sent, overdue.promise]).finally(() => clearTimeout(timer));
   }
@@ -202,7 +204,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const limited = `the target answers ${method} ${path} with 429 (too many requests)`;
     if (total > longestWaitMs) {
       const demand = waited === 0 ? `and Retry-After: ${Math.round(wait / 1000)}` : "for two minutes";
-      throw ledger.stop(`${limited} ${demand}: wait until its limit allows a run, or send less often with --rate`);
+      throw stop(`${limited} ${demand}: wait until its limit allows a run, or send less often with --rate`);
     }
     if (total >= noticedWaitMs && !isNoticed) {
       isNoticed = true;
@@ -277,7 +279,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
      */
     async requireAlive(): Promise<void> {
       if (ledger.stopped || patienceMs === 0 || (await breaker.isAlive())) return;
-      throw ledger.stop("the target stopped responding while a check waited for it");
+      throw stop("the target stopped responding while a check waited for it");
     },
     /** Calls `listener` with the response to every request of `send`, including each 429 that is then retried. */
     onResponse(listener: (response: TargetResponse) => void) {
