@@ -103,6 +103,8 @@ export const requests = (operations: Operations, change: (fields: Fields, call: 
   },
 });
 
+export const isFraction = (value: unknown) => typeof value === "number" && !Number.isInteger(value);
+
 /** Removes a query parameter from every request. */
 export const withoutFilter = (name: string) =>
   ({

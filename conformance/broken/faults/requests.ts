@@ -7,6 +7,7 @@ import {
   data,
   fieldsOf,
   instead,
+  isFraction,
   isOf,
   refusal,
   verifyDisbursement,
@@ -39,6 +40,17 @@ export const requestFaults = [
       (fields) => "certifyExtra" in fields,
       () => refusal(400),
     ),
+  ),
+  fault(
+    "unknown-fraction-refused",
+    "A body with a fraction in an unknown field is refused as malformed.",
+    "json-values.unknown-ignored",
+    {
+      handle(call, ask) {
+        const { amount: _amount, ...others } = isOf(call, payments) ? (fieldsOf(call.body) ?? {}) : {};
+        return ask(Object.values(others).some(isFraction) ? { ...call, body: Buffer.from("{") } : call);
+      },
+    },
   ),
   fault("unknown-kept", "An unknown field of a request appears in the record.", "json-values.unknown-ignored", () => {
     const extras = new Map<unknown, unknown>();
