@@ -86,6 +86,8 @@ const severalFaults: { expected: number; over: Record<string, unknown>; fields: 
   { expected: 400, over: { amount: undefined, currency: undefined }, fields: ["amount", "currency"] },
   { expected: 400, over: { amount: "100", country: 12 }, fields: ["amount", "country"] },
   { expected: 400, over: { reference: undefined, amount: "100" }, fields: ["reference", "amount"] },
+  // A server that refuses the fraction while it parses the body knows no field to name.
+  { expected: 400, over: { amount: 1.5, currency: 952 }, fields: ["amount", "currency"] },
   { expected: 422, over: { phoneNumber: "12", country: "ci" }, fields: ["phoneNumber", "country"] },
   {
     expected: 422,
@@ -105,8 +107,8 @@ function fieldErrorsOf(response: TargetResponse): FieldError[] {
 function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
   const value = over[String(path)];
   if (value === undefined) return ["required"];
-  if (typeof value === "number") return path === "amount" ? ["minimum"] : ["type"];
-  return path === "amount" ? ["type"] : ["pattern", "format", "min_length", "max_length"];
+  if (path === "amount") return Number.isInteger(value) ? ["minimum"] : ["type"];
+  return typeof value === "number" ? ["type"] : ["pattern", "format", "min_length", "max_length"];
 }
 
 export const refusalChecks: Check[] = [

@@ -2,12 +2,14 @@
 import { fault, type How } from "../fault.ts";
 import {
   responses,
+  createDisbursement,
   described,
   errors,
   fieldsOf,
   instead,
   isAccepted,
   isError,
+  isFraction,
   refusal,
   verifyDisbursement,
   withBody,
@@ -53,6 +55,16 @@ export const responseFaults = [
     "Error messages name no field.",
     "error-body.names-fields",
     everyError((body) => ({ ...body, message: "Fix the request." })),
+  ),
+  fault(
+    "fraction-unnamed",
+    "The refusal of an amount with a fraction names no field.",
+    "error-code.fields error-body.names-fields",
+    responses(createDisbursement, (reply, call) =>
+      isError(reply) && isFraction(fieldsOf(call.body)?.["amount"])
+        ? withBody(reply, { ...without(fieldsOf(reply.text) ?? {}, "fields"), message: "Send a whole number." })
+        : reply,
+    ),
   ),
   fault(
     "error-shape-405",
