@@ -13,6 +13,9 @@ const page = (context: Context, path: string, key: "own" | "second" = "own") =>
 const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
   encodeURIComponent(String(dataOf(response)["nextCursor"]));
 
+/** How long to wait for what a target does only after it has responded to an advance. */
+const afterMoveMs = 500;
+
 /** Advances the sandbox time of the second merchant. */
 async function advanceSecond(context: Context, seconds: number) {
   const response = await moveClock(context, { seconds }, "second");
@@ -55,6 +58,7 @@ export const sandboxMerchantChecks: Check[] = [
       // This one falls due in the advance, so the target has something to settle.
       await started(context);
       await advancePast(context, reference);
+      await context.sleep(afterMoveMs);
       await expectState("after an hour of another merchant", { status: "pending", attempts: 2 });
       await advanceSecond(context, 1900);
       await expectState("after half an hour of their own merchant", { status: "cancelled", attempts: 3 });

@@ -1,6 +1,17 @@
 // Servers that misread a receiver's response, or whose sandbox mixes up merchants or the pages of lists.
 import { fault, type How } from "../fault.ts";
-import { data, isOf, keyOf, refusal, withKey, without } from "../ways.ts";
+import {
+  createCheckout,
+  data,
+  dataOf,
+  isOf,
+  keyOf,
+  refusal,
+  withFields,
+  withKey,
+  without,
+  type Fields,
+} from "../ways.ts";
 
 /** Changes the status that the server sees in a receiver's response. */
 const readsStatus = (read: (status: number) => number): How => ({
@@ -9,6 +20,9 @@ const readsStatus = (read: (status: number) => number): How => ({
     return { ...reply, status: read(reply.status) };
   },
 });
+
+/** The delay, in milliseconds, after which a server does what it should not do. */
+const aMoment = 25;
 
 const sandboxLists = ["listEvents", "listDeliveries"];
 
@@ -80,6 +94,47 @@ export const deliveryOutcomeFaults = [
         const isOther = keyOf(call) !== world.secondKey;
         if (isOf(call, "advanceClock") && isOther) await ask(withKey(call, world.secondKey));
         return ask(call);
+      },
+    }),
+  ),
+  fault(
+    "clock-cancels-others-later",
+    "A moment after an advance of one merchant's clock, the checkouts of another are cancelled.",
+    "sandbox.clock-own-records",
+    (world) => {
+      const others: string[] = [];
+      return {
+        async handle(call, ask) {
+          const reply = await ask(call);
+          const isOther = keyOf(call) === world.secondKey;
+          if (reply && isOther && isOf(call, createCheckout)) others.push(String(dataOf(reply)["reference"]));
+          const cancel = (reference: string) => {
+            const path = `/sandbox/checkouts/${reference}/finish`;
+            return ask(withFields(withKey({ ...call, path }, world.secondKey), { outcome: "cancelled" }));
+          };
+          if (!isOther && isOf(call, "advanceClock"))
+            void world.sleep(aMoment).then(() => Promise.all(others.map(cancel)));
+          return reply;
+        },
+      };
+    },
+  ),
+  fault(
+    "clock-sends-others-later",
+    "A moment after an advance of one merchant's clock, the pending webhooks of another are sent.",
+    "sandbox.clock-own-records",
+    (world) => ({
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (!isOf(call, "advanceClock") || keyOf(call) === world.secondKey) return reply;
+        const theirs = withKey({ ...call, body: Buffer.alloc(0) }, world.secondKey);
+        const send = ({ id }: Fields) => ask({ ...theirs, path: `/sandbox/deliveries/${String(id)}/replay` });
+        const sendAll = async () => {
+          const list = await ask({ ...theirs, method: "GET", path: "/sandbox/deliveries?status=pending" });
+          await Promise.all(list ? (dataOf(list)["items"] as Fields[]).map(send) : []);
+        };
+        void world.sleep(aMoment).then(sendAll);
+        return reply;
       },
     }),
   ),
