@@ -93,14 +93,15 @@ function limitBody(response: Response): Response {
   const { body } = response;
   if (body) {
     response.text = async () => {
-      const chunks: Uint8Array<ArrayBuffer>[] = [];
+      const decoder = new TextDecoder();
       let left = largestBody;
+      let text = "";
       for await (const chunk of body as unknown as AsyncIterable<Uint8Array<ArrayBuffer>>) {
         left -= chunk.length;
         if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
-        chunks.push(chunk);
+        text += decoder.decode(chunk, { stream: true });
       }
-      return new Blob(chunks).text();
+      return text + decoder.decode();
     };
   }
   return response;
