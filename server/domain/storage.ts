@@ -55,10 +55,10 @@ export interface MerchantStore {
   findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   /**
-   * Counts a request of a merchant to any process. Resolves with the number of requests in the current window of
-   * `windowMs` milliseconds of real time. The count may be lost when a process ends.
+   * Takes a request from a merchant's bucket, which all processes share: it holds `perSecond` requests and fills up at
+   * that rate in real time. Resolves with false, and takes nothing, if it is empty. May be forgotten when a process ends.
    */
-  countRequest(merchantId: string, windowMs: number): Promise<number>;
+  takeRequest(merchantId: string, perSecond: number): Promise<boolean>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
   /** Reads the secrets to show them to a person. */
   revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;

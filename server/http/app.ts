@@ -112,11 +112,10 @@ function health({ config, storage, log, draining }: AppContext, prove: () => Pro
   return router;
 }
 
-/** Limits each merchant's requests per second to all processes. Off by default (D15). */
-function limiter(storage: Pick<Storage, "countRequest">, perSecond: number): express.RequestHandler {
+/** Limits each merchant's requests per second to all processes (D15). */
+function limiter(storage: Pick<Storage, "takeRequest">, perSecond: number): express.RequestHandler {
   return async (_req, res, next) => {
-    const count = await storage.countRequest(res.locals.merchant.id, 1_000);
-    if (count <= perSecond) return next();
+    if (await storage.takeRequest(res.locals.merchant.id, perSecond)) return next();
     const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
     throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
   };

@@ -56,7 +56,7 @@ async function copyAll(source: DatabaseSync, destination: Client): Promise<Copie
 
 /** Locks the destination's tables, so that no process that has it open can write to them. */
 async function requireEmpty(destination: Client): Promise<void> {
-  const names = [...TABLES.map(({ table }) => table), "request_counts"];
+  const names = [...TABLES.map(({ table }) => table), "request_counts", "request_rates"];
   await destination.query("SET LOCAL lock_timeout = '5s'");
   await destination.query(`LOCK TABLE ${[...names, "service"].join(", ")} IN ACCESS EXCLUSIVE MODE`);
   for (const name of names) {

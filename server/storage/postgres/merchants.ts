@@ -7,7 +7,7 @@ import { recordAction } from "./audit.ts";
 import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { lockMerchant, required } from "./merchant-rows.ts";
-import { requestCounter } from "./request-counts.ts";
+import { requestRates } from "./request-rates.ts";
 import { readSecrets } from "./secrets.ts";
 
 /** Identifies an advisory lock; any number that no other program uses. */
@@ -76,7 +76,7 @@ export function merchants(context: Context): MerchantStore {
       const { rows } = await db.read("SELECT * FROM merchants WHERE id = $1", [id]);
       return rows[0] && toMerchant(rows[0]);
     },
-    countRequest: requestCounter(context),
+    takeRequest: requestRates(context),
     readSecrets: (merchantId) => secretsOf(db.read, merchantId),
     revealSecrets: (merchantId, actor) =>
       db.transaction(async (query) => {

@@ -28,7 +28,8 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
        (SELECT max(number) FROM previous_webhook_secrets WHERE merchant_id = :merchant) - :kept)`,
   );
 
-  const requests = new Map<string, { window: number; count: number }>();
+  // When each merchant's bucket of requests is full again.
+  const fullAgain = new Map<string, number>();
 
   return {
     // Only one server may use the file.
@@ -74,12 +75,14 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
       return merchant;
     },
     // Only one server uses the file, so its memory is enough.
-    async countRequest(merchantId, windowMs) {
-      const window = Math.floor(now() / windowMs);
-      const known = requests.get(merchantId);
-      const count = known?.window === window ? known.count + 1 : 1;
-      requests.set(merchantId, { window, count });
-      return count;
+    async takeRequest(merchantId, perSecond) {
+      const time = now();
+      const interval = 1000 / perSecond;
+      const fullAt = Math.max(fullAgain.get(merchantId) ?? time, time) + interval;
+      // A hundredth of a request makes up for rounding.
+      if (fullAt > time + 1000 + interval / 100) return false;
+      fullAgain.set(merchantId, fullAt);
+      return true;
     },
     async readSecrets(merchantId) {
       return secretsOf(merchantId);

@@ -65,14 +65,25 @@ export function merchantTests(storage: Current): void {
     expect(listed).toEqual([earlier, later]);
   });
 
-  test("counts the requests of each merchant in a window of real time", async () => {
+  test("limits the requests of each merchant to a bucket of one second, which fills up at the rate", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
-    const counted = await concurrently(5, () => storage().countRequest(ada.id, 1_000));
-    expect(counted.toSorted()).toEqual([1, 2, 3, 4, 5]);
-    expect(await storage().countRequest(kofi.id, 1_000)).toBe(1);
-    expect(await storage().countRequest(ada.id, 1_000)).toBe(6);
+    const take = async (count: number, perSecond = 5) => {
+      const taken = await concurrently(count, () => storage().takeRequest(ada.id, perSecond));
+      return taken.filter(Boolean).length;
+    };
+    expect(await take(7)).toBe(5);
+    expect(await take(1)).toBe(0);
+    expect(await storage().takeRequest(kofi.id, 5)).toBe(true);
+    storage.clock().advance(190);
+    expect(await take(1)).toBe(0);
+    storage.clock().advance(10);
+    expect(await take(3)).toBe(1);
+    storage.clock().advance(400);
+    expect(await take(3)).toBe(2);
+    storage.clock().advance(60_000);
+    expect(await take(7)).toBe(5);
     storage.clock().advance(1_000);
-    expect(await storage().countRequest(ada.id, 1_000)).toBe(1);
+    expect(await take(9, 7)).toBe(7);
   });
 
   test("refuses an existing key", async () => {
