@@ -1,4 +1,5 @@
 // Starts the server. This is the only module that exits the process.
+import { letHeapGrow } from "./heap.ts";
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -57,6 +58,7 @@ async function start(config: Config): Promise<void> {
   const color = process.stdout.isTTY && config.color;
   process.stdout.write(banner({ config: withPort(config, listener.port), newKey: shown, revokedKeyId, color }));
   stopOnSignal({ config, service, listener, storage, clock, flush });
+  letHeapGrow();
 }
 
 /**

@@ -43,6 +43,16 @@ export interface ListenOptions {
   log: Logger;
 }
 
+interface Connection {
+  /** True once a request on it had a valid key. */
+  isKnown: boolean;
+  /**
+   * Responses not yet sent completely. One Set for all connections would make V8 keep finished requests for long: a Set
+   * that grows and shrinks is copied often, and its old copies hold what was in it.
+   */
+  responses: ServerResponse[];
+}
+
 /**
  * Listens, then creates the app, which needs to know the port that the system chose.
  * @throws ListenError if the server cannot listen on the address; its message says what to do
@@ -51,26 +61,22 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   const { host, port, maxConnections, clock, ids, log } = options;
   let app: Express;
   /** Oldest first. */
-  const connections = new Set<Socket>();
-  /** The connections on which a request had a valid key. */
-  const known = new WeakSet<Duplex>();
-  /** Responses not yet sent completely. */
-  const inProgress = new Set<ServerResponse>();
-  const responsesOn = (socket: Duplex) => [...inProgress].filter((res) => res.req.socket === socket);
+  const connections = new Map<Duplex, Connection>();
   /** True if each connection ends with its next response. */
   let draining = false;
   /** True if no request is awaited any more. */
   let closing = false;
 
   function handle(req: IncomingMessage, res: ServerResponse): void {
-    inProgress.add(res);
+    const connection = connections.get(req.socket)!;
+    connection.responses.push(res);
     if (draining) res.setHeader("Connection", "close");
     res.once("finish", () => void linger(req));
     res.once("close", () => {
-      inProgress.delete(res);
+      connection.responses.splice(connection.responses.indexOf(res), 1);
       if (closing) req.socket.destroySoon();
-      if ((res as Partial<Response>).locals?.merchant) known.add(req.socket);
-      else if (!known.has(req.socket)) req.socket.setTimeout(IDLE_WITHOUT_KEY_MS);
+      if ((res as Partial<Response>).locals?.merchant) connection.isKnown = true;
+      else if (!connection.isKnown) req.socket.setTimeout(IDLE_WITHOUT_KEY_MS);
     });
     req.url = originForm(req.url!);
     app(req, res);
@@ -87,13 +93,13 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
 
   /** Makes room for a new connection: closes the oldest idle one, preferably without a valid key so far. */
   function makeRoom(socket: Socket) {
-    const busy = new Set<Duplex>([...inProgress].map(({ req }) => req.socket));
-    const idle = [...connections].filter((one) => one !== socket && !busy.has(one));
-    (idle.find((one) => !known.has(one)) ?? idle[0] ?? socket).destroy();
+    const idle = [...connections].filter(([one, { responses }]) => one !== socket && responses.length === 0);
+    const [chosen] = idle.find(([, { isKnown }]) => !isKnown) ?? idle[0] ?? [socket];
+    chosen.destroy();
   }
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const current = responsesOn(socket);
+    const current = connections.get(socket)?.responses ?? [];
     // A request received completely may have moved money. The caller would take a 400 for the bytes that follow it as
     // the response to that request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
@@ -106,6 +112,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
 
   function drain(): void {
     draining = true;
+    const inProgress = [...connections.values()].flatMap(({ responses }) => responses);
     for (const res of inProgress) if (!res.headersSent) res.setHeader("Connection", "close");
   }
 
@@ -115,7 +122,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     const closed = once(server, "close");
     server.close();
     // Node would wait for connections that never carried a request, such as a browser's spare ones.
-    for (const socket of connections) if (responsesOn(socket).length === 0) socket.destroy();
+    for (const [socket, { responses }] of connections) if (responses.length === 0) socket.destroy();
     const drained = new AbortController();
     await Promise.race([closed, clock.sleep(drainMs, drained.signal)]);
     drained.abort();
@@ -137,7 +144,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   server.on("clientError", refuse);
   server.on("connect", (_req, socket) => refuse(new Error("CONNECT is not supported"), socket));
   server.on("connection", (socket) => {
-    connections.add(socket);
+    connections.set(socket, { isKnown: false, responses: [] });
     socket.once("close", () => connections.delete(socket));
     if (connections.size > maxConnections) makeRoom(socket);
   });
