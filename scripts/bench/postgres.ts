@@ -42,7 +42,7 @@ function draft(merchantId: string): Draft<Disbursement> {
   return {
     id: ids.record(now),
     merchantId,
-    reference: ids.reference("DSB"),
+    reference: ids.reference("DSB", now),
     merchantsReference: randomUUID(),
     customer: { id: ids.record(now), phoneNumber: `2257${String(Math.floor(Math.random() * 1e8)).padStart(8, "0")}` },
     amount: 10_000,

@@ -134,10 +134,11 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
 }
 
 function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request: Request): Draft<Checkout> {
-  const reference = ids.reference("CHK");
+  const now = sandboxTime(merchant, clock.now());
+  const reference = ids.reference("CHK", now);
   const { webhookURL, redirectURL } = request;
   return {
-    id: ids.record(sandboxTime(merchant, clock.now())),
+    id: ids.record(now),
     merchantId: merchant.id,
     reference,
     merchantsReference: request.reference ?? reference,

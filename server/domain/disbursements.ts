@@ -74,7 +74,7 @@ function draft(
   const record: Draft<Disbursement> = {
     id: ids.record(now),
     merchantId: merchant.id,
-    reference: ids.reference("DSB"),
+    reference: ids.reference("DSB", now),
     merchantsReference,
     customer: { id: ids.record(now), phoneNumber },
     amount,

@@ -7,8 +7,8 @@ const NOW = Date.UTC(2026, 10, 20);
 
 test("ids have the documented formats (D19, D20)", () => {
   const ids = createIds(randomBytes);
-  expect(ids.reference("DSB")).toMatch(/^DSB[0-9A-HJKMNP-TV-Z]{21}$/);
-  expect(ids.reference("CHK")).toMatch(/^CHK[0-9A-HJKMNP-TV-Z]{21}$/);
+  expect(ids.reference("DSB", NOW)).toMatch(/^DSB[0-9A-HJKMNP-TV-Z]{24}$/);
+  expect(ids.reference("CHK", NOW)).toMatch(/^CHK[0-9A-HJKMNP-TV-Z]{24}$/);
   expect(ids.record(NOW)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(ids.apiKey()).toMatch(/^sk_[0-9a-z]{32}$/);
   expect(ids.request()).toMatch(/^req_[0-9a-z]{16}$/);
@@ -16,21 +16,30 @@ test("ids have the documented formats (D19, D20)", () => {
 
 test("5,000 ids of each kind are unique", () => {
   const ids = createIds(randomBytes);
-  const makers = [() => ids.reference("DSB"), () => ids.record(NOW), () => ids.request(), () => ids.apiKey()];
+  const makers = [() => ids.reference("DSB", NOW), () => ids.record(NOW), () => ids.request(), () => ids.apiKey()];
   for (const make of makers) expect(new Set(Array.from({ length: 5_000 }, make)).size).toBe(5_000);
 });
 
-test("all 21 characters of a reference are random and evenly distributed", () => {
+test("the last 17 characters of a reference are random and evenly distributed", () => {
   const { bytes } = seededRandom(7);
   const ids = createIds(bytes);
-  const made = Array.from({ length: 20_000 }, () => ids.reference("CHK").slice(3));
-  for (let place = 0; place < 21; place += 1) {
+  const made = Array.from({ length: 20_000 }, () => ids.reference("CHK", NOW).slice(10));
+  for (let place = 0; place < 17; place += 1) {
     const counts = new Map<string, number>();
     for (const text of made) counts.set(text[place]!, (counts.get(text[place]!) ?? 0) + 1);
     expect(counts.size).toBe(32);
     // The expected count is 625, and six standard deviations are 148.
     for (const count of counts.values()) expect(Math.abs(count - 625)).toBeLessThan(148);
   }
+});
+
+test("references of the same millisecond begin alike, and sort by time within 397 days", () => {
+  const ids = createIds(randomBytes);
+  const prefix = (now: number) => ids.reference("DSB", now).slice(0, 10);
+  expect(prefix(NOW)).toBe(prefix(NOW));
+  const days = Array.from({ length: 300 }, (_, index) => prefix(32 ** 7 * 51 + index * 86_400_000 + index));
+  expect(days.toSorted()).toEqual(days);
+  expect(new Set(days).size).toBe(300);
 });
 
 test("record ids sort by creation time", () => {
@@ -41,7 +50,7 @@ test("record ids sort by creation time", () => {
 
 function someIds() {
   const ids = createIds(seededRandom(3).bytes);
-  return [ids.reference("DSB"), ids.record(NOW), ids.apiKey(), ids.request()];
+  return [ids.reference("DSB", NOW), ids.record(NOW), ids.apiKey(), ids.request()];
 }
 
 test("the same seed gives the same ids", () => {

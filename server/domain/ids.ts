@@ -7,24 +7,39 @@ export type Random = (length: number) => Uint8Array;
 export interface Ids {
   /** A UUIDv7, so that records sort by creation time. */
   record(now: number): string;
-  /** `DSB` or `CHK` and 105 random bits. A checkout's reference must be unguessable, because it opens a public page. */
-  reference(prefix: "DSB" | "CHK"): string;
+  /**
+   * `DSB` or `CHK`, the time, and 85 random bits. A checkout's reference must be unguessable, because it opens a public
+   * page. References of the same time begin alike, so that a database writes them to the same page of an index.
+   */
+  reference(prefix: "DSB" | "CHK", now: number): string;
   apiKey(): string;
   request(): string;
 }
 
 // Crockford's base 32: five bits per character, without the easily confused I, L, O and U.
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/** The characters of a reference that tell the time in milliseconds. They repeat after 397 days. */
+const TIME_LENGTH = 7;
+const RANDOM_LENGTH = 17;
 
 export function createIds(source: Random): Ids {
   const random = pooled(source);
   const text = (length: number) => random(length).reduce((letters, byte) => letters + ALPHABET[byte & 31], "");
   return {
     record: (now) => v7({ msecs: now, random: random(16) }),
-    reference: (prefix) => prefix + text(21),
+    reference: (prefix, now) => prefix + timeText(now) + text(RANDOM_LENGTH),
     apiKey: () => `sk_${text(32).toLowerCase()}`,
     request: () => `req_${text(16).toLowerCase()}`,
   };
+}
+
+function timeText(now: number): string {
+  let [letters, rest] = ["", now];
+  while (letters.length < TIME_LENGTH) {
+    letters = ALPHABET[rest % 32] + letters;
+    rest = Math.floor(rest / 32);
+  }
+  return letters;
 }
 
 /**

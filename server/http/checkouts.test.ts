@@ -22,7 +22,7 @@ test("a created checkout has a link, a reference and a record (D6, D8)", async (
     statusCode: 200,
     data: {
       url: `${server.url}/checkouts/${reference}`,
-      reference: expect.stringMatching(/^CHK[0-9A-Z]{21}$/),
+      reference: expect.stringMatching(/^CHK[0-9A-Z]{24}$/),
       merchantsReference: " Order №1 ",
       amount: 2_500_000,
       fee: 120_000,

@@ -17,7 +17,7 @@ describe("create and verify", () => {
     expect(created).toEqual({
       statusCode: 200,
       data: {
-        reference: expect.stringMatching(/^DSB[0-9A-Z]{21}$/),
+        reference: expect.stringMatching(/^DSB[0-9A-Z]{24}$/),
         merchantsReference: payout.reference,
         amount: 10_000,
         fee: 100,

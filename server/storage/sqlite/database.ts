@@ -23,11 +23,12 @@ export function openDatabase(path: string): DatabaseSync {
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
   db.exec("PRAGMA foreign_keys = ON");
-  // Checkpoint every 4,000 pages (16 MiB). References are random, so a page changes many times between rare
-  // checkpoints, and each checkpoint copies it only once.
+  // Checkpoint every 4,000 pages (16 MiB). A page changes many times between rare checkpoints, and each checkpoint copies
+  // it only once.
   db.exec("PRAGMA wal_autocheckpoint = 4000");
-  // A cache of 64 MiB holds the indexes of a few million records.
-  db.exec("PRAGMA cache_size = -65536");
+  // Creates touch few pages, because references begin with the time (D19). What does not fit into 32 MiB is in the
+  // operating system's cache.
+  db.exec("PRAGMA cache_size = -32768");
   return db;
 }
 
