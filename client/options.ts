@@ -192,6 +192,7 @@ export function complete<T extends object>(options: object | undefined, optionDe
 
 /** Validates the options of a call and fills in the rest from `base`. */
 export function resolveOptions<S extends Settings>(options: CallOptions | undefined, base: S): S {
+  if (!options) return base;
   const settings = complete(options, base);
   try {
     settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
