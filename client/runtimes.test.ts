@@ -1,5 +1,5 @@
-// Runs the package, as npm would publish it, in every runtime that the README names. `npm ci` installs Bun, Deno and
-// workerd on Linux x64. Other versions of Node are taken from PATH; without them their tests are skipped, and say so.
+// Runs the package, as npm would publish it, in every runtime that the README names. `npm ci` installs Node 22
+// and 24, and Bun, Deno and workerd on Linux x64. Node 20 is taken from PATH; without it its tests are skipped, and say so.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { key } from "./testing/fakes.ts";
 import { installPacked } from "./testing/packed.ts";

@@ -1,11 +1,12 @@
 // Runs the packed package in Node, Bun, Deno and workerd, against a server.
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { key } from "./fakes.ts";
@@ -125,18 +126,14 @@ async function runInWorkerd(program: string, project: Project, baseUrl: string):
   }
 }
 
-/** The runtimes to check: this Node, other versions of Node on PATH, and those that npm installs on Linux x64. */
+/** The runtimes to check: this Node, Node 22, a Node 20 on PATH, and those that npm installs on Linux x64. */
 export function findRuntimes(): RuntimeProgram[] {
-  const onPath = nodesOnPath();
+  const node20 = findNode20();
+  const node22 = fileURLToPath(new URL("../../scripts/node22/node_modules/node/bin/node", import.meta.url));
   return [
     { name: `Node ${process.versions.node}`, program: process.execPath, source: "", required: true, args: [] },
-    ...[20, 22].map((major) => ({
-      name: `Node ${onPath.get(major)?.version ?? major}`,
-      program: onPath.get(major)?.program,
-      source: `put a Node ${major} on PATH`,
-      required: false,
-      args: [],
-    })),
+    { name: "Node 22", program: node22, source: "", required: true, args: [] },
+    { name: "Node 20", program: node20, source: "put Node 20.19 or later on PATH", required: false, args: [] },
     installed("Bun", "@oven/bun-linux-x64", "bin/bun", ["run"]),
     installed("Deno", "@deno/linux-x64-glibc", "deno", ["run", "--allow-net", "--allow-env", "--no-lock"]),
     installed("workerd", "@cloudflare/workerd-linux-64", "bin/workerd", []),
@@ -156,17 +153,12 @@ function installed(name: string, dependency: string, path: string, args: string[
   }
 }
 
-/** The first Node of each major version on PATH that the package supports. */
-function nodesOnPath(): Map<number, { program: string; version: string }> {
-  const found = new Map<number, { program: string; version: string }>();
-  for (const folder of process.env["PATH"]!.split(delimiter)) {
-    const path = join(folder, "node");
-    if (!existsSync(path)) continue;
-    const program = realpathSync(path);
-    const version = execFileSync(program, ["-p", "process.versions.node"], { encoding: "utf8" }).trim();
+/** The first Node 20 on PATH that the package supports. */
+function findNode20(): string | undefined {
+  const programs = process.env["PATH"]!.split(delimiter).map((folder) => join(folder, "node"));
+  return programs.filter(existsSync).find((program) => {
+    const version = execFileSync(program, ["-p", "process.versions.node"], { encoding: "utf8" });
     const [major, minor] = version.split(".").map(Number) as [number, number];
-    const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
-    if (isSupported && !found.has(major)) found.set(major, { program, version });
-  }
-  return found;
+    return major === 20 && minor >= 19;
+  });
 }
