@@ -70,7 +70,7 @@ test("a transaction whose statements together take too long records nothing, and
 });
 
 test("operations beyond the limit are refused at once", async () => {
-  const few = createDatabase(createPool(database.url), processTime(createFakeClock()), 20);
+  const few = createDatabase(createPool(database.url), processTime(createFakeClock()), { mostOperations: 20 });
   const results = await Promise.allSettled(Array.from({ length: 30 }, () => few.read("SELECT pg_sleep(0.01)")));
   expect(results.map(({ status }) => status).filter((status) => status === "fulfilled")).toHaveLength(20);
   for (const result of results.slice(20)) expect(result).toMatchObject({ reason: { code: "unavailable" } });

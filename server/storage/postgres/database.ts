@@ -27,6 +27,8 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
+/** Whatever the database's default is: under stricter isolation, transactions of one merchant fail instead of waiting. */
+const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /** How long to keep repeating, in milliseconds. */
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
@@ -42,8 +44,15 @@ const MOST_OPERATIONS = 5_000;
 /** An attempt of an operation that must end by `deadline`, as `performance.now()` counts. */
 type Attempt<T> = (deadline: number) => Promise<T>;
 
-export function createDatabase(pool: Pool, time: Time, mostOperations = MOST_OPERATIONS): Database {
-  const prepare = statements(time);
+interface Options {
+  mostOperations?: number;
+  /** False for a database without SKIP LOCKED. */
+  skipLocked?: boolean;
+}
+
+export function createDatabase(pool: Pool, time: Time, options: Options = {}): Database {
+  const { mostOperations = MOST_OPERATIONS, skipLocked = true } = options;
+  const prepare = statements(time, skipLocked);
   const active = new Set<Promise<unknown>>();
 
   async function withClient<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -68,7 +77,7 @@ export function createDatabase(pool: Pool, time: Time, mostOperations = MOST_OPE
       const query: Query = async (text, values = []) =>
         send(client, timed(prepare(text, values), deadline - COMMIT_MS));
       // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
-      const begun = send(client, { text: "BEGIN" });
+      const begun = send(client, { text: BEGIN });
       begun.catch(() => undefined);
       let result: T;
       try {

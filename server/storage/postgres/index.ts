@@ -41,7 +41,8 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
     try {
       await migrate(pool);
       const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
-      return await open(createDatabase(pool, time), time, options);
+      const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";
+      return await open(createDatabase(pool, time, { skipLocked }), time, options);
     } catch (error) {
       await pool.end();
       throw error;
