@@ -1,6 +1,7 @@
 // Tries mutants. A first attempt on each runs the few checks that are most likely to catch it. The rest run the whole
-// suite in groups: a server with the edits of many mutants that passes shows that each of them survives. Only an attempt
-// on a single mutant ever counts as a catch.
+// suite in groups: a server with the edits of many mutants that passes shows that each of them survives, unless one edit
+// hides the effect of another. Edits of one file do that most easily, so they are in different groups. Only an attempt on a
+// single mutant ever counts as a catch.
 import type { Mutant } from "./mutants.ts";
 import type { createOrder } from "./order.ts";
 import type { createPool } from "./pool.ts";
@@ -9,6 +10,8 @@ import type { Outcome } from "./trial.ts";
 export type Row = Omit<Outcome, "verdict"> & { id: string; verdict: Outcome["verdict"] | "not reached" };
 
 const groupSize = 16;
+/** Enough suspects that a group finds mutants of as many files. */
+const mostSuspects = 4 * groupSize;
 
 type Deps = {
   pool: ReturnType<typeof createPool>;
@@ -26,7 +29,7 @@ export async function tryAll(mutants: readonly Mutant[], deps: Deps): Promise<vo
     if (deps.isOver()) return;
     if (!deps.order.isReached(mutant)) deps.record({ id: mutant.id, verdict: "not reached", by: [] });
     else if (deps.isRepeat || !(await isCaught(mutant, deps.order.first(mutant), deps))) suspects.push(mutant);
-    if (suspects.length >= 2 * groupSize) await tryGroup(takeGroup(suspects), suspects, deps);
+    if (suspects.length >= mostSuspects) await tryGroup(takeGroup(suspects), suspects, deps);
   }
   while (suspects.length > 0 && !deps.isOver()) await tryGroup(takeGroup(suspects), suspects, deps);
 }
@@ -44,19 +47,11 @@ async function isCaught(mutant: Mutant, names: string[], { pool, order, record }
   return true;
 }
 
-/** Removes a group from the suspects: mutants whose edits do not overlap, at most one of each function. */
+/** Removes a group from the suspects: at most one mutant of each file. */
 function takeGroup(suspects: Mutant[]): Mutant[] {
-  const places = new Set<string>();
-  const group: Mutant[] = [];
-  for (const mutant of suspects) {
-    const place = `${mutant.file} ${mutant.where}`;
-    const overlaps = group.some(
-      ({ file, start, end }) => file === mutant.file && start < mutant.end && mutant.start < end,
-    );
-    if (group.length >= groupSize || places.has(place) || overlaps) continue;
-    places.add(place);
-    group.push(mutant);
-  }
+  const files = new Map<string, Mutant>();
+  for (const mutant of suspects) if (!files.has(mutant.file)) files.set(mutant.file, mutant);
+  const group = [...files.values()].slice(0, groupSize);
   suspects.splice(0, suspects.length, ...suspects.filter((mutant) => !group.includes(mutant)));
   return group;
 }
