@@ -11,7 +11,10 @@ import { KeyTakenError, prepareFirstMerchant } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { connectionLimit } from "./http/connection-limit.ts";
 import { listen, ListenError, type Listener } from "./http/http-server.ts";
+import { createTelemetry } from "./domain/telemetry.ts";
 import { createLog } from "./log.ts";
+import { logTelemetry } from "./observability/log-telemetry.ts";
+import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
@@ -23,6 +26,8 @@ async function start(config: Config): Promise<void> {
   // errors are ignored, because the server must also run if its output is a full disk.
   process.stdout.on("error", () => undefined);
   const { log, flush } = createLog(config.logLevel, process.stdout.fd);
+  const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
+  logTelemetry(telemetry, log);
   const clock = createSystemClock((aheadMs) =>
     log.warn({ aheadMs }, "the system clock was set back; the server's clock continues from its last time"),
   );
@@ -30,7 +35,7 @@ async function start(config: Config): Promise<void> {
   const storage = await openStorage(config.database, {
     clock,
     server: true,
-    report: ({ working, message, error }) => log[working ? "info" : "error"]({ err: error }, message),
+    emit: telemetry.emit,
   });
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
@@ -48,6 +53,7 @@ async function start(config: Config): Promise<void> {
       random: randomBytes,
       chance: Math.random,
       log,
+      telemetry,
       lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
     });
     return service.app;
@@ -58,6 +64,7 @@ async function start(config: Config): Promise<void> {
   const color = process.stdout.isTTY && config.color;
   process.stdout.write(banner({ config: withPort(config, listener.port), newKey: shown, revokedKeyId, color }));
   stopOnSignal({ config, service, listener, storage, clock, flush });
+  watchLoopDelay(telemetry.emit);
   letHeapGrow();
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from "./domain/clock.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import type { Storage } from "./domain/storage.ts";
+import type { Telemetry } from "./domain/telemetry.ts";
 import { createWebhooks } from "./domain/webhooks.ts";
 import { createApp } from "./http/app.ts";
 import { createFairness } from "./webhooks/fairness.ts";
@@ -32,6 +33,7 @@ interface Options {
   /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance: () => number;
   log: Logger;
+  telemetry: Telemetry;
   lookup: Lookup;
 }
 
@@ -53,7 +55,8 @@ export interface Service {
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options): Service {
-  const { config, storage, clock, ids, random, chance, log, lookup } = options;
+  const { config, storage, clock, ids, random, chance, log, telemetry, lookup } = options;
+  const { emit } = telemetry;
   const abort = new AbortController();
   const stopping = abort.signal;
   const drain = new AbortController();
@@ -68,7 +71,17 @@ export function createService(options: Options): Service {
     onRefusal: (webhookId, detail) => log.warn({ webhookId, detail }, "a webhook was refused"),
   });
   const fairness = createFairness(WEBHOOKS_IN_PROGRESS);
-  const deliveries = createDeliveryWorker({ storage, clock, sender, fairness, chance, log, stopping, onEnd: wake });
+  const deliveries = createDeliveryWorker({
+    storage,
+    clock,
+    sender,
+    fairness,
+    chance,
+    log,
+    emit,
+    stopping,
+    onEnd: wake,
+  });
   const settlement = createSettlement(storage, stopping);
   const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
 
@@ -107,7 +120,19 @@ export function createService(options: Options): Service {
   const webhooks = createWebhooks({ storage, clock, random, attempt: deliveries.replay });
 
   return {
-    app: createApp({ config, storage, clock, ids, log, draining, disbursements, checkouts, webhooks, merchantClock }),
+    app: createApp({
+      config,
+      storage,
+      clock,
+      ids,
+      log,
+      emit,
+      draining,
+      disbursements,
+      checkouts,
+      webhooks,
+      merchantClock,
+    }),
     checkouts,
     settlement,
     deliveries,

@@ -28,9 +28,6 @@ export interface Storage
   close(): Promise<void>;
 }
 
-/** Called when the storage stops or starts working again. `message` is for the operator; `error` is the cause. */
-export type StorageReport = (state: { working: boolean; message: string; error?: unknown }) => void;
-
 // ---- merchants and keys -------------------------------------------------------------------------------------------
 
 /** A method with an `actor` records the action in the audit trail, in the same transaction (D41). */

@@ -1,4 +1,5 @@
 import express, { type Express, type Router } from "express";
+import type { Logger } from "pino";
 import { authenticate } from "./authentication.ts";
 import { createContract } from "./contract.ts";
 import { createFailedKeys } from "./failed-keys.ts";
@@ -8,12 +9,13 @@ import { ServiceError } from "../domain/errors.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
 import { createHandlers, type HandlerContext } from "./handlers.ts";
 import { checkoutPages } from "./pages/checkout.ts";
-import { requestLog, type RequestLogContext } from "./request-log.ts";
+import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import packageJson from "../package.json" with { type: "json" };
 
-export interface AppContext extends HandlerContext, RequestLogContext {
+export interface AppContext extends HandlerContext, ObserverContext {
   config: Config;
   storage: Storage;
+  log: Logger;
   /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
   draining: AbortSignal;
 }
@@ -44,7 +46,7 @@ export function createApp(context: AppContext): Express {
   app.set("strict routing", true);
   app.set("case sensitive routing", true);
 
-  app.use(requestLog(context));
+  app.use(observeRequests(context));
   app.use(commonHeaders);
   app.use(requireHost);
   const servesRequests = config.role !== "worker";

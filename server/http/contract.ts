@@ -67,12 +67,15 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
     return validator;
   };
   const router = express.Router({ caseSensitive: true, strict: true });
-  const identify: RequestHandler = async (req, res, next) => {
-    const { merchant, keyId } = await authenticate(req);
-    res.locals.merchant = merchant;
-    res.locals.actor = `key ${keyId}` satisfies Actor;
-    next();
-  };
+  const identifyFor =
+    (operationId: string): RequestHandler =>
+    async (req, res, next) => {
+      res.locals.operationId = operationId;
+      const { merchant, keyId } = await authenticate(req);
+      res.locals.merchant = merchant;
+      res.locals.actor = `key ${keyId}` satisfies Actor;
+      next();
+    };
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
     if (path.startsWith("/sandbox/") && !sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
@@ -81,6 +84,7 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       const operation = item[method];
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
+      const identify = identifyFor(operation.operationId);
       // A body may take long to arrive. Authenticate again after it, because meanwhile the key may have been revoked
       // or the merchant's clock moved.
       const body = operation.requestBody ? [jsonBody, identify] : [];

@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { Storage, StorageReport } from "../domain/storage.ts";
+import type { Storage } from "../domain/storage.ts";
+import type { Emit } from "../domain/telemetry.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
 import { withConnection } from "./postgres/connections.ts";
@@ -23,7 +24,7 @@ import { StorageError } from "./storage-error.ts";
  */
 export async function openStorage(
   database: Config["database"],
-  options: { clock: Clock; server: boolean; report?: StorageReport },
+  options: { clock: Clock; server: boolean; emit?: Emit },
 ): Promise<Storage> {
   return database.kind === "postgres" ? openPostgres(database.url, options) : openSqlite(database.path, options);
 }

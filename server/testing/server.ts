@@ -7,6 +7,8 @@ import { createKey, createMerchant, type MerchantContext } from "../domain/merch
 import { createService, type Service } from "../service.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import type { Storage } from "../domain/storage.ts";
+import { createTelemetry, type Emit, type Telemetry } from "../domain/telemetry.ts";
+import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Merchant } from "../domain/types.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
@@ -23,6 +25,7 @@ export interface TestServer {
   clock: FakeClock;
   service: Service;
   storage: Storage;
+  telemetry: Telemetry;
   /** The arguments that the functions in `domain/merchants.ts` need. */
   merchants: MerchantContext;
   /** The first merchant. Requests use its key by default. */
@@ -46,7 +49,7 @@ export interface TestServerOptions {
   /** Environment variables, read as `main.ts` reads them. */
   env?: Record<string, string>;
   /** Opens the storage; by default an empty one in memory. */
-  openStorage?: (options: { clock: FakeClock; server: boolean }) => Storage;
+  openStorage?: (options: { clock: FakeClock; server: boolean; emit: Emit }) => Storage;
   clock?: FakeClock;
   /** Seed of the generated ids, keys and secrets. A second server on the same storage needs a different seed. */
   seed?: number;
@@ -60,18 +63,21 @@ export interface TestServerOptions {
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const random = seededRandom(options.seed ?? 1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
-  const storage = openStorage({ clock, server: true });
   const ids = createIds(random.bytes);
   let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", ...options.env });
   const lines: string[] = [];
   const log = pino({ level: config.logLevel }, { write: (line) => lines.push(line) });
+  const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
+  logTelemetry(telemetry, log);
+  const storage = openStorage({ clock, server: true, emit: telemetry.emit });
   let service!: Service;
   const listener = await listen(
     { ...config, maxConnections: options.maxConnections ?? 10_000, clock, ids, log },
     (port) => {
       config = withPort(config, port);
       const lookup = options.lookup ?? noNames;
-      service = createService({ config, storage, clock, ids, random: random.bytes, chance: random.next, log, lookup });
+      const chance = random.next;
+      service = createService({ config, storage, clock, ids, random: random.bytes, chance, log, telemetry, lookup });
       return service.app;
     },
   );
@@ -91,6 +97,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     clock,
     service,
     storage,
+    telemetry,
     merchants,
     ...first,
     addMerchant,

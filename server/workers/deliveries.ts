@@ -4,6 +4,7 @@ import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim, NextStep } from "../domain/storage.ts";
+import type { Emit } from "../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../domain/time.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
@@ -54,6 +55,7 @@ export interface DeliveryOptions {
   /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance(): number;
   log: Logger;
+  emit: Emit;
   stopping: AbortSignal;
   /** Called when an attempt has ended, because the limits may now allow another. */
   onEnd(): void;
@@ -203,7 +205,7 @@ function atMost(limit: number, claims: readonly LaneClaim[]): LaneClaim[] {
 
 /** Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented it. */
 async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<boolean> {
-  const { storage, clock, sender, chance, stopping, log } = options;
+  const { storage, clock, sender, chance, stopping, emit } = options;
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
@@ -218,8 +220,15 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<b
   if (stopping.aborted && result.httpStatus === undefined) return false;
   const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
   const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);
-  if (!counted)
-    log.info({ event: event.id }, "the result of an attempt was dropped: its delivery was reset or claimed again");
+  emit("attempt", {
+    eventId: event.id,
+    merchantId: event.merchantId,
+    status: next.status,
+    httpStatus: result.httpStatus,
+    durationMs: result.latencyMs,
+    delayMs: dueAt === undefined ? undefined : at - dueAt,
+    counted,
+  });
   return true;
 }
 

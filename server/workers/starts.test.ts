@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
+import { silent } from "../domain/telemetry.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { createFairness } from "../webhooks/fairness.ts";
 import { createDeliveryWorker } from "./deliveries.ts";
@@ -34,6 +35,7 @@ test("of many claimed deliveries, a few attempts start per turn of the event loo
     fairness: createFairness({ perHost: 1, total: 100 }),
     chance: () => 0,
     log: pino({ level: "silent" }),
+    emit: silent,
     stopping: new AbortController().signal,
     onEnd: () => {},
   });

@@ -20,7 +20,8 @@ const insertRecords = recordInserter(TABLE);
 export function checkouts(context: Context): CheckoutStore {
   const { db, lane } = context;
   const insert = lane(
-    (drafts: Draft<Checkout>[], queries) => queries.transaction((query) => insertAll(query, drafts), REPEATABLE),
+    (drafts: Draft<Checkout>[], queries) =>
+      queries.transaction((query) => insertAll(query, drafts), { ...REPEATABLE, items: drafts.length }),
     {
       concurrency: 1,
       largest: 512,

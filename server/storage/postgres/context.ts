@@ -1,9 +1,11 @@
+import type { Emit } from "../../domain/telemetry.ts";
 import type { Values } from "../rows.ts";
 import type { Queries, Query } from "./database.ts";
 import type { Lane, LaneOptions } from "./lane.ts";
 
 /** The dependencies of each part of the PostgreSQL storage. */
 export interface Context {
+  emit: Emit;
   db: Queries;
   /** Creates a lane. What was added to it before the storage was closed is still finished, with the database passed. */
   lane<Item, Result>(

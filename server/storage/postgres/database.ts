@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
+import { silent, type Emit } from "../../domain/telemetry.ts";
 import { overloaded } from "../overloaded.ts";
 import { connect, QUERY_TIMEOUT_MS, send, type Result, type Statement } from "./connections.ts";
 import { ConnectionLost, isConflict, isOutage, UnknownOutcome } from "./errors.ts";
@@ -17,9 +18,15 @@ export interface Queries {
    * runs again if the transaction was rolled back because of a conflict or a lost connection.
    * @param options.repeatable true if running `work` again after it was committed is harmless, so that it may also be
    *   repeated if the connection was lost during the commit
+   * @param options.items how many requests share the transaction, for reports
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
-  transaction<T>(work: (query: Query) => Promise<T>, options?: { repeatable?: boolean }): Promise<T>;
+  transaction<T>(work: (query: Query) => Promise<T>, options?: TransactionOptions): Promise<T>;
+}
+
+interface TransactionOptions {
+  repeatable?: boolean;
+  items?: number;
 }
 
 export interface Database extends Queries {
@@ -45,13 +52,14 @@ const MOST_OPERATIONS = 5_000;
 type Attempt<T> = (deadline: number) => Promise<T>;
 
 interface Options {
+  emit?: Emit;
   mostOperations?: number;
   /** False for a database without SKIP LOCKED. */
   skipLocked?: boolean;
 }
 
 export function createDatabase(pool: Pool, time: Time, options: Options = {}): Database {
-  const { mostOperations = MOST_OPERATIONS, skipLocked = true } = options;
+  const { emit = silent, mostOperations = MOST_OPERATIONS, skipLocked = true } = options;
   const prepare = statements(time, skipLocked);
   const active = new Set<Promise<unknown>>();
 
@@ -72,8 +80,9 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
   const attemptRead = (text: string, values: readonly unknown[], deadline: number) =>
     withClient((client) => send(client, timed(prepare(text, values), deadline)));
 
-  const attemptTransaction = <T>(work: (query: Query) => Promise<T>, deadline: number) =>
+  const attemptTransaction = <T>(work: (query: Query) => Promise<T>, items: number, deadline: number) =>
     withClient(async (client) => {
+      const begunAt = performance.now();
       const query: Query = async (text, values = []) =>
         send(client, timed(prepare(text, values), deadline - COMMIT_MS));
       // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
@@ -88,6 +97,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
         throw error;
       }
       await commit(client, deadline);
+      emit("commit", { items, durationMs: performance.now() - begunAt });
       return result;
     });
 
@@ -100,8 +110,8 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
 
   return {
     read: (text, values = []) => track((deadline) => attemptRead(text, values, deadline), true),
-    transaction: (work, { repeatable = false } = {}) =>
-      track((deadline) => attemptTransaction(work, deadline), repeatable),
+    transaction: (work, { repeatable = false, items = 1 } = {}) =>
+      track((deadline) => attemptTransaction(work, items, deadline), repeatable),
     async close() {
       await Promise.allSettled(active);
       await pool.end();

@@ -19,7 +19,8 @@ export function disbursements(context: Context): DisbursementStore {
   const { db, lane } = context;
   // One batch at a time: while it is being committed, the next one fills up.
   const insert = lane(
-    (drafts: Draft<Disbursement>[], queries) => queries.transaction((query) => insertAll(query, drafts), REPEATABLE),
+    (drafts: Draft<Disbursement>[], queries) =>
+      queries.transaction((query) => insertAll(query, drafts), { ...REPEATABLE, items: drafts.length }),
     {
       concurrency: 1,
       largest: 512,

@@ -1,5 +1,6 @@
 import { ServiceError } from "../../domain/errors.ts";
-import type { Storage, StorageReport } from "../../domain/storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import type { Emit } from "../../domain/telemetry.ts";
 import { wrapped } from "../wrapped.ts";
 import { isOutage, isUnavailable } from "./errors.ts";
 
@@ -11,18 +12,18 @@ const RETRY_AFTER_SECONDS = 1;
  * when the database stops or starts working. Any other error is unchanged: an unknown outcome is not "unavailable",
  * which promises that nothing was recorded.
  */
-export function watchHealth(storage: Storage, report: StorageReport = () => undefined): Storage {
+export function watchHealth(storage: Storage, emit: Emit): Storage {
   let failing = false;
 
   function worked() {
-    if (failing) report({ working: true, message: "The server's database works again." });
+    if (failing) emit("storage", { working: true, message: "The server's database works again." });
     failing = false;
   }
 
   function failed(error: unknown): never {
     if (!isUnavailable(error)) throw error;
     if (isOutage(error) && !failing) {
-      report({ working: false, message: MESSAGE, error });
+      emit("storage", { working: false, message: MESSAGE, error });
       failing = true;
     }
     throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });

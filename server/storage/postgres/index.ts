@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { Storage, StorageReport } from "../../domain/storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { silent, type Emit } from "../../domain/telemetry.ts";
 import { auditLog } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
@@ -24,8 +25,8 @@ interface Options {
   server: boolean;
   /** Whose clock counts: the database's, which all processes share, or for tests that of this process. */
   time?: "database" | "process";
-  /** Called when the storage stops or starts working again. */
-  report?: StorageReport;
+  /** Reports commits, settled records, and when the storage stops or starts working. */
+  emit?: Emit;
 }
 
 /** Work that waits in one lane: more is refused, and so is what has waited for too long. */
@@ -42,7 +43,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
       await migrate(pool);
       const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
       const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";
-      return await open(createDatabase(pool, time, { skipLocked }), time, options);
+      return await open(createDatabase(pool, time, { ...options, skipLocked }), time, options);
     } catch (error) {
       await pool.end();
       throw error;
@@ -50,7 +51,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   });
 }
 
-async function open(db: Database, time: Time, { server, report }: Options): Promise<Storage> {
+async function open(db: Database, time: Time, { server, emit = silent }: Options): Promise<Storage> {
   const lanes: { idle(): Promise<void> }[] = [];
   let isClosed = false;
   /** Refuses work after the storage was closed, also the rest of an operation in several steps. */
@@ -60,6 +61,7 @@ async function open(db: Database, time: Time, { server, report }: Options): Prom
       isClosed ? Promise.reject(new Error("The storage is closed.")) : operation(...args);
 
   const context: Context = {
+    emit,
     db: { read: whileOpen(db.read), transaction: whileOpen(db.transaction) as Queries["transaction"] },
     lane(work, options) {
       const lane = createLane((items: never[]) => work(items, db), { ...WAITING, ...options });
@@ -87,5 +89,5 @@ async function open(db: Database, time: Time, { server, report }: Options): Prom
       await db.close();
     },
   };
-  return watchHealth(storage, report);
+  return watchHealth(storage, emit);
 }

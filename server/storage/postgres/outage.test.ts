@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { ServiceError } from "../../domain/errors.ts";
-import type { Storage, StorageReport } from "../../domain/storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { createTelemetry } from "../../domain/telemetry.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
 import { seededRandom } from "../../testing/random.ts";
@@ -30,8 +31,9 @@ beforeEach(async () => {
   await database.empty();
   proxy = await startPostgresProxy(database.url);
   reports = [];
-  const report: StorageReport = ({ working }) => void reports.push(working);
-  storage = await openPostgres(proxy.url, { clock: createFakeClock(), server: true, time: "process", report });
+  const { emit, on } = createTelemetry((error) => expect.unreachable(String(error)));
+  on("storage", ({ working }) => reports.push(working));
+  storage = await openPostgres(proxy.url, { clock: createFakeClock(), server: true, time: "process", emit });
 });
 afterEach(async () => {
   await proxy.restore();

@@ -26,9 +26,9 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
 
   const options = { server: true, time: "process" } as const;
 
-  storageSuite(name, async (clock) => {
+  storageSuite(name, async (how) => {
     await database.empty();
-    const storage = await openPostgres(database.url, { clock, ...options });
+    const storage = await openPostgres(database.url, { ...how, ...options });
     return { storage, close: () => storage.close() };
   });
 

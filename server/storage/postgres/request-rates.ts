@@ -34,11 +34,14 @@ async function takeAll(db: Queries, requests: readonly Request[]): Promise<boole
     ids.map((id) => byMerchant.get(id)![0]!.perSecond),
     ids.map((id) => byMerchant.get(id)!.length),
   ];
-  const { rows } = await db.transaction(async (query) => {
-    // The state need not survive a crash, so do not wait for the disk.
-    await query("SET LOCAL synchronous_commit = off");
-    return query(TAKE, columns);
-  });
+  const { rows } = await db.transaction(
+    async (query) => {
+      // The state need not survive a crash, so do not wait for the disk.
+      await query("SET LOCAL synchronous_commit = off");
+      return query(TAKE, columns);
+    },
+    { items: requests.length },
+  );
   const granted = new Map(rows.map((row) => [row.merchant_id as string, row.granted as number]));
   return requests.map(
     (request) => byMerchant.get(request.merchantId)!.indexOf(request) < granted.get(request.merchantId)!,

@@ -91,7 +91,7 @@ test("with skip_locked=off in the URL no statement contains SKIP LOCKED", async 
 
 storageSuite(
   "PostgreSQL without SKIP LOCKED",
-  async (clock) => {
+  async ({ clock }) => {
     await database.empty();
     const storage = await open(clock, `${database.url}?${WITHOUT_SKIP_LOCKED}`);
     return { storage, close: () => storage.close() };

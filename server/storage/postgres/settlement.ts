@@ -45,7 +45,7 @@ const forgetRows = (table: Table) => `UPDATE ${table} r SET due_at = NULL, due_r
   WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
 
 /** Gives due records their final status and writes their events. */
-export function settlement({ db }: Context): ClockStore["settleDue"] {
+export function settlement({ db, emit }: Context): ClockStore["settleDue"] {
   return async (limit, merchantId) => {
     const found =
       merchantId === undefined
@@ -60,15 +60,24 @@ export function settlement({ db }: Context): ClockStore["settleDue"] {
     }));
     // Processes share the work: each leaves out the merchants on which another is working.
     const wait = merchantId !== undefined;
-    return db.transaction((query) => settle(query, candidates, wait), { repeatable: true });
+    const options = { repeatable: true, items: candidates.length };
+    const { count, settled } = await db.transaction((query) => settle(query, candidates, wait), options);
+    for (const each of settled) emit("settled", each);
+    return count;
   };
 }
 
-async function settle(query: Query, candidates: readonly Candidate[], wait: boolean): Promise<number> {
+interface Settled {
+  /** Includes records that a reset has deleted. */
+  count: number;
+  settled: { merchantId: string; delayMs: number }[];
+}
+
+async function settle(query: Query, candidates: readonly Candidate[], wait: boolean): Promise<Settled> {
   const ids = candidates.map(({ merchantId }) => merchantId);
   const merchants = await lockMerchants(query, ids, "orders", { wait });
   const mine = candidates.filter(({ merchantId }) => merchants.has(merchantId));
-  if (mine.length === 0) return 0;
+  if (mine.length === 0) return { count: 0, settled: [] };
   const locked = await Promise.all(NAMES.map((table) => lockDue(query, table, mine, merchants)));
   const settled = await Promise.all(NAMES.map((table, index) => settleTable(query, table, locked[index]!, merchants)));
 
@@ -78,7 +87,8 @@ async function settle(query: Query, candidates: readonly Candidate[], wait: bool
     return record ? [{ record, merchant: merchants.get(merchantId)! }] : [];
   });
   await writeEvents(query, inOrder);
-  return locked.flat().length;
+  const delays = locked.flat().flatMap((row) => delayOf(row, merchants));
+  return { count: locked.flat().length, settled: delays };
 }
 
 async function lockDue(
@@ -96,6 +106,14 @@ async function lockDue(
     const merchant = merchants.get(row.merchant_id as string)!;
     return (row.due_real as number) <= merchant.now || (row.due_at as number) <= sandboxTime(merchant, merchant.now);
   });
+}
+
+/** Returns how long after it was due a record is settled, unless a reset has deleted it. */
+function delayOf(row: Row, merchants: Merchants): Settled["settled"] {
+  const merchant = merchants.get(row.merchant_id as string)!;
+  const dueAt = row.due_at as number;
+  if (row.epoch !== merchant.epoch) return [];
+  return [{ merchantId: merchant.id, delayMs: happensAt(merchant, dueAt, merchant.now) - dueAt }];
 }
 
 const keysOf = (rows: readonly Row[]) => [rows.map((row) => row.merchant_id), rows.map((row) => row.reference)];

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import type { ClockMove, ClockStore } from "../../domain/storage.ts";
+import type { TelemetryEvents } from "../../domain/telemetry.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context, Row } from "./context.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
@@ -25,7 +26,7 @@ const PENDING = [
 ] as const;
 
 export function clockStore(context: Context): ClockStore {
-  const { db, write, writeSoon, now, merchantOf, cache } = context;
+  const { db, write, writeSoon, now, merchantOf, cache, emit } = context;
   const { anyDue, settle, settleOf } = settlement(context);
   const hasDue = PENDING.map(({ table, dueAt }) =>
     db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
@@ -49,7 +50,9 @@ export function clockStore(context: Context): ClockStore {
     async settleDue(limit, merchantId) {
       // Usually nothing is due. Avoid a transaction then.
       if (!anyDue()) return 0;
-      return writeSoon(() => (merchantId === undefined ? settle(limit) : settleOf(merchantId, limit)));
+      const settled = await writeSoon(() => (merchantId === undefined ? settle(limit) : settleOf(merchantId, limit)));
+      for (const each of settled) if (each) emit("settled", each);
+      return settled.length;
     },
     async moveClock(merchantId, move, latest) {
       const moved = await write(() => {
@@ -81,6 +84,8 @@ export function clockStore(context: Context): ClockStore {
   };
 }
 
+type Settled = TelemetryEvents["settled"];
+
 function settlement({ db, now, merchantOf, events }: Context) {
   const statements = RECORDS.map(({ table, toRecord }) => ({
     toRecord,
@@ -100,28 +105,33 @@ function settlement({ db, now, merchantOf, events }: Context) {
   }));
   type Statements = (typeof statements)[number];
 
-  function settleRow({ settle, forget, toRecord }: Statements, row: Row): void {
+  /** Returns what to report, unless a reset has deleted the record. */
+  function settleRow({ settle, forget, toRecord }: Statements, row: Row): Settled | undefined {
     const merchant = merchantOf(row.merchant_id as string);
     // A reset has deleted this record; only its row is left.
-    if (merchant?.epoch !== row.epoch) return void forget.run(row.rowid!);
-    const at = happensAt(merchant!, row.due_at as number, now());
+    if (merchant?.epoch !== row.epoch) {
+      forget.run(row.rowid!);
+      return undefined;
+    }
+    const dueAt = row.due_at as number;
+    const at = happensAt(merchant!, dueAt, now());
     events.insert(toRecord(settle.get(at, row.rowid!)!), merchant!);
+    return { merchantId: merchant!.id, delayMs: at - dueAt };
   }
 
   /** Settles rows of all tables in the order in which they fell due. */
-  function settleRows(find: (statements: Statements) => Row[], order: "due_at" | "due_real", limit: number): number {
+  function settleRows(find: (statements: Statements) => Row[], order: "due_at" | "due_real", limit: number) {
     const found = statements
       .flatMap((each) => find(each).map((row) => ({ each, row })))
       .toSorted((a, b) => (a.row[order] as number) - (b.row[order] as number))
       .slice(0, limit);
-    for (const { each, row } of found) settleRow(each, row);
-    return found.length;
+    return found.map(({ each, row }) => settleRow(each, row));
   }
 
   return {
     anyDue: () => statements.some(({ any }) => any.get(now()) !== undefined),
     settle: (limit: number) => settleRows(({ select }) => select.all(now(), limit), "due_real", limit),
-    settleOf(merchantId: string, limit: number): number {
+    settleOf(merchantId: string, limit: number) {
       const merchant = merchantOf(merchantId)!;
       const until = sandboxTime(merchant, now());
       const find = ({ selectOf }: Statements) => selectOf.all(merchantId, merchant.epoch, until, limit);

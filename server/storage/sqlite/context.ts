@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { Emit } from "../../domain/telemetry.ts";
 import type { Values } from "../rows.ts";
 import type { AuditWriter } from "./audit.ts";
 import type { EventWriter } from "./events.ts";
@@ -20,6 +21,7 @@ export interface Context {
   cache: MerchantCache;
   events: EventWriter;
   audit: AuditWriter;
+  emit: Emit;
 }
 
 export type Row = Record<string, SQLOutputValue>;

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { ServiceError } from "../../domain/errors.ts";
-import type { StorageReport } from "../../domain/storage.ts";
+import type { Emit } from "../../domain/telemetry.ts";
 import { MEMORY } from "./database.ts";
 import { troubleOf, type Trouble } from "./sqlite-errors.ts";
 
@@ -31,7 +31,7 @@ export interface Health {
  * Watches whether the storage works: whether commits succeed, and whether the database file is still the one that was
  * opened. Reports each change once.
  */
-export function watchHealth(path: string, now: () => number, report: StorageReport = () => undefined): Health {
+export function watchHealth(path: string, now: () => number, emit: Emit): Health {
   const files = path === MEMORY ? [] : [path, `${path}-wal`].map(watchedFile);
   let trouble: Trouble | undefined;
   let failedAt = 0;
@@ -40,7 +40,7 @@ export function watchHealth(path: string, now: () => number, report: StorageRepo
     failedAt = now();
     if (trouble === next) return;
     trouble = next;
-    report({ working: false, message: MESSAGES[next], error });
+    emit("storage", { working: false, message: MESSAGES[next], error });
   }
 
   function isMoved(): boolean {
@@ -63,7 +63,7 @@ export function watchHealth(path: string, now: () => number, report: StorageRepo
       // A small commit may succeed on a disk that is too full for a payout.
       if (trouble === "full" && now() - failedAt < RECOVERED_AFTER_MS) return;
       trouble = undefined;
-      report({ working: true, message: "The server's storage works again." });
+      emit("storage", { working: true, message: "The server's storage works again." });
     },
     explain(error) {
       const found = troubleOf(error);

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import type { Storage, StorageReport } from "../../domain/storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { silent, type Emit } from "../../domain/telemetry.ts";
 import { wrapped } from "../wrapped.ts";
 import { auditLog, auditWriter } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
@@ -25,8 +26,8 @@ interface Options {
   clock: Clock;
   /** True for a server, which locks the file against other servers; false for a command. */
   server: boolean;
-  /** Called when the storage stops or starts working again. */
-  report?: StorageReport;
+  /** Reports commits, settled records, and when the storage stops or starts working. */
+  emit?: Emit;
 }
 
 /**
@@ -37,7 +38,7 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, report }: Options): Storage {
+function open(path: string, { clock, server, emit = silent }: Options): Storage {
   const lock = server ? lockDatabase(path) : undefined;
   try {
     const db = openDatabase(path);
@@ -48,7 +49,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
 
     const latest = latestTime(db, clock);
     const cache = createMerchantCache(db, respondToChallenge);
-    const health = watchHealth(path, clock.now, report);
+    const health = watchHealth(path, clock.now, emit);
     const { write, writeNew, writeSoon, writeUnflushed, read } = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
@@ -56,6 +57,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
         latest.record();
       },
       afterCommit: health.committed,
+      onCommit: (items, durationMs) => emit("commit", { items, durationMs }),
       onRollback: cache.clear,
       sleep: clock.sleep,
       pace: createPace(() => performance.now()),
@@ -79,6 +81,7 @@ function open(path: string, { clock, server, report }: Options): Storage {
       cache,
       events: eventWriter(db),
       audit: auditWriter(db, () => clock.now()),
+      emit,
     };
     const storage: Storage = {
       ...merchants(context),

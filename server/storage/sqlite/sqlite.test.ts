@@ -21,14 +21,14 @@ afterAll(() => {
 const folder = () => mkdtempSync(join(tmpdir(), "sqlite-"));
 const remove = (path: string) => rmSync(path, { recursive: true });
 
-storageSuite("SQLite in memory", async (clock) => {
-  const storage = openSqlite(":memory:", { clock, server: true });
+storageSuite("SQLite in memory", async (how) => {
+  const storage = openSqlite(":memory:", { ...how, server: true });
   return { storage, close: () => storage.close() };
 });
 
-storageSuite("SQLite in a file", async (clock) => {
+storageSuite("SQLite in a file", async (how) => {
   const place = folder();
-  const storage = openSqlite(join(place, "server.db"), { clock, server: true });
+  const storage = openSqlite(join(place, "server.db"), { ...how, server: true });
   return {
     storage,
     async close() {

@@ -13,6 +13,8 @@ interface Hooks {
   beforeCommit?(): void;
   /** Runs after each commit; if it throws, the writes reject. */
   afterCommit?(): void;
+  /** Runs after each commit that counts, with the number of jobs and the time from the start of the transaction. */
+  onCommit?(jobs: number, durationMs: number): void;
   onRollback?(): void;
   sleep(milliseconds: number): Promise<void>;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
@@ -113,6 +115,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   }
 
   function run(batch: readonly Job[]): void {
+    const begun = performance.now();
     try {
       hooks.beforeBegin?.();
       setFlushing(batch.some(({ flushed }) => flushed));
@@ -141,6 +144,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       for (const job of batch) job.reject(error);
       return;
     }
+    hooks.onCommit?.(batch.length, performance.now() - begun);
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
   }
 

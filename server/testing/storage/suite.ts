@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
+import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import { auditTests } from "./audit.ts";
 import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
-import type { Current } from "./current.ts";
+import type { Current, Report } from "./current.ts";
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { listTests } from "./lists.ts";
@@ -14,6 +15,7 @@ import { pruneTests } from "./prune.ts";
 import { queueTests } from "./queue.ts";
 import { recordListTests } from "./record-lists.ts";
 import { replayTests } from "./replay.ts";
+import { reportTests } from "./reports.ts";
 import { resetTests } from "./reset.ts";
 import { settlementTests } from "./settlement.ts";
 
@@ -38,29 +40,35 @@ const PARTS = {
   "lists of records": recordListTests,
   "old events": pruneTests,
   "audit trail": auditTests,
+  reports: reportTests,
 } satisfies Record<string, (current: Current) => void>;
 type Part = keyof typeof PARTS;
 
 /**
  * The tests that every storage adapter must pass.
- * @param open opens an empty storage with this clock; called before each test
+ * @param open opens an empty storage with this clock, which reports to `emit`; called before each test
  * @param parts the parts of the suite to run
  */
 export function storageSuite(
   name: string,
-  open: (clock: FakeClock) => Promise<OpenedStorage>,
+  open: (how: { clock: FakeClock; emit: Emit }) => Promise<OpenedStorage>,
   parts = Object.keys(PARTS) as Part[],
 ): void {
   describe(`storage: ${name}`, () => {
     let opened: OpenedStorage;
     let clock: FakeClock;
+    let reported: Report[];
     beforeEach(async () => {
       clock = createFakeClock();
-      opened = await open(clock);
+      reported = [];
+      opened = await open({ clock, emit: (kind, event) => reported.push({ name: kind, ...event }) });
     });
     afterEach(() => opened.close());
 
-    const current: Current = Object.assign(() => opened.storage, { clock: () => clock });
+    const current: Current = Object.assign(() => opened.storage, {
+      clock: () => clock,
+      reported: () => reported,
+    });
     describe.each(parts)("%s", (part) => PARTS[part](current));
   });
 }

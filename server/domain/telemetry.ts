@@ -1,0 +1,94 @@
+import type { DeliveryStatus } from "./types.ts";
+
+/** What the server reports about its own work. It contains no key, secret, phone number, amount or merchant's text. */
+export interface TelemetryEvents {
+  /** A request has ended: its response was sent, or its connection was lost. */
+  request: RequestEnded;
+  /** A transaction was committed. */
+  commit: { items: number; durationMs: number };
+  /** A record got its final status, so long after it was due. */
+  settled: { merchantId: string; delayMs: number };
+  /** An attempt to deliver a webhook has ended and was recorded. */
+  attempt: AttemptEnded;
+  /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
+  storage: { working: boolean; message: string; error?: unknown };
+  /** The longest time that the event loop was blocked in the last second. */
+  loopDelay: { longestMs: number };
+}
+
+export interface RequestEnded {
+  /** Returned to the caller as `x-request-id`. */
+  requestId: string;
+  method: string;
+  /** The pattern of the path, such as `/v1/disbursements/:reference`; `unknown` if no path matched. */
+  route: string;
+  /** Absent if the request is no operation of the contract. */
+  operationId?: string;
+  /** Absent if the connection ended before a response was sent. */
+  status?: number;
+  durationMs: number;
+  /** Absent if the request had no valid key. */
+  merchantId?: string;
+  /** The client's network. */
+  client?: string;
+}
+
+export interface AttemptEnded {
+  eventId: string;
+  merchantId: string;
+  /** The status of the delivery after the attempt. While it is `pending`, the attempt failed and will be repeated. */
+  status: DeliveryStatus;
+  /** Absent if there was no response. */
+  httpStatus?: number;
+  durationMs: number;
+  /** How long after it fell due the attempt began; absent for a replay. */
+  delayMs?: number;
+  /** False if the result was dropped, because the delivery was reset or claimed again meanwhile. */
+  counted: boolean;
+}
+
+type Name = keyof TelemetryEvents;
+type Subscriber<N extends Name> = (event: TelemetryEvents[N]) => void;
+
+/** Reports an event. Never throws, and returns when all subscribers have been called. */
+export type Emit = <N extends Name>(name: N, event: TelemetryEvents[N]) => void;
+
+/** The server's event stream: log, metrics and traces subscribe to what the other parts report. */
+export interface Telemetry {
+  emit: Emit;
+  /**
+   * Calls `subscriber` with each event of this name, in the middle of the work that is reported: it must be quick.
+   * @returns a function that ends the subscription
+   */
+  on<N extends Name>(name: N, subscriber: Subscriber<N>): () => void;
+}
+
+/** Reports to nobody. */
+export const silent: Emit = () => undefined;
+
+/**
+ * @param failed called with the first error that a subscriber throws; a subscriber's errors affect nothing else
+ */
+export function createTelemetry(failed: (error: unknown) => void): Telemetry {
+  const subscribers = new Map<Name, readonly Subscriber<never>[]>();
+  const failing = new WeakSet<Subscriber<never>>();
+  return {
+    emit(name, event) {
+      for (const subscriber of (subscribers.get(name) ?? []) as readonly Subscriber<typeof name>[]) {
+        try {
+          subscriber(event);
+        } catch (error) {
+          if (!failing.has(subscriber)) failed(error);
+          failing.add(subscriber);
+        }
+      }
+    },
+    on(name, subscriber) {
+      subscribers.set(name, [...(subscribers.get(name) ?? []), subscriber]);
+      return () => {
+        const others = subscribers.get(name)!.filter((other) => other !== subscriber);
+        subscribers.set(name, others);
+      };
+    },
+  };
+}

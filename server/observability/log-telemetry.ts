@@ -1,0 +1,20 @@
+import type { Logger } from "pino";
+import type { Telemetry } from "../domain/telemetry.ts";
+
+/** A shorter block of the event loop is not worth a line. */
+const WORTH_A_LINE_MS = 500;
+
+/** Writes the log's lines about requests, attempts, the storage and the event loop. */
+export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
+  on("request", ({ durationMs, operationId, ...request }) =>
+    log.info({ ...request, operation: operationId, ms: Math.round(durationMs * 10) / 10 }),
+  );
+  on("attempt", ({ eventId, counted }) => {
+    if (counted) return;
+    log.info({ event: eventId }, "the result of an attempt was dropped: its delivery was reset or claimed again");
+  });
+  on("storage", ({ working, message, error }) => log[working ? "info" : "error"]({ err: error }, message));
+  on("loopDelay", ({ longestMs }) => {
+    if (longestMs > WORTH_A_LINE_MS) log.warn({ ms: Math.round(longestMs) }, "the event loop was blocked");
+  });
+}
