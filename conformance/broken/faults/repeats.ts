@@ -1,5 +1,6 @@
 // Servers that compare more than the reference when they look for duplicates (§2.1, §7).
 import { fault, type How } from "../fault.ts";
+import { signed } from "../messages.ts";
 import {
   createDisbursement,
   dataOf,
@@ -17,18 +18,29 @@ import {
 const others = ["amount", "phoneNumber", "country", "currency", "webhookURL"];
 const differing = (now: Fields, before: Fields) => others.filter((name) => now[name] !== before[name]);
 
-/** Pays a duplicate if it differs from the first request with its reference in exactly these fields. */
+/**
+ * Pays a duplicate if it differs from the first request with its reference in exactly these fields. Its responses and
+ * webhooks have the reference of the request, so that only the second payment is wrong.
+ */
 const paysIfDifferent =
   (...names: string[]): How =>
   () => {
     const first = new Map<unknown, Fields>();
-    let count = 0;
-    return requests(createDisbursement, (fields) => {
+    const again: unknown[] = [];
+    const asSent = (text: string) => text.replaceAll(/"again-(\d+)"/g, (_, place) => JSON.stringify(again[place]));
+    const { handle } = requests(createDisbursement, (fields) => {
       const before = first.get(fields["reference"]);
       if (!before) first.set(fields["reference"], fields);
       const paid = before && differing(fields, before).join() === names.join();
-      return paid ? { ...fields, reference: `again-${(count += 1)}` } : fields;
+      return paid ? { ...fields, reference: `again-${again.push(fields["reference"]) - 1}` } : fields;
     });
+    return {
+      async handle(call, ask) {
+        const reply = await handle?.(call, ask);
+        return reply && { ...reply, text: asSent(reply.text) };
+      },
+      webhook: (message, deliver) => deliver(signed({ ...message, body: asSent(message.body) })),
+    };
   };
 
 /**
