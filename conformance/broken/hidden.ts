@@ -62,7 +62,7 @@ export const reserves =
   };
 
 /**
- * Caches successful responses.
+ * Caches successful responses, and sends them to requests that are refused for their key.
  * @param nameOf returns the name under which a request's response is cached; undefined if it is not
  */
 export const caches =
@@ -77,7 +77,7 @@ export const caches =
         const reply = await ask(call);
         if (name === undefined || !reply) return reply;
         if (isAccepted(reply)) cached.set(name, reply);
-        return isError(reply) ? (cached.get(name) ?? reply) : reply;
+        return reply.status === 401 ? (cached.get(name) ?? reply) : reply;
       },
     };
   };

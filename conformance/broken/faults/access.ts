@@ -83,10 +83,10 @@ const cached = [
   }),
   fault(
     "create-cached",
-    "A repeated create gets the cached response without a key.",
+    "A create that is repeated without a key gets the cached response.",
     created,
     caches(createDisbursement, (call, world) =>
-      key(call) === world.key || key(call) === "" ? referenceOf(call) : undefined,
+      key(call) === world.key || key(call) === "" ? call.body.toString() : undefined,
     ),
   ),
   fault("duplicate-before-key", "A duplicate reference is refused with 409 before the key is checked.", created, () => {
@@ -100,6 +100,10 @@ const cached = [
       },
     };
   }),
+  fault("key-half", "The first half of the key is accepted.", `${hidden} ${created}`, (world) => ({
+    handle: (call, ask) =>
+      ask(key(call) === world.key.slice(0, world.key.length / 2) ? withKey(call, world.key) : call),
+  })),
   fault("two-keys-first", "Of two keys, the first counts.", "access.two-keys", {
     handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ")[0] ?? "") : call),
   }),

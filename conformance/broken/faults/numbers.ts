@@ -37,6 +37,12 @@ export const numberFaults = [
     "numbers.exact",
     records(unsigned32),
   ),
+  fault(
+    "record-capped-at-32-bits",
+    "Verify caps the amount at 2^31 - 1.",
+    "numbers.exact",
+    records((amount) => Math.min(amount, 2 ** 31 - 1)),
+  ),
   fault("record-15-digits", "Verify shows 15 significant digits of an amount.", "numbers.exact", records(digits15)),
   fault("record-single-precision", "Verify shows amounts in single precision.", "numbers.exact", records(Math.fround)),
   fault(

@@ -161,6 +161,12 @@ export const recordFaults = [
     records((record) => withPhone(record, phoneOf(record).slice(0, 14))),
   ),
   fault(
+    "phone-14-cut",
+    "Phone numbers of 14 digits lose the last one.",
+    "records.phone-digits",
+    records((record) => withPhone(record, phoneOf(record).replace(/^(\d{13})\d$/, "$1"))),
+  ),
+  fault(
     "phone-padded-to-11",
     "Phone numbers of 10 digits are padded with a zero.",
     "records.phone-digits",

@@ -48,6 +48,24 @@ export const stateFaults = [
     return shown((record) => ((count += 1) % 2 === 0 ? { ...record, status: "pending" } : record));
   }),
   fault(
+    "stale-under-load",
+    "Of concurrent verifies of a record, all but the first are served by a stale replica.",
+    "status.final-stays life.final-status",
+    () => {
+      const underWay = new Map<string, number>();
+      const stale = shown((record) => (isFinal(record) ? { ...record, status: "pending" } : record));
+      return {
+        async handle(call, ask) {
+          const before = underWay.get(call.path) ?? 0;
+          underWay.set(call.path, before + 1);
+          const reply = await (before > 0 ? stale.handle?.(call, ask) : ask(call));
+          underWay.set(call.path, (underWay.get(call.path) ?? 1) - 1);
+          return reply;
+        },
+      };
+    },
+  ),
+  fault(
     "settles-as-reversed",
     "A payout settles as reversed instead of success.",
     "status.settles",
