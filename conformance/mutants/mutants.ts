@@ -37,11 +37,12 @@ const included = [
 /** Files whose effects no client of a running server can observe, each with the reason. */
 export const leftOut: Record<string, string> = {
   "domain/clock.ts": "Handles a wall clock that is set back, which no client can do.",
+  "domain/telemetry.ts": "Passes on what log and metrics are told.",
   "domain/types.ts": "Contains only types.",
   "http/client-address.ts": "Shortens addresses for the log.",
   "http/connection-limit.ts": "Derives the number of connections from the process's limit of open files.",
   "http/pages/texts.ts": "Contains texts for people.",
-  "http/request-log.ts": "Writes the log.",
+  "http/observe-requests.ts": "Reports requests to log and metrics.",
   "storage/migrations.ts": "Reads the migrations at start-up.",
   "storage/open.ts": "Chooses the storage at start-up.",
   "storage/storage-error.ts": "Reports a start that failed.",

@@ -69,7 +69,9 @@ export function storageSuite(
       clock: () => clock,
       reported: () => reported,
     });
-    describe.each(parts)("%s", (part) => PARTS[part](current));
+    describe.each(parts)("%s", (part) => {
+      PARTS[part](current);
+    });
   });
 }
 
