@@ -12,7 +12,10 @@ const INSERT = `INSERT INTO attempts
 const FORGET = `DELETE FROM attempts WHERE merchant_id = $1 AND event_id = $2
   AND number <= (SELECT max(number) FROM attempts WHERE merchant_id = $1 AND event_id = $2) - ${ATTEMPTS_KEPT}`;
 const RELEASE = `UPDATE events SET status = $3, step = $4, next_attempt_at = $5, due_real = $6, claimed = false
-  WHERE merchant_id = $1 AND id = $2 AND claimed AND claim_token = $7`;
+  WHERE merchant_id = $1 AND id = $2`;
+// The epoch and the token are compared in the code below. With conditions on them PostgreSQL, for as long as it has no
+// statistics of a new table, may choose another index and read all events of the merchant.
+const LOCK = "SELECT epoch, claimed, claim_token FROM events WHERE merchant_id = $1 AND id = $2 FOR UPDATE";
 
 /**
  * Logs an attempt and releases its claim. Resolves with false if the claim was no longer valid.
@@ -25,17 +28,15 @@ export async function recordAttempt(
 ): Promise<boolean> {
   const key = [event.merchantId, event.id];
   const { epoch, clockOffset } = await lockMerchant(query, event.merchantId, "shares");
-  const found = await query("SELECT 1 FROM events WHERE merchant_id = $1 AND id = $2 AND epoch = $3 FOR UPDATE", [
-    ...key,
-    epoch,
-  ]);
-  if (found.count === 0) return false;
+  const [row] = (await query(LOCK, key)).rows;
+  if (row?.epoch !== epoch) return false;
   const { at, sentAt, latencyMs, httpStatus, responseBody, error } = attempt;
   const due = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
-  const [, , released] = await Promise.all([
+  const isValid = row.claimed === true && row.claim_token === token;
+  await Promise.all([
     query(INSERT, [...key, at, sentAt, latencyMs, httpStatus ?? null, responseBody ?? null, error ?? null]),
     query(FORGET, key),
-    query(RELEASE, [...key, status, step, nextAttemptAt ?? null, due, token]),
+    ...(isValid ? [query(RELEASE, [...key, status, step, nextAttemptAt ?? null, due])] : []),
   ]);
-  return released.count === 1;
+  return isValid;
 }
