@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { createServer as createRawServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { queryObjects } from "node:v8";
 import { gzipSync } from "node:zlib";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -297,4 +298,16 @@ test("closing ends attempts in progress with an error that says so", async () =>
   );
   await closed(sockets[0]!);
   expect((await closing.send(messageTo(url))).error).toContain("The server stopped");
+});
+
+test("an attempt that has ended leaves nothing in memory", async () => {
+  const { url } = await receiver((_, response) => void response.end("ok"));
+  const { send } = sender();
+  const attempts = async (count: number) => {
+    for (let sent = 0; sent < count; sent += 1) await send(messageTo(url));
+    // Collects garbage, then counts.
+    return queryObjects(AbortSignal, { format: "count" });
+  };
+  const before = await attempts(10);
+  expect((await attempts(100)) - before).toBeLessThan(10);
 });

@@ -85,10 +85,9 @@ export function createSender(options: SenderOptions): Sender {
     keepAliveMaxTimeout: 30_000,
   });
 
-  async function attempt(message: Message, sentAt: number, deadline: AbortSignal) {
+  async function attempt(message: Message, sentAt: number, ending: AbortController) {
     const target = parseTarget(message.url, allowInsecure);
-    const flooded = new AbortController();
-    const signal = AbortSignal.any([deadline, flooded.signal]);
+    const { signal } = ending;
     let informational = 0;
     const timestamp = Math.floor(sentAt / 1000);
     const request = connections.take(target.origin).request({
@@ -107,7 +106,7 @@ export function createSender(options: SenderOptions): Sender {
       // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
       onInfo: () => {
         informational += 1;
-        if (informational > INFORMATIONAL_RESPONSES) flooded.abort(new InformationalFlood());
+        if (informational > INFORMATIONAL_RESPONSES) ending.abort(new InformationalFlood());
       },
     });
     // If the signal aborts before the connection is open, undici rejects only once the connection is open.
@@ -117,11 +116,16 @@ export function createSender(options: SenderOptions): Sender {
 
   async function send(message: Message): Promise<AttemptResult> {
     const sentAt = now();
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), timeoutMs);
-    const result = await attempt(message, sentAt, deadline.signal).catch((error: unknown) => {
+    // One controller for all reasons: what listens to a signal of AbortSignal.any is never freed.
+    const ending = new AbortController();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      ending.abort();
+    }, timeoutMs);
+    const result = await attempt(message, sentAt, ending).catch((error: unknown) => {
       if (error instanceof Refusal && error.detail) onRefusal?.(message.id, error.detail);
-      return { error: deadline.signal.aborted ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
+      return { error: isLate ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
     });
     clearTimeout(timer);
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
