@@ -1,11 +1,11 @@
-// `npm run bench`: compares the server with a baseline handler and with Prism in one run. Compare the ratios; absolute
+// `npm run bench`: compares the server with a baseline handler, node:http and Prism in one run. Compare the ratios; absolute
 // figures depend on the machine.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { API_KEY, load, oneReference, payout, verify, type Measured } from "./bench/load.ts";
-import { startTarget, type Target } from "./bench/target.ts";
+import { API_KEY, load, median, oneReference, payout, verify, type Measured } from "./bench/load.ts";
+import { startServer, startTarget, type Target } from "./bench/target.ts";
 import { besideSilentReceiver, deliveriesPerSecond, settlementToDelivery } from "./bench/webhooks.ts";
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
@@ -16,17 +16,17 @@ const REQUESTS = { fast: 20_000, prism: 2_000 };
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "bench-"));
 
-const startServer = (file: string, settleDelayMs: number) =>
-  startTarget("server", [join(root, "server/main.ts")], {
-    PORT: "0",
+const start = (file: string, settleDelayMs: number) =>
+  startServer("server", {
     DATABASE_URL: `sqlite:${join(folder, file)}`,
     SANDBOX_API_KEY: API_KEY,
     SETTLE_DELAY_MS: String(settleDelayMs),
   });
 
 // The long delay keeps settlements out of the request measurements. Webhooks are measured on a separate server.
-const server = await startServer("requests.db", 86_400_000);
+const server = await start("requests.db", 86_400_000);
 const baseline = await startTarget("baseline handler", [join(root, "scripts/bench/baseline.ts")]);
+const node = await startTarget("node:http", [join(root, "scripts/bench/node-http.ts")]);
 const mock = "mock generated/openapi.json --host 127.0.0.1 --port 4011".split(" ");
 const prism = await startTarget("Prism", [join(root, "node_modules/@stoplight/prism-cli/dist/index.js"), ...mock]);
 
@@ -36,14 +36,7 @@ async function round(target: Target, requests: number, reference: string): Promi
   return { create: await load(target, requests, payout()), verify: await load(target, requests, verify(reference)) };
 }
 
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
-function medianOf(rows: Row[], kind: keyof Row): Measured {
-  return {
-    perSecond: median(rows.map((row) => row[kind].perSecond)),
-    cpuPerRequest: median(rows.map((row) => row[kind].cpuPerRequest)),
-  };
-}
+const medianOf = (rows: Row[], kind: keyof Row): Measured => median(rows.map((row) => row[kind]));
 
 function print(kind: keyof Row, rows: Map<Target, Row[]>): void {
   const reference = medianOf(rows.get(baseline)!, kind);
@@ -63,7 +56,7 @@ function print(kind: keyof Row, rows: Map<Target, Row[]>): void {
 }
 
 async function webhooks(): Promise<void> {
-  const sender = await startServer("webhooks.db", 2_000);
+  const sender = await start("webhooks.db", 2_000);
   const receiver = await startTarget("receiver", [join(root, "scripts/bench/receiver.ts")]);
   const { p50, p99 } = await settlementToDelivery(sender, receiver, 200, 10);
   console.log(`\nsettlement to delivery at 200 payouts per second: p50 ${p50} ms, p99 ${p99} ms`);
@@ -75,7 +68,7 @@ async function webhooks(): Promise<void> {
 }
 
 try {
-  const rows = new Map<Target, Row[]>([server, baseline, prism].map((target) => [target, []]));
+  const rows = new Map<Target, Row[]>([server, baseline, node, prism].map((target) => [target, []]));
   const references = new Map<Target, string>();
   for (const target of rows.keys()) references.set(target, await oneReference(target));
   // The first round is a warm-up and is discarded.

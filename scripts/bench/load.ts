@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Pool } from "undici";
 import type { Target } from "./target.ts";
 
@@ -8,6 +9,9 @@ export interface Measured {
   perSecond: number;
   /** CPU time of the server per request, in microseconds. */
   cpuPerRequest: number;
+  /** Latencies in milliseconds. */
+  p50: number;
+  p99: number;
 }
 
 export interface Request {
@@ -21,11 +25,14 @@ export interface Request {
 export async function load(target: Target, amount: number, { method, path, body }: Request): Promise<Measured> {
   const pool = new Pool(target.url, { connections: CONNECTIONS });
   const headers = { "x-api-key": API_KEY, ...(body && { "content-type": "application/json" }) };
+  const latencies: number[] = [];
   let left = amount;
   async function connection() {
     while (left-- > 0) {
+      const sent = performance.now();
       const response = await pool.request({ method, path, headers, body: body?.() ?? null });
       await response.body.dump();
+      latencies.push(performance.now() - sent);
       if (response.statusCode !== 200) throw new Error(`${target.name} returned ${response.statusCode} for ${path}`);
     }
   }
@@ -35,18 +42,31 @@ export async function load(target: Target, amount: number, { method, path, body 
   const seconds = (performance.now() - start) / 1_000;
   const cpuPerRequest = ((target.cpuMs() - cpuBefore) * 1_000) / amount;
   await pool.close();
-  return { perSecond: amount / seconds, cpuPerRequest };
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return { perSecond: amount / seconds, cpuPerRequest, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }
 
-let payouts = 0;
+/** @param sorted in ascending order */
+export const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.ceil(sorted.length * share) - 1]!;
 
-/** A valid create with a unique reference. */
+/** The median of each figure. */
+export function median(rounds: readonly Measured[]): Measured {
+  const of = (figure: keyof Measured) =>
+    quantile(
+      rounds.map((round) => round[figure]).toSorted((a, b) => a - b),
+      0.5,
+    );
+  return { perSecond: of("perSecond"), cpuPerRequest: of("cpuPerRequest"), p50: of("p50"), p99: of("p99") };
+}
+
+/** A valid create with a unique reference, random like that of many merchants. */
 export const payout = (webhookURL?: string): Request => ({
   method: "POST",
   path: "/v1/disbursements",
   body: () =>
     JSON.stringify({
-      reference: `bench-${(payouts += 1)}`,
+      reference: randomUUID(),
       amount: 10_000,
       phoneNumber: "2257038102473",
       country: "CI",

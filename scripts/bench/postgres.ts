@@ -1,41 +1,18 @@
 // Measures creates per second in PostgreSQL with 64 callers: the server's storage, and for comparison a pool of 16
 // connections with one statement per create. Needs no network. TEST_DATABASE_URL selects another server than a new one
 // that waits for the disk. Usage: node scripts/bench/postgres.ts [SECONDS]
-import { spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { Client, Pool } from "pg";
+import { Pool } from "pg";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { createIds } from "../../server/domain/ids.ts";
 import type { Draft, Disbursement } from "../../server/domain/types.ts";
+import { postgres, postgresServer } from "./databases.ts";
 import { openPostgres } from "../../server/storage/postgres/index.ts";
 
 const CALLERS = 64;
 const SECONDS = Number(process.argv[2] ?? 5);
 const POOL = 16;
 const ids = createIds(randomBytes);
-
-/** Starts a server, unless one is given. */
-async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
-  if (process.env.TEST_DATABASE_URL) return { url: process.env.TEST_DATABASE_URL, stop: async () => undefined };
-  const script = new URL("../../server/testing/postgres-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, [script, "durable"], { stdio: ["pipe", "pipe", "inherit"] });
-  const [url] = await once(child.stdout, "data");
-  return {
-    url: String(url).trim(),
-    async stop() {
-      child.stdin.end();
-      await once(child, "exit");
-    },
-  };
-}
-
-async function run(url: string, sql: string): Promise<void> {
-  const client = new Client(url);
-  await client.connect();
-  await client.query(sql);
-  await client.end();
-}
 
 function draft(merchantId: string): Draft<Disbursement> {
   const now = Date.now();
@@ -93,10 +70,8 @@ function oneStatement(pool: Pool, merchantId: string) {
   };
 }
 
-const server = await startServer();
-const name = `bench_${randomUUID().replaceAll("-", "")}`;
-await run(server.url, `CREATE DATABASE ${name}`);
-const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
+const server = await postgresServer();
+const { url, drop } = await postgres(server.url);
 const storage = await openPostgres(url, { clock: createSystemClock(), server: true });
 const pool = new Pool({ connectionString: url, max: POOL });
 // The connections are cut off when the database is dropped.
@@ -119,5 +94,5 @@ console.table(results);
 
 await storage.close();
 await pool.end();
-await run(server.url, `DROP DATABASE ${name} WITH (FORCE)`);
+await drop();
 await server.stop();

@@ -1,13 +1,30 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** A server under load, in a child process. */
 export interface Target {
   name: string;
   url: string;
+  /** From the start of the process until /readyz responded with 200, in milliseconds; absent without a /readyz. */
+  readyMs?: number;
+  /** Memory that the process has in use now, and the most so far, in MB. */
+  memory(): { now: number; most: number };
+  /** The number of open files and connections. */
+  handles(): number;
   /** CPU time that the process has used so far, in milliseconds. */
   cpuMs(): number;
   stop(): Promise<void>;
+}
+
+/** Starts the server as npm start does, and waits until it is ready. */
+export async function startServer(name: string, env: Record<string, string>): Promise<Target> {
+  const begun = performance.now();
+  const main = new URL("../../server/main.ts", import.meta.url).pathname;
+  const cache = new URL("../../node_modules/.cache/node", import.meta.url).pathname;
+  const target = await startTarget(name, [main], { PORT: "0", NODE_COMPILE_CACHE: cache, ...env });
+  while ((await fetch(`${target.url}/readyz`)).status !== 200) await sleep(5);
+  return { ...target, readyMs: performance.now() - begun };
 }
 
 /** Starts a Node script and waits until it prints its URL. */
@@ -18,9 +35,13 @@ export async function startTarget(name: string, args: string[], env: Record<stri
   });
   process.once("exit", () => child.kill());
   const url = await printedUrl(child, name);
+  const status = (field: string) =>
+    Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))![1]) / 1_024;
   return {
     name,
     url,
+    memory: () => ({ now: status("VmRSS"), most: status("VmHWM") }),
+    handles: () => readdirSync(`/proc/${child.pid}/fd`).length,
     cpuMs: () => cpuMsOf(child.pid!),
     stop: () =>
       new Promise((resolve) => {
@@ -44,9 +65,25 @@ function printedUrl(child: ChildProcess, name: string): Promise<string> {
   });
 }
 
-/** Reads user and system CPU time, which Linux reports in units of 10 ms. */
-function cpuMsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-  const [utime, stime] = [Number(fields[11]), Number(fields[12])];
-  return (utime + stime) * 10;
+/** Reads user and system CPU time, which Linux reports in units of 10 ms, of a process and of its children that ended. */
+function cpuMsOf(pid: number, withEnded = false): number {
+  const fields = statOf(pid);
+  const times = fields.slice(11, withEnded ? 15 : 13);
+  return times.reduce((sum, time) => sum + Number(time) * 10, 0);
+}
+
+/** The fields that follow the name of the process in /proc/PID/stat; none if it has ended. */
+function statOf(pid: number | string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+  } catch {
+    return [];
+  }
+}
+
+/** The CPU time of the processes below a process, at any depth, in milliseconds. */
+export function cpuMsBelow(pid: number): number {
+  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const children = all.filter((each) => Number(statOf(each)[1]) === pid).map(Number);
+  return children.reduce((sum, child) => sum + cpuMsOf(child, true) + cpuMsBelow(child), 0);
 }

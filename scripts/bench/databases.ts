@@ -1,0 +1,101 @@
+// Empty databases for benchmarks, and a way to fill them.
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Client } from "pg";
+import { cpuMsBelow } from "./target.ts";
+
+export interface Database {
+  url: string;
+  /** Stores this many settled payouts of the only merchant. A server must have created the schema, and have stopped. */
+  fill(payouts: number): Promise<void>;
+  drop(): Promise<void>;
+}
+
+const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, customer_id, phone_number, amount, fee, country,
+  currency, status, created_at, updated_at`;
+
+/** References are spread over the whole index, as if they were random, but in its order, so that filling is quick. */
+const values = (count: number, of: { hex: (digits: number, value: string) => string; merchant: string; id: string }) =>
+  `${of.id}, ${of.merchant}, 0, 'DSB' || upper(${of.hex(7, `i * ${0xfffffff / count}`)}) || ${of.hex(17, "i")},
+   ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', '2257038102473', 10000,
+   100, 'CI', 'XOF', 'success', 1700000000000 + i, 1700000002000 + i`;
+
+const sqliteHex = (digits: number, value: string) => `printf('%0${digits}x', CAST(${value} AS INTEGER))`;
+const postgresHex = (digits: number, value: string) => `lpad(to_hex((${value})::bigint), ${digits}, '0')`;
+
+export async function sqlite(): Promise<Database> {
+  const folder = await mkdtemp(join(tmpdir(), "bench-"));
+  const file = join(folder, "server.db");
+  const of = {
+    hex: sqliteHex,
+    merchant: "(SELECT id FROM merchants)",
+    id: `'01900000-0000-7000-8000-' || ${sqliteHex(12, "i")}`,
+  };
+  return {
+    url: `sqlite:${file}`,
+    async fill(payouts) {
+      const db = new DatabaseSync(file);
+      db.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;
+        WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${payouts})
+        INSERT INTO disbursements (${COLUMNS}) SELECT ${values(payouts, of)} FROM n; PRAGMA wal_checkpoint(TRUNCATE)`);
+      db.close();
+    },
+    drop: () => rm(folder, { recursive: true }),
+  };
+}
+
+export interface PostgresServer {
+  url: string;
+  /** CPU time that its processes have used so far, in milliseconds; NaN if it runs elsewhere. */
+  cpuMs(): number;
+  stop(): Promise<void>;
+}
+
+/** Starts a PostgreSQL server that waits for the disk, unless TEST_DATABASE_URL names one. */
+export async function postgresServer(): Promise<PostgresServer> {
+  const given = process.env.TEST_DATABASE_URL;
+  if (given) return { url: given, cpuMs: () => NaN, stop: async () => undefined };
+  const script = new URL("../../server/testing/postgres-process.ts", import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, "durable"], { stdio: ["pipe", "pipe", "inherit"] });
+  const [url] = await once(child.stdout, "data");
+  return {
+    url: String(url).trim(),
+    cpuMs: () => cpuMsBelow(child.pid!),
+    async stop() {
+      child.stdin.end();
+      await once(child, "exit");
+    },
+  };
+}
+
+async function run(url: string, ...statements: string[]): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  for (const sql of statements) await client.query(sql);
+  await client.end();
+}
+
+/** @param server the URL of any database on the server */
+export async function postgres(server: string): Promise<Database> {
+  const name = `bench_${randomUUID().replaceAll("-", "")}`;
+  await run(server, `CREATE DATABASE ${name}`);
+  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
+  const id = `('01900000-0000-7000-8000-' || ${postgresHex(12, "i")})::uuid`;
+  const of = { hex: postgresHex, merchant: "(SELECT id FROM merchants)", id };
+  return {
+    url,
+    fill: (payouts) =>
+      run(
+        url,
+        `INSERT INTO disbursements (${COLUMNS}) SELECT ${values(payouts, of)} FROM generate_series(0, ${payouts - 1}) AS i`,
+        "VACUUM ANALYZE disbursements",
+        "CHECKPOINT",
+      ),
+    drop: () => run(server, `DROP DATABASE ${name} WITH (FORCE)`),
+  };
+}
