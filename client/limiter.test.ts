@@ -36,11 +36,11 @@ function fixedWindow(perSecond: number): Policy {
 function limitedClient(policy: Policy, { latency = 20, options = {} } = {}) {
   const time = new FakeTime();
   time.randomValue = 0.5;
-  const sent: { at: number; accepted: boolean }[] = [];
+  const sent: { reference: string; at: number; accepted: boolean }[] = [];
   const fetch: Fetch = async (_, init) => {
     const verdict = policy(time.now());
-    sent.push({ at: time.now(), accepted: verdict === true });
     const { reference } = JSON.parse(init!.body as string) as { reference: string };
+    sent.push({ reference, at: time.now(), accepted: verdict === true });
     await new Promise<void>((resolve) => void time.after(latency, resolve));
     return verdict === true
       ? ok({ ...disbursementCreated, merchantsReference: reference })
@@ -164,6 +164,24 @@ describe("a call that waits for its turn", () => {
     expect([sent.length, time.waiting]).toEqual([16, 0]);
   });
 
+  test("leaves no timer behind when its signal is aborted", async () => {
+    const { time, pay } = limitedClient(refuseFirst(5));
+    await time.run(rejectionOf(pay(1, { retry: { tries: 1 } })));
+    const controller = new AbortController();
+    const call = pay(2, { signal: controller.signal });
+    await new Promise(setImmediate);
+    expect(time.waiting).toBeGreaterThan(0);
+    controller.abort();
+    expect(await rejectionOf(call)).toBeInstanceOf(AbortedError);
+    expect(time.waiting).toBe(0);
+  });
+
+  test("goes before later calls", async () => {
+    const { time, pay, sent } = limitedClient(() => true);
+    await time.run(payAll(pay, 40));
+    expect(sent.map(({ reference }) => reference)).toEqual(Array.from({ length: 40 }, (_, index) => `p-${index}`));
+  });
+
   test("lets a retry go first", async () => {
     // The first request of the first burst is refused; all later ones wait for the pause.
     const order: string[] = [];
@@ -182,10 +200,20 @@ async function refuse(time: FakeTime, limiter: Limiter) {
   limiter.leave(time.now(), 0);
 }
 
-test("a request whose time is over does not queue for a turn", async () => {
+test.each([0, -3])("a request that has %i ms left gets no turn", async (patience) => {
   const limiter = createLimiter(new FakeTime());
+  expect(await limiter.enter(patience, undefined, false)).toBe(false);
   for (let sent = 0; sent < 16; sent++) expect(await limiter.enter(1000, undefined, false)).toBe(true);
-  expect(await limiter.enter(-3, undefined, false)).toBe(false);
+  expect(await limiter.enter(patience, undefined, false)).toBe(false);
+});
+
+test("requests that gave up take no turn", async () => {
+  const time = new FakeTime();
+  const limiter = createLimiter(time);
+  for (let sent = 0; sent < 16; sent++) expect(await limiter.enter(1000, undefined, false)).toBe(true);
+  for (let late = 0; late < 2; late++) expect(await time.run(limiter.enter(10, undefined, false))).toBe(false);
+  limiter.leave(time.now());
+  expect(await time.run(limiter.enter(10, undefined, false))).toBe(true);
 });
 
 describe("the rate of a limiter", () => {
@@ -206,6 +234,21 @@ describe("the rate of a limiter", () => {
     limiter.rate = 100;
     await refuse(time, limiter);
     expect(limiter.rate).toBeCloseTo(95, 5);
+  });
+
+  test("shrinks to what was accepted in the last second, even if little was sent before", async () => {
+    const time = new FakeTime();
+    const limiter = createLimiter(time);
+    limiter.rate = 100;
+    time.time += 60_000;
+    for (let sent = 0; sent < 100; sent++) {
+      expect(await limiter.enter(1000, undefined, false)).toBe(true);
+      time.time += 10;
+      limiter.leave(time.now());
+    }
+    await refuse(time, limiter);
+    expect(limiter.rate).toBeGreaterThan(50);
+    expect(limiter.rate).toBeLessThan(95);
   });
 });
 

@@ -21,8 +21,7 @@ export interface Limiter {
 
 // The requests in flight at first, while the service's limit is unknown. Two responses that are not a 429 allow one more.
 const firstWindow = 16;
-// A rate starts at this share of the one that was refused: after the first refusal and after later ones.
-const firstDecrease = 0.9;
+// After a refusal, the rate is this share of the one that was refused.
 const decrease = 0.95;
 // How much an accepted request adds to the rate: 1 multiplies the rate by e in a second. At first and at least.
 const firstGrowth = 4;
@@ -71,7 +70,7 @@ export function createLimiter(runtime: Runtime): Limiter {
 
   return {
     get rate() {
-      return growth < 0.1 ? rate : Infinity;
+      return growth < 0.5 ? rate : Infinity;
     },
     set rate(known) {
       rate = known;
@@ -81,9 +80,7 @@ export function createLimiter(runtime: Runtime): Limiter {
       acceptedAt = runtime.now();
     },
     async enter(patience, signal, isRetry) {
-      if (signal?.aborted) return false;
-      if (queue.length === 0 && takeTurn()) return true;
-      if (patience < 0 || nextTurn - runtime.now() > patience) return false;
+      if (patience <= Math.max(0, nextTurn - runtime.now())) return false;
       return new Promise((resolve) => {
         const start = () => {
           cancel();
@@ -114,8 +111,7 @@ export function createLimiter(runtime: Runtime): Limiter {
         if (entered > refusedAt) {
           rate = Math.max(
             1,
-            (growth > 1 ? firstDecrease : decrease) *
-              Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since))),
+            decrease * Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since))),
           );
           count = 0;
           since = now + retryAfter;
