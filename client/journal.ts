@@ -18,6 +18,8 @@ interface Content {
   rate?: number | undefined;
 }
 
+const nothing = (): Content => ({ entries: new Map() });
+
 /** A change of the rate that is stored. */
 const notableChange = 0.05;
 
@@ -34,9 +36,9 @@ const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
  */
 export function fileJournal(path: string): Journal {
   const file = resolve(path);
-  let content: Content = { entries: new Map() };
+  let content = nothing();
   let opened: Promise<OpenJournal> | undefined;
-  const use = () => (opened ??= openJournal(file, (content = { entries: new Map() })));
+  const use = () => (opened ??= openJournal(file, (content = nothing())));
   return {
     get rate() {
       return content.rate;
@@ -219,7 +221,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
 
 /** Removes a lock whose process has ended. Throws if it may still run. */
 async function removeStale(file: string, own: string, temporary: string) {
-  const holder = await readFile(file, "utf8").catch(() => "");
+  const holder = await readFile(file, "utf8").catch(ignore);
   if (holder && holder !== own && isRunning(holder)) throw inUse(holder, file);
   const moved = `${temporary}.stale`;
   if (!(await succeeds(rename(file, moved), "ENOENT"))) return;

@@ -16,6 +16,7 @@ const tests = [
   "gateways",
   "hooks",
   "if-exists",
+  "journal",
   "limiter",
   "limits",
   "list",
