@@ -66,7 +66,7 @@ export async function attempt(
   const info: RequestInfo = { operation, reference, callId, attempt: number };
   const started = runtime.now();
   const controller = new AbortController();
-  let key = "";
+  let key: string | undefined;
   let sent = false;
   let cancel!: () => void;
   // Rejects when the time is up or the caller aborts. Ends the attempt even if a custom fetch or apiKey ignores the
@@ -87,7 +87,7 @@ export async function attempt(
       sent = true;
     });
   };
-  const withoutSecrets = (text: string) => redact(text, key, `${body?.phoneNumber ?? ""}`);
+  const withoutSecrets = (text: string) => redact(text, key, body?.phoneNumber);
   const outcome = await Promise.race([sendRequest(), stopped])
     .then((reply) => outcomeOfReply(reply, job, context, withoutSecrets))
     .catch((error) => outcomeOfFailure(error, sent, context, withoutSecrets));

@@ -62,6 +62,8 @@ describe("options", () => {
     ["a negative delay", { retry: { minDelay: -1 } }, /minDelay must be from 1/],
     ["an unknown retry option", { retry: { maxTries: 3 } }, /No option "maxTries"\. Use: tries/],
     ["an unknown logLevel", { logLevel: "loud" }, /^logLevel must be off, warn or debug\.$/],
+    ["a logLevel that only starts with a known one", { logLevel: "offline" }, /logLevel must be/],
+    ["a logLevel that only ends with a known one", { logLevel: "forewarn" }, /logLevel must be/],
     ["a signal that is not one", { signal: {} }, /signal an AbortSignal\.$/],
     ["headers as a string", { headers: "a: b" }, /headers must be/],
     ["a header name with a space", { headers: { "a b": "c" } }, /headers must be/],
@@ -199,7 +201,8 @@ describe("the API key", () => {
     ["rejects", () => Promise.reject(new Error("vault is locked"))],
     ["returns undefined", () => undefined as never],
     ["returns two lines", () => `${key}\n${key}`],
-  ])("is not sent if its function %s", async (how, apiKey) => {
+  ])("is not sent if its function %s, which is not called again", async (how, returnKey) => {
+    const apiKey = vi.fn<() => string | Promise<string>>(returnKey);
     const { client, time, sent } = scriptedClient([], { apiKey });
     const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     const hasFailed = /throws|rejects/.test(how);
@@ -209,6 +212,7 @@ describe("the API key", () => {
     );
     expect(String((error as Error).cause)).toBe(hasFailed ? "Error: vault is locked" : "undefined");
     expect(JSON.stringify([error, `${error}`, (error as Error).stack])).not.toContain(key);
+    expect(apiKey).toHaveBeenCalledOnce();
     expect(sent).toEqual([]);
   });
 
@@ -267,6 +271,12 @@ describe("errors", () => {
       "a bare 401",
       respond(401),
       /^Received 401 without the service's JSON\. Check baseUrl \(https:\/\/pay\.example:8443\/path\), gateways and firewalls\.$/,
+      undefined,
+    ],
+    [
+      "an error without a code",
+      new TypeError("broken pipe"),
+      /^Connection to https:\/\/pay\.example:8443\/path failed: broken pipe\.$/,
       undefined,
     ],
     [
@@ -356,6 +366,18 @@ describe("result()", () => {
   test.each(reads)("of a verify reports %s", async (_, step, status) => {
     const { client, time } = scriptedClient([step], { retry: { tries: 1 } });
     expect(await time.run(client.checkouts.verify("DSB1").result())).toMatchObject({ ok: status === 200, status });
+  });
+
+  test("throws an error that is not the client's", async () => {
+    const { client, time } = scriptedClient([]);
+    const bug = new Error("a bug of the caller");
+    const request = {
+      ...disbursementRequest,
+      get amount(): number {
+        throw bug;
+      },
+    };
+    expect(await time.run(rejectionOf(client.disbursements.create(request).result()))).toBe(bug);
   });
 
   test("leaves no unhandled rejection", async () => {

@@ -89,6 +89,12 @@ describe("an error", () => {
     expect(new Set(error.attempts!.map(({ callId }) => callId))).toEqual(new Set([error.callId]));
   });
 
+  test("has no request id if the response has none", async () => {
+    const { client, time } = scriptedClient([new Response("", { status: 422 })]);
+    const error = (await time.run(rejectionOf(client.disbursements.verify("DSB1")))) as ClientError;
+    expect([error.status, error.requestId]).toEqual([422, undefined]);
+  });
+
   test("of a verify has the service's reference", async () => {
     const { client, time } = scriptedClient([refusal(404)]);
     expect(await time.run(rejectionOf(client.checkouts.verify("CHK9")))).toMatchObject({ reference: "CHK9" });

@@ -3,6 +3,6 @@ export function parse(text: string | undefined): unknown {
   try {
     return JSON.parse(text!);
   } catch {
-    return undefined;
+    // The text is not JSON.
   }
 }

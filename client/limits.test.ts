@@ -69,6 +69,25 @@ describe("a response body", () => {
     expect(await time.run(client.disbursements.verify("DSB1"))).toEqual(record);
   });
 
+  test("is decoded as a whole, even if a character is split between two chunks", async () => {
+    const data = { ...record, customer: { ...record.customer, name: "Zoé 🙂" } };
+    const bytes = new TextEncoder().encode(JSON.stringify({ statusCode: 200, data }));
+    const stream = new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    const { client, time } = scriptedClient([new Response(stream)]);
+    expect(await time.run(client.disbursements.verify("DSB1"))).toEqual(data);
+  });
+
+  test("may be missing", async () => {
+    const { client, time } = scriptedClient([new Response(null, { status: 503 })], { retry: { tries: 1 } });
+    const error = await time.run(rejectionOf(client.disbursements.verify("DSB1")));
+    expect(error).toMatchObject({ name: "ServerError", status: 503 });
+  });
+
   test("that is too large is retried, and a create is resolved by its record", async () => {
     const steps = [new Response(bodyOf(Infinity).stream), duplicate("/v1/disbursements/DSB1"), ok(record)];
     const { client, time } = scriptedClient(steps);

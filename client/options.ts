@@ -240,7 +240,7 @@ function levelFromEnvironment(): LogLevel | undefined {
   try {
     return (globalThis as unknown as Environment).process.env["DISBURSEMENT_CHECKOUT_LOG"];
   } catch {
-    return undefined;
+    // There is no level.
   }
 }
 

@@ -116,7 +116,8 @@ export function outcomeOfReply(
   const RefusalError = hasNoList ? NotFoundError : isFromService || status === 429 ? refusalErrors[status] : undefined;
   const OtherError = status === 401 ? AuthenticationError : status < 500 ? UnexpectedAnswerError : ServerError;
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ");
-  const wait = headers.get("retry-after") ?? "";
+  // Without the header "null", which is neither a number nor a date.
+  const wait = String(headers.get("retry-after"));
   const why = hasNoList
     ? ": the service has no list"
     : isFromService

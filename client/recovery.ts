@@ -111,7 +111,7 @@ async function findExisting(
   const isMine = (record: Data) => isRecord(record) && record.merchantsReference === merchantsReference;
   const exists = outcome.error instanceof DuplicateReferenceError;
   let cause: unknown;
-  const location = exists && outcome.response?.headers.get("location");
+  const location = exists && outcome.response!.headers.get("location");
   if (location) {
     try {
       // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
@@ -123,7 +123,7 @@ async function findExisting(
     }
   }
   // A service that never responded to this client will not respond now.
-  if (!context.isReached) return { cause };
+  if (!context.isReached) return {};
   // A record that exists may not be in every replica's list yet, so look again. If it perhaps does not exist, look once.
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);

@@ -1,11 +1,12 @@
 /** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
-/** Replaces the key, and all but the last three digits of a phone number. */
-export function redact(text: string, key: string, phoneNumber: string): string {
+/** Replaces the key, and all but the last three digits of a phone number, which may be missing or of another type. */
+export function redact(text: string, key: string | undefined, phoneNumber: unknown): string {
   const withoutKey = key ? text.replaceAll(key, "[key]") : text;
   // A shorter text is not a phone number, and may occur anywhere.
-  return phoneNumber.length > 5 ? withoutKey.replaceAll(phoneNumber, `…${phoneNumber.slice(-3)}`) : withoutKey;
+  const digits = `${phoneNumber}`;
+  return phoneNumber && digits.length > 5 ? withoutKey.replaceAll(digits, `…${digits.slice(-3)}`) : withoutKey;
 }
 
 /** Copies JSON data and removes secrets from its texts. Works on the parsed data, because JSON can escape a secret. */
