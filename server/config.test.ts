@@ -24,6 +24,7 @@ test("defaults to a sandbox on loopback", () => {
     webhookAllowPrivate: true,
     webhookAllowInsecure: true,
     trustProxy: false,
+    metrics: {},
     logLevel: "info",
     shutdownTimeoutMs: 8_000,
     drainDelayMs: 0,
@@ -45,6 +46,7 @@ describe("valid values", () => {
     ["HOST", "localhost", { host: "localhost", webhookAllowPrivate: true }],
     ["HOST", "pay.example", { host: "pay.example", webhookAllowPrivate: false }],
     ["HOST", "127.0.0.1.example", { webhookAllowPrivate: false }],
+    ["METRICS_TOKEN", "x".repeat(16), { metrics: { token: "x".repeat(16) } }],
     ["PORT", "0", { port: 0 }],
     ["PORT", "65535", { port: 65_535 }],
     ["PUBLIC_URL", "https://pay.example", { publicUrl: "https://pay.example" }],
@@ -94,6 +96,16 @@ describe("valid values", () => {
     [{ HOST: "0.0.0.0", WEBHOOK_ALLOW_PRIVATE: "true" }, true],
   ])("%j: webhooks may go to private addresses: %s", (env, allowed) => {
     expect(readConfig(env).webhookAllowPrivate).toBe(allowed);
+  });
+
+  test.each<[Record<string, string>, Config["metrics"]]>([
+    [{}, {}],
+    [{ SANDBOX: "false" }, undefined],
+    [{ HOST: "0.0.0.0" }, undefined],
+    [{ PUBLIC_URL: "https://pay.example" }, undefined],
+    [{ SANDBOX: "false", METRICS_TOKEN: "m".repeat(16) }, { token: "m".repeat(16) }],
+  ])("%j: metrics are served: %j", (env, metrics) => {
+    expect(readConfig(env).metrics).toEqual(metrics);
   });
 
   test.each<[Record<string, string>, boolean]>([
@@ -147,6 +159,11 @@ describe("invalid values are reported with what is expected", () => {
     [
       "SANDBOX_API_KEY",
       "clé".repeat(10),
+      "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)",
+    ],
+    [
+      "METRICS_TOKEN",
+      "too short",
       "must be 16 to 256 printable ASCII characters without spaces (its value is not shown)",
     ],
     ["SETTLE_DELAY_MS", "86400001", "must be a whole number from 0 to 86400000"],

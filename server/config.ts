@@ -19,6 +19,8 @@ export interface Config {
   /** Allows webhooks over plain http, and to ports below 1024 other than 443. */
   webhookAllowInsecure: boolean;
   trustProxy: boolean | number | string;
+  /** Serves `/metrics`, to those who send the token if there is one. */
+  metrics?: { token?: string };
   logLevel: string;
   /** How long the process may take to stop after a signal, in milliseconds. */
   shutdownTimeoutMs: number;
@@ -77,6 +79,7 @@ export function readConfig(env: Env): Config {
   // A server that others reach through a proxy also listens on loopback, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
+  const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
   const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
   const config: Config = {
     host,
@@ -96,6 +99,7 @@ export function readConfig(env: Env): Config {
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),
     fees: {
       // The rate stays below 100 %, so that the fee for the largest amount, fixed part included, is still an exact
       // integer.

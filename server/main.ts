@@ -14,6 +14,7 @@ import { listen, ListenError, type Listener } from "./http/http-server.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { createLog } from "./log.ts";
 import { logTelemetry } from "./observability/log-telemetry.ts";
+import type { Metrics, MetricsContext } from "./observability/metrics.ts";
 import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { createService, type Service } from "./service.ts";
@@ -38,6 +39,8 @@ async function start(config: Config): Promise<void> {
     emit: telemetry.emit,
   });
 
+  const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
+
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
   // A given key must be valid for the first request.
@@ -54,6 +57,7 @@ async function start(config: Config): Promise<void> {
       chance: Math.random,
       log,
       telemetry,
+      metrics,
       lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
     });
     return service.app;
@@ -66,6 +70,14 @@ async function start(config: Config): Promise<void> {
   stopOnSignal({ config, service, listener, storage, clock, flush });
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
+}
+
+/** The library is loaded only if it is used. */
+async function startMetrics(context: MetricsContext): Promise<Metrics> {
+  const { createMetrics } = await import("./observability/metrics.ts");
+  const metrics = createMetrics(context);
+  metrics.watchProcess();
+  return metrics;
 }
 
 /**

@@ -9,6 +9,7 @@ import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
 import { createWebhooks } from "./domain/webhooks.ts";
 import { createApp } from "./http/app.ts";
+import type { Metrics } from "./observability/metrics.ts";
 import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
@@ -34,6 +35,8 @@ interface Options {
   chance: () => number;
   log: Logger;
   telemetry: Telemetry;
+  /** Serves `/metrics` if present. */
+  metrics?: Metrics | undefined;
   lookup: Lookup;
 }
 
@@ -55,7 +58,7 @@ export interface Service {
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options): Service {
-  const { config, storage, clock, ids, random, chance, log, telemetry, lookup } = options;
+  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, lookup } = options;
   const { emit } = telemetry;
   const abort = new AbortController();
   const stopping = abort.signal;
@@ -127,6 +130,7 @@ export function createService(options: Options): Service {
       ids,
       log,
       emit,
+      metrics,
       draining,
       disbursements,
       checkouts,

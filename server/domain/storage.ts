@@ -22,10 +22,31 @@ import type {
  */
 export interface Storage
   extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, AuditLog, Housekeeping {
+  /** Counts what waits to be done, of all merchants, in a few milliseconds however much it is. */
+  readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
   /** Finishes the transactions in progress, then closes the storage. */
   close(): Promise<void>;
+}
+
+/** The counts end at this number, so that a long queue takes no longer to count. */
+export const MOST_COUNTED = 10_000;
+/** The oldest due delivery is looked for among those of this many receivers. */
+export const MOST_LANES = 1_000;
+
+/** What waits to be done. May include what resets have deleted and no worker has removed yet. Times are real time. */
+export interface Backlog {
+  /** Deliveries that are due. */
+  dueDeliveries: number;
+  /** Deliveries that are being attempted or wait for their next attempt. */
+  waitingDeliveries: number;
+  /** When the delivery that has been due for longest fell due; absent if none is. */
+  oldestDeliveryDueAt?: number;
+  /** Payouts and checkouts whose final status is due. */
+  dueSettlements: number;
+  /** When the record that has been due for longest fell due; absent if none is. */
+  oldestSettlementDueAt?: number;
 }
 
 // ---- merchants and keys -------------------------------------------------------------------------------------------

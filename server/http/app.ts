@@ -8,7 +8,9 @@ import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
 import { createHandlers, type HandlerContext } from "./handlers.ts";
+import { getOnly, metricsPage } from "./metrics-page.ts";
 import { checkoutPages } from "./pages/checkout.ts";
+import type { Metrics } from "../observability/metrics.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import packageJson from "../package.json" with { type: "json" };
 
@@ -16,13 +18,15 @@ export interface AppContext extends HandlerContext, ObserverContext {
   config: Config;
   storage: Storage;
   log: Logger;
+  /** Serves `/metrics` if present. */
+  metrics?: Metrics | undefined;
   /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
   draining: AbortSignal;
 }
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log } = context;
+  const { config, storage, log, metrics } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const contract = createContract({
     handlers: createHandlers(context),
@@ -52,6 +56,7 @@ export function createApp(context: AppContext): Express {
   const servesRequests = config.role !== "worker";
   if (servesRequests) app.use(contract.router);
   app.use(health(context, contract.prove));
+  if (metrics) app.use(metricsPage(metrics, { token: config.metrics?.token, failedKeys }));
   if (servesRequests) app.use(checkoutPages(context));
   app.use(noSuchPath);
   app.use(sendErrors(log));
@@ -106,11 +111,7 @@ function health({ config, storage, log, draining }: AppContext, prove: () => Pro
     }
     res.json({ status: "ok" });
   });
-  router.all(["/healthz", "/readyz"], ({ method }) => {
-    throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: GET, HEAD.`, {
-      allow: "GET, HEAD",
-    });
-  });
+  router.all(["/healthz", "/readyz"], getOnly);
   return router;
 }
 

@@ -117,7 +117,7 @@ describe("the order of validation (D1)", () => {
 
 describe("methods (D26)", () => {
   const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY", "PURGE"];
-  const paths = [...new Set(operations.map(([, path]) => path)), "/healthz", "/readyz"];
+  const paths = [...new Set(operations.map(([, path]) => path)), "/healthz", "/readyz", "/metrics"];
 
   test.each(paths)("%s: undocumented methods return 405 with Allow, with or without a key", async (path) => {
     const own = operations.filter(([, other]) => other === path).map(([method]) => method);

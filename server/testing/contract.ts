@@ -81,8 +81,8 @@ function headerProblems({ status, headers }: CheckedResponse): string[] {
 function bodyProblems(response: CheckedResponse): string[] {
   const { method, path, status, headers, text } = response;
   const name = path.split("?", 1)[0]!;
-  // The contract does not cover the customer pages.
-  if (name.startsWith("/checkouts/") && !String(headers["content-type"]).includes("json")) return [];
+  // The contract does not cover the customer pages and the metrics.
+  if (/^\/(checkouts\/|metrics$)/.test(name) && !String(headers["content-type"]).includes("json")) return [];
   if (headers["content-type"] !== "application/json; charset=utf-8") {
     return [`content-type ${String(headers["content-type"])}`];
   }

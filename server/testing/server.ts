@@ -8,6 +8,7 @@ import { createService, type Service } from "../service.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createTelemetry, type Emit, type Telemetry } from "../domain/telemetry.ts";
+import { createMetrics } from "../observability/metrics.ts";
 import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Merchant } from "../domain/types.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
@@ -77,7 +78,19 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       config = withPort(config, port);
       const lookup = options.lookup ?? noNames;
       const chance = random.next;
-      service = createService({ config, storage, clock, ids, random: random.bytes, chance, log, telemetry, lookup });
+      const metrics = config.metrics && createMetrics({ config, telemetry, storage, clock });
+      service = createService({
+        config,
+        storage,
+        clock,
+        ids,
+        random: random.bytes,
+        chance,
+        log,
+        telemetry,
+        metrics,
+        lookup,
+      });
       return service.app;
     },
   );

@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { auditLog } from "./audit.ts";
+import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
 import { createPool, explained } from "./connections.ts";
@@ -80,6 +81,7 @@ async function open(db: Database, time: Time, { server, emit = silent }: Options
     ...eventLog(context),
     ...auditLog(context),
     ...housekeeping(context),
+    readBacklog: backlog(context),
     ping: whileOpen(latest.record),
     async close() {
       if (isClosed) return;

@@ -4,6 +4,7 @@ import type { Storage } from "../../domain/storage.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { wrapped } from "../wrapped.ts";
 import { auditLog, auditWriter } from "./audit.ts";
+import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
@@ -92,6 +93,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       ...eventLog(context),
       ...auditLog(context),
       ...housekeeping(context),
+      readBacklog: backlog(context),
       ping: () => ping(context, health, latest.recordNow),
       async close() {
         // Wait for the writes in progress.

@@ -3,6 +3,7 @@ import type { Storage } from "../../domain/storage.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import { auditTests } from "./audit.ts";
+import { backlogTests } from "./backlog.ts";
 import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
@@ -40,6 +41,7 @@ const PARTS = {
   "lists of records": recordListTests,
   "old events": pruneTests,
   "audit trail": auditTests,
+  backlog: backlogTests,
   reports: reportTests,
 } satisfies Record<string, (current: Current) => void>;
 type Part = keyof typeof PARTS;

@@ -1,0 +1,177 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type CounterConfiguration } from "prom-client";
+import type { Config } from "../config.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Backlog, Storage } from "../domain/storage.ts";
+import type { AttemptEnded, Telemetry } from "../domain/telemetry.ts";
+import packageJson from "../package.json" with { type: "json" };
+
+const { version } = packageJson;
+
+/** For how long the counts of waiting work are used again, and how long a scrape waits for new ones. */
+const BACKLOG_MS = { fresh: 5_000, patience: 2_000 };
+/** From half a millisecond to ten seconds. */
+const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** What waits may wait for hours. */
+const DELAYS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800, 7_200];
+const ITEMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+export interface Metrics {
+  contentType: string;
+  /** Returns all metrics as text. Without an answer of the storage, those of the waiting work are left out. */
+  render(): Promise<string>;
+  /** Adds the metrics of the whole process: CPU, memory, event loop, garbage collection. Call it once per process. */
+  watchProcess(): void;
+}
+
+export interface MetricsContext {
+  telemetry: Pick<Telemetry, "on">;
+  storage: Pick<Storage, "readBacklog">;
+  clock: Clock;
+  config: Pick<Config, "sandbox" | "database" | "role">;
+}
+
+/** Counts what the server reports (D60). Labels are few: operations, statuses and results, never a merchant or text of one. */
+export function createMetrics({ telemetry, storage, clock, config }: MetricsContext): Metrics {
+  const registry = new Registry();
+  countRequests(telemetry, registry);
+  countWork(telemetry, registry);
+  const backlog = backlogGauges(registry, clock);
+  describeServer(config, registry);
+
+  let read: { at: number; backlog: Promise<Backlog | undefined> } | undefined;
+  /** Resolves with undefined if the storage fails, or does not respond in time. */
+  function recentBacklog(): Promise<Backlog | undefined> {
+    const now = clock.now();
+    if (!read || now - read.at >= BACKLOG_MS.fresh) {
+      const timeout = new AbortController();
+      const late = clock.sleep(BACKLOG_MS.patience, timeout.signal).then(() => undefined);
+      const found = storage.readBacklog().catch(() => undefined);
+      read = { at: now, backlog: Promise.race([found, late]).finally(() => timeout.abort()) };
+    }
+    return read.backlog;
+  }
+
+  return {
+    contentType: registry.contentType,
+    async render() {
+      backlog(await recentBacklog());
+      return registry.metrics();
+    },
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
+  };
+}
+
+function describeServer({ sandbox, database, role }: MetricsContext["config"], registry: Registry): void {
+  const labels = { version, environment: sandbox ? "sandbox" : "live", storage: database.kind, role };
+  const help = "The server, as labels.";
+  new Gauge({ name: "server_info", help, labelNames: Object.keys(labels), registers: [registry] }).set(labels, 1);
+}
+
+function countRequests({ on }: MetricsContext["telemetry"], registry: Registry): void {
+  const registers = [registry];
+  const requests = new Counter({
+    name: "http_requests_total",
+    help: "Requests by operation and status. The status is none if the connection ended before a response.",
+    labelNames: ["operation", "status"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "http_request_duration_seconds",
+    help: "Time until the response was sent, by operation.",
+    labelNames: ["operation"],
+    buckets: DURATIONS,
+    registers,
+  });
+  on("request", ({ operationId, route, status = "none", durationMs }) => {
+    const operation = operationId ?? String(route);
+    requests.inc({ operation, status });
+    durations.observe({ operation }, durationMs / 1_000);
+  });
+}
+
+/** The results of attempts. Only `failed` is followed by another attempt. */
+const RESULTS = { delivered: "delivered", pending: "failed", ended: "ended", exhausted: "exhausted" } as const;
+
+function countWork({ on }: MetricsContext["telemetry"], registry: Registry): void {
+  const registers = [registry];
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name, help, buckets, registers });
+  const commitDurations = histogram("storage_commit_duration_seconds", "Time of a transaction.", DURATIONS);
+  const commitItems = histogram("storage_commit_items", "Operations that shared a transaction.", ITEMS);
+  const settlements = histogram(
+    "settlement_delay_seconds",
+    "Time from when a payment's final status was due until it was recorded.",
+    DELAYS,
+  );
+  const attempts = new Counter({
+    name: "webhook_attempts_total",
+    help: "Attempts by result: delivered, failed (will be repeated), ended (410) or exhausted (was the last).",
+    labelNames: ["result"],
+    registers,
+  } satisfies CounterConfiguration<"result">);
+  const attemptDurations = histogram("webhook_attempt_duration_seconds", "Time of an attempt.", DURATIONS);
+  const attemptDelays = histogram(
+    "webhook_attempt_delay_seconds",
+    "Time from when an attempt was due until it began.",
+    DELAYS,
+  );
+  const storageUp = new Gauge({
+    name: "storage_up",
+    help: "1 while the storage works, else 0.",
+    registers,
+  });
+
+  // A counter that appears with its first failure has no rate at that moment.
+  for (const result of Object.values(RESULTS)) attempts.inc({ result }, 0);
+  storageUp.set(1);
+
+  on("commit", ({ items, durationMs }) => {
+    commitDurations.observe(durationMs / 1_000);
+    commitItems.observe(items);
+  });
+  on("settled", ({ delayMs }) => settlements.observe(delayMs / 1_000));
+  on("attempt", ({ status, durationMs, delayMs }: AttemptEnded) => {
+    attempts.inc({ result: RESULTS[status] });
+    attemptDurations.observe(durationMs / 1_000);
+    if (delayMs !== undefined) attemptDelays.observe(delayMs / 1_000);
+  });
+  on("storage", ({ working }) => storageUp.set(working ? 1 : 0));
+}
+
+/** Returns a function that sets the gauges of the waiting work, or removes their values. */
+function backlogGauges(registry: Registry, clock: Clock): (backlog: Backlog | undefined) => void {
+  const registers = [registry];
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  const age = (since: number | undefined) => (since === undefined ? 0 : Math.max(0, clock.now() - since) / 1_000);
+  const gauges: [Gauge, (backlog: Backlog) => number][] = [
+    [
+      gauge("webhook_deliveries_due", "Deliveries that are due, in all processes; 10000 if more."),
+      ({ dueDeliveries }) => dueDeliveries,
+    ],
+    [
+      gauge(
+        "webhook_deliveries_waiting",
+        "Deliveries between two attempts or in one, in all processes; 10000 if more.",
+      ),
+      ({ waitingDeliveries }) => waitingDeliveries,
+    ],
+    [
+      gauge("webhook_oldest_due_seconds", "For how long the oldest due delivery has been due; 0 if none is."),
+      ({ oldestDeliveryDueAt }) => age(oldestDeliveryDueAt),
+    ],
+    [
+      gauge("settlements_due", "Payments whose final status is due, in all processes; 10000 if more."),
+      ({ dueSettlements }) => dueSettlements,
+    ],
+    [
+      gauge("settlement_oldest_due_seconds", "For how long the oldest due payment has been due; 0 if none is."),
+      ({ oldestSettlementDueAt }) => age(oldestSettlementDueAt),
+    ],
+  ];
+  return (backlog) => {
+    for (const [each, value] of gauges) {
+      if (backlog) each.set(value(backlog));
+      else each.remove();
+    }
+  };
+}

@@ -1,0 +1,34 @@
+import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
+import { toBacklog } from "../backlog-rows.ts";
+import type { Context } from "./context.ts";
+
+/** Counts rows of an index, but no more than a few. */
+const count = (table: string, where: string) =>
+  `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS counted)`;
+const oldest = (table: string) => `(SELECT min(due_real) FROM ${table} WHERE due_real <= (SELECT :now))`;
+const SETTLEMENTS = ["disbursements", "checkouts"];
+/** An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. */
+const READY = "ready AND merchant_id > ''";
+const DUE = "due_real <= (SELECT :now)";
+
+/** Jumps from lane to lane in the index, and reads the first delivery of each, which is its oldest one. */
+const BACKLOG = `WITH RECURSIVE lanes AS (
+    (SELECT merchant_id, host, next_attempt_at FROM events WHERE ${READY}
+      ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1)
+    UNION ALL
+    SELECT next.merchant_id, next.host, next.next_attempt_at FROM lanes CROSS JOIN LATERAL (
+      SELECT merchant_id, host, next_attempt_at FROM events WHERE ready AND (merchant_id, host) > (lanes.merchant_id, lanes.host)
+      ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1) AS next
+  )
+  SELECT
+    least(${MOST_COUNTED}, ${count("events", READY)} + ${count("events", DUE)}) AS due_deliveries,
+    ${count("events", "due_real > (SELECT :now)")} AS waiting_deliveries,
+    least(${oldest("events")}, (SELECT
+      min(first.next_attempt_at - (SELECT clock_offset FROM merchants m WHERE m.id = first.merchant_id))
+      FROM (SELECT * FROM lanes LIMIT ${MOST_LANES}) AS first)) AS oldest_delivery,
+    least(${MOST_COUNTED}, ${SETTLEMENTS.map((table) => count(table, DUE)).join(" + ")}) AS due_settlements,
+    least(${SETTLEMENTS.map(oldest).join(", ")}) AS oldest_settlement`;
+
+export function backlog({ db }: Context): Storage["readBacklog"] {
+  return async () => toBacklog((await db.read(BACKLOG)).rows[0]!);
+}
