@@ -61,7 +61,9 @@ interface Options {
 export function createDatabase(pool: Pool, time: Time, options: Options = {}): Database {
   const { emit = silent, mostOperations = MOST_OPERATIONS, skipLocked = true } = options;
   const prepare = statements(time, skipLocked);
-  const active = new Set<Promise<unknown>>();
+  // A count, because a Set of all operations would keep ended ones in memory: V8 copies it often, and its copies stay.
+  let active = 0;
+  let becomesIdle: (() => void) | undefined;
 
   async function withClient<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await connect(pool);
@@ -102,10 +104,14 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
     });
 
   async function track<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
-    if (active.size >= mostOperations) throw overloaded();
-    const running = patiently(operation, repeatable);
-    active.add(running);
-    return running.finally(() => active.delete(running));
+    if (active >= mostOperations) throw overloaded();
+    active += 1;
+    try {
+      return await patiently(operation, repeatable);
+    } finally {
+      active -= 1;
+      if (active === 0) becomesIdle?.();
+    }
   }
 
   return {
@@ -113,7 +119,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
     transaction: (work, { repeatable = false, items = 1 } = {}) =>
       track((deadline) => attemptTransaction(work, items, deadline), repeatable),
     async close() {
-      await Promise.allSettled(active);
+      if (active > 0) await new Promise<void>((resolve) => (becomesIdle = resolve));
       await pool.end();
     },
   };
