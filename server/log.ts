@@ -15,12 +15,13 @@ export interface ServerLog {
  * affects the service: lines wait in a bounded buffer, writing is retried, and dropped lines are counted. pino's own
  * destination would retry forever when the process exits.
  * @param fd the file descriptor to write to; 1 is the standard output
+ * @param format changes each line, which is JSON, for people
  */
-export function createLog(level: string, fd: number): ServerLog {
+export function createLog(level: string, fd: number, format?: (line: string) => string): ServerLog {
   // Lines are written at least every tenth of a second, because writing each one separately would cost as much as a
   // request.
   const output = new sonic.SonicBoom({ fd, sync: false, minLength: 4_096, maxLength: LIMIT_BYTES, periodicFlush: 100 });
-  const log = pino({ level }, output);
+  const log = pino({ level }, format ? { write: (line) => output.write(format(line)) } : output);
   let dropped = 0;
   output.on("drop", () => (dropped += 1));
   // The next flush retries. Nothing can be logged here.

@@ -26,7 +26,9 @@ async function start(config: Config): Promise<void> {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
   // errors are ignored, because the server must also run if its output is a full disk.
   process.stdout.on("error", () => undefined);
-  const { log, flush } = createLog(config.logLevel, process.stdout.fd);
+  const { isTTY, fd } = process.stdout;
+  const format = isTTY ? (await import("./observability/pretty-log.ts")).prettyLine(config.color) : undefined;
+  const { log, flush } = createLog(config.logLevel, fd, format);
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
   const clock = createSystemClock((aheadMs) =>

@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { parser } from "@prometheus-io/lezer-promql";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { parseMetrics } from "../testing/metrics.ts";
+import { startProcess, type ServerProcess } from "../testing/process.ts";
+
+const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
+
+interface Query {
+  title: string;
+  expression: string;
+}
+const dashboard = JSON.parse(read("dashboard.json")) as {
+  panels: { title: string; targets: { expr: string }[] }[];
+};
+const alerts = parse(read("alerts.yaml")) as {
+  groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
+};
+const queries: Query[] = [
+  ...dashboard.panels.flatMap(({ title, targets }) =>
+    // Grafana replaces its variables before Prometheus reads the expression.
+    targets.map(({ expr }) => ({
+      title,
+      expression: expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", ".*"),
+    })),
+  ),
+  ...alerts.groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => ({ title: alert, expression: expr }))),
+];
+
+/** Returns the texts of the nodes of these types. A node of type ⚠ marks a syntax error. */
+function nodes(expression: string, ...types: string[]): string[] {
+  const found: string[] = [];
+  parser.parse(expression).iterate({
+    enter({ type, from, to }) {
+      if (types.includes(type.name)) found.push(expression.slice(from, to));
+    },
+  });
+  return found;
+}
+
+let server: ServerProcess;
+/** The labels of each metric that the server has. Prometheus itself adds job and instance. */
+const labelsOf = new Map<string, Set<string>>();
+beforeAll(async () => {
+  server = await startProcess({ DATABASE_URL: "sqlite::memory:" });
+  // A metric by operation appears with the first request.
+  await fetch(`${server.url}/healthz`);
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  for (const { name, labels } of parseMetrics(text)) {
+    labelsOf.set(name, new Set([...(labelsOf.get(name) ?? ["job", "instance"]), ...Object.keys(labels)]));
+  }
+});
+afterAll(() => server.kill("SIGTERM"));
+
+describe.each(queries)("$title: $expression", ({ expression }) => {
+  test("is valid PromQL", () => {
+    expect(nodes(expression, "⚠")).toEqual([]);
+    expect(nodes(expression, "Identifier")).not.toEqual([]);
+  });
+
+  test("reads metrics and labels that the server has", () => {
+    const names = nodes(expression, "VectorSelector").map((selector) => /^\w+/.exec(selector)![0]);
+    expect(names.filter((name) => !labelsOf.has(name))).toEqual([]);
+    const known = new Set(names.flatMap((name) => [...labelsOf.get(name)!]));
+    expect(nodes(expression, "LabelName").filter((label) => !known.has(label))).toEqual([]);
+  });
+});
+
+test("the server's own metrics are all shown on the dashboard", () => {
+  const shown = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join(" ");
+  const own = [...labelsOf.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
+  const families = new Set(own.map((name) => name.replace(/_(bucket|sum|count)$/, "")));
+  expect([...families].filter((family) => !shown.includes(family))).toEqual([]);
+});
+
+test("a panel or alert with an unknown metric is noticed", () => {
+  expect(nodes("sum(nothing_total) by (", "⚠")).not.toEqual([]);
+  expect(labelsOf.has("http_requests")).toBe(false);
+});
+
+test("every alert says what to do", () => {
+  for (const { alert, annotations } of alerts.groups.flatMap(({ rules }) => rules)) {
+    expect.soft(Object.keys(annotations), alert).toEqual(["summary", "action"]);
+  }
+});
