@@ -236,6 +236,16 @@ describe("the rate of a limiter", () => {
     expect(limiter.rate).toBeCloseTo(95, 5);
   });
 
+  test("shrinks at most by half when a request after a quiet time is refused", async () => {
+    const time = new FakeTime();
+    const limiter = createLimiter(time);
+    limiter.rate = 200;
+    time.time += 60_000;
+    await limiter.enter(1000, undefined, false);
+    limiter.leave(time.now(), 1000);
+    expect(limiter.rate).toBe(100);
+  });
+
   test("shrinks to what was accepted in the last second, even if little was sent before", async () => {
     const time = new FakeTime();
     const limiter = createLimiter(time);

@@ -111,6 +111,8 @@ export function createLimiter(runtime: Runtime): Limiter {
         if (entered > refusedAt) {
           rate = Math.max(
             1,
+            // After a quiet time, little was accepted lately, which says nothing about a known rate.
+            growth < 1 ? rate / 2 : 1,
             decrease * Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since))),
           );
           count = 0;
