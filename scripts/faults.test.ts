@@ -1,18 +1,27 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { runCluster } from "./faults/cluster.ts";
+import { runKills } from "./faults/kills.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
+
+// Each test starts several processes while other tests keep the processors busy.
+vi.setConfig({ testTimeout: 180_000 });
+/** For the same reason responses may take longer than in the long form. */
+const shared = { seed: 1, deadlineMs: 30_000, print: () => undefined };
 
 test("a server under load loses and doubles nothing when it is killed, locked out of its database and flooded", async () => {
   const names = ["kill -9", "write lock", "receiver: flood"];
   const faults = FAULTS.filter(({ name }) => names.includes(name));
   expect(faults).toHaveLength(names.length);
-  const violations = await runFaults({
-    seed: 1,
-    faults,
-    rounds: 1,
-    // Other tests keep the processors busy.
-    recoveryMs: 30_000,
-    deadlineMs: 30_000,
-    print: () => undefined,
-  });
-  expect(violations).toEqual([]);
+  expect(await runFaults({ ...shared, faults, rounds: 1, recoveryMs: 30_000 })).toEqual([]);
+});
+
+test.each(["sqlite", "postgres"] as const)(
+  "a server killed at random moments keeps every payment once, in an intact database (%s)",
+  async (storage) => {
+    expect(await runKills({ ...shared, storage, kills: 2 })).toEqual([]);
+  },
+);
+
+test("processes that are killed, on a database that crashes, lose and double nothing", async () => {
+  expect(await runCluster({ ...shared, milliseconds: 6_000, outages: ["crash"] })).toEqual([]);
 });

@@ -1,42 +1,83 @@
-// `npm run faults`: applies random faults to a server under load, and checks that no payment is lost or doubled.
+// `npm run faults`: applies faults to servers under load, and checks that no payment is lost or doubled.
 import { parseArgs } from "node:util";
+import { DATABASES, type Storage } from "./faults/database.ts";
+import { runCluster } from "./faults/cluster.ts";
+import { runFailover } from "./faults/failover.ts";
+import { runKills } from "./faults/kills.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
+import type { WorldOptions } from "./faults/world.ts";
 
-const DEADLINE_MS = 10_000;
-const USAGE = `Usage: npm run faults -- [--minutes 2] [--seed N] [--recovery-seconds 5]
+const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
+
+  random   [--minutes 2] [--recovery-seconds 5]   random faults of all kinds, on SQLite (the default)
+  kills    [--storage sqlite] [--kills 100]       kills the server at random moments; storage sqlite or postgres
+  cluster  [--minutes 10]                         kills four processes on one PostgreSQL, which is disturbed too
+  failover                                        kills a PostgreSQL primary and promotes its standby (Debian's packages)
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
 
-function readOptions() {
+const OPTIONS = {
+  seed: { type: "string", default: String(Math.floor(Math.random() * 1_000_000)) },
+  minutes: { type: "string" },
+  "recovery-seconds": { type: "string", default: "5" },
+  storage: { type: "string", default: "sqlite" },
+  kills: { type: "string", default: "100" },
+} as const;
+/** In this order; as many as fit into the time, with what is measured after each. */
+const OUTAGES = ["restart", "pause", "crash", "pause", "restart"] as const;
+const OUTAGE_MS = 25_000;
+
+type Values = ReturnType<typeof read>;
+
+/** Each returns the violations that it found, or undefined if this machine lacks something. */
+const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<string[] | undefined>> = {
+  random: ({ minutes = 2, recoverySeconds }, shared) =>
+    runFaults({ ...shared, faults: FAULTS, milliseconds: minutes * 60_000, recoveryMs: recoverySeconds * 1_000 }),
+  kills: ({ storage, kills }, shared) => runKills({ ...shared, storage, kills }),
+  cluster: ({ minutes = 10 }, shared) => {
+    const milliseconds = minutes * 60_000;
+    const outages = OUTAGES.slice(0, Math.floor(milliseconds / OUTAGE_MS));
+    return runCluster({ ...shared, milliseconds, outages, takeoverMs: 5_000 });
+  },
+  failover: (_, shared) => runFailover({ ...shared, loadMs: 10_000, backMs: 10_000 }),
+};
+
+function read() {
+  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  const positive = (name: "minutes" | "recovery-seconds" | "kills" | "seed") => {
+    if (Number(values[name]) > 0) return Number(values[name]);
+    throw new Error(`--${name} must be a positive number.`);
+  };
+  const [run = "random", ...others] = positionals;
+  if (!(run in RUNS) || others.length > 0) throw new Error(`Unknown run: ${positionals.join(" ")}`);
+  if (!(values.storage in DATABASES)) throw new Error("--storage must be sqlite or postgres.");
+  return {
+    run,
+    seed: positive("seed"),
+    ...(values.minutes !== undefined && { minutes: positive("minutes") }),
+    recoverySeconds: positive("recovery-seconds"),
+    storage: values.storage as Storage,
+    kills: positive("kills"),
+  };
+}
+
+function readOptions(): Values {
   try {
-    const { values } = parseArgs({
-      options: {
-        minutes: { type: "string", default: "2" },
-        seed: { type: "string" },
-        "recovery-seconds": { type: "string", default: "5" },
-      },
-    });
-    const minutes = Number(values.minutes);
-    const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
-    const recoverySeconds = Number(values["recovery-seconds"]);
-    if (!(minutes > 0) || !(recoverySeconds > 0) || !Number.isInteger(seed))
-      throw new Error("--minutes and --recovery-seconds must be positive, and --seed an integer.");
-    return { minutes, seed, recoverySeconds };
+    return read();
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${USAGE}`);
     process.exit(2);
   }
 }
 
-const { minutes, seed, recoverySeconds } = readOptions();
-console.log(`Faults for ${minutes} minutes, seed ${seed}`);
-const violations = await runFaults({
-  seed,
-  faults: FAULTS,
-  milliseconds: minutes * 60_000,
-  recoveryMs: recoverySeconds * 1_000,
-  deadlineMs: DEADLINE_MS,
-  print: (line) => console.log(line),
-});
+const values = readOptions();
+const { run, seed } = values;
+console.log(`Faults: ${run}, seed ${seed}`);
+const shared = { seed, deadlineMs: 10_000, print: (line: string) => console.log(line) };
+const violations = await RUNS[run]!(values, shared);
+if (!violations) {
+  console.log("Skipped: PostgreSQL of Debian is not installed (apt-get install postgresql).");
+  process.exit(0);
+}
 console.log(violations.length === 0 ? "No violation" : `${violations.length} violations. Repeat with --seed ${seed}`);
 process.exit(violations.length === 0 ? 0 : 1);

@@ -1,6 +1,6 @@
 // Freezes a real PostgreSQL server while a real process creates payouts in it.
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { startFreezablePostgres, type FreezablePostgres } from "./testing/freezable-postgres.ts";
+import { startOwnPostgres, type OwnPostgres } from "./testing/own-postgres.ts";
 import { startProcess, type ServerProcess } from "./testing/process.ts";
 import type { HttpResponse } from "./testing/http.ts";
 import { aPayout } from "./testing/server.ts";
@@ -9,11 +9,11 @@ const KEY = "a-key-for-tests-of-overload";
 const CALLERS = 60;
 const PATH = "/v1/disbursements";
 
-let postgres: FreezablePostgres;
+let postgres: OwnPostgres;
 let server: ServerProcess;
 
 beforeAll(async () => {
-  postgres = await startFreezablePostgres();
+  postgres = await startOwnPostgres();
   server = await startProcess({ DATABASE_URL: postgres.url, SANDBOX_API_KEY: KEY });
 });
 afterAll(async () => {

@@ -13,7 +13,12 @@ import type { Metrics } from "./observability/metrics.ts";
 import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
-import { createDeliveryWorker, RENEW_EVERY_MS, type DeliveryWorker } from "./workers/deliveries.ts";
+import {
+  createDeliveryWorker,
+  END_LAPSED_EVERY_MS,
+  RENEW_EVERY_MS,
+  type DeliveryWorker,
+} from "./workers/deliveries.ts";
 import { startLoop } from "./workers/loop.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
@@ -106,6 +111,11 @@ export function createService(options: Options): Service {
   );
   // A process without background work also attempts deliveries: replays, and what a move of a clock makes due.
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
+  // A SQLite database has one process, so nobody else takes its claims over.
+  const lapseLoop =
+    config.database.kind === "postgres"
+      ? startLoop(async () => deliveries.endLapsed(), END_LAPSED_EVERY_MS, { clock, log })
+      : undefined;
   const pruningLoop = startWork(
     async () => {
       while (!draining.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
@@ -152,7 +162,7 @@ export function createService(options: Options): Service {
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();
-      await renewalLoop.stop();
+      await Promise.all([renewalLoop.stop(), lapseLoop?.stop()]);
       // If the storage fails, the leases expire instead.
       await deliveries.giveUp().catch(() => undefined);
     },

@@ -5,9 +5,10 @@ import type { World } from "./world.ts";
 const FOUR_DAYS_S = 345_600;
 const AT_ONCE = 8;
 
-/** Brings all retries forward, then checks every payment and webhook. Returns the numbers of both. */
-export async function audit(world: World): Promise<{ payments: number; webhooks: number }> {
-  const { caller, payments, violate } = world;
+/** Heals the receivers and brings all retries forward, then checks every payment and webhook. Returns their numbers. */
+export async function audit(world: World): Promise<string> {
+  const { caller, payments, receivers, violate } = world;
+  for (const receiver of receivers) receiver.behave("healthy");
   await deliverAll(caller, violate);
   const acknowledged = payments.all.filter((one) => one.acknowledged);
   for (const path of ["/v1/disbursements", "/v1/checkouts"] as const) {
@@ -24,7 +25,9 @@ export async function audit(world: World): Promise<{ payments: number; webhooks:
         compare(one, await caller.read(`${one.path}/${one.acknowledged}`), violate);
     }),
   );
-  return { payments: acknowledged.length, webhooks: await checkWebhooks(world, acknowledged) };
+  const webhooks = await checkWebhooks(world, acknowledged);
+  const repeated = payments.ambiguous();
+  return `${acknowledged.length} payments (${repeated} repeated after an unknown result) and ${webhooks} webhooks checked`;
 }
 
 /** Moves the clock beyond the whole retry schedule. The move ends when everything due has been attempted. */

@@ -15,19 +15,23 @@ interface CallOptions extends RequestOptions {
 }
 
 interface CallerOptions {
-  port: number;
+  /** The processes, which get requests in turn. */
+  ports: readonly number[];
   key: string;
   /** Every request must get a response, or a closed connection, within this time. */
   deadlineMs: number;
   violate(what: string): void;
 }
 
-export function createCaller({ port, key, deadlineMs: usual, violate }: CallerOptions): Caller {
-  const client = createHttpClient({ port, key, sandbox: true });
+export function createCaller({ ports, key, deadlineMs: usual, violate }: CallerOptions): Caller {
+  const clients = ports.map((port) => createHttpClient({ port, key, sandbox: true }));
+  let turn = 0;
   let slowest = 0;
 
   async function send(method: string, path: string, { deadlineMs = usual, ...options }: CallOptions = {}) {
     const begun = performance.now();
+    turn += 1;
+    const client = clients[turn % clients.length]!;
     const overdue = new AbortController();
     const deadline = sleep(deadlineMs, "overdue" as const, { signal: overdue.signal }).catch(() => undefined);
     const response = await Promise.race([client.request(method, path, options).catch(lost), deadline]);

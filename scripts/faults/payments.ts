@@ -43,6 +43,7 @@ export function createPayments({ caller, random, receivers, violate }: Options):
   const all: Payment[] = [];
   const latest: Payment[] = [];
   let ambiguous = 0;
+  let acknowledged = 0;
 
   function payment(path: Payment["path"]): Payment {
     const reference = `pay-${all.length}`;
@@ -68,6 +69,7 @@ export function createPayments({ caller, random, receivers, violate }: Options):
   }
 
   function acknowledge(made: Payment, { status, body, headers }: HttpResponse) {
+    acknowledged += 1;
     made.acknowledged = status === 200 ? body.data.reference : headers.location!.split("/").at(-1)!;
     latest[random.below(100)] = made;
   }
@@ -102,7 +104,7 @@ export function createPayments({ caller, random, receivers, violate }: Options):
   return {
     all,
     ambiguous: () => ambiguous,
-    acknowledged: () => all.filter((one) => one.acknowledged).length,
+    acknowledged: () => acknowledged,
     payout: () => settle(payment("/v1/disbursements")),
     async checkout() {
       const made = payment("/v1/checkouts");

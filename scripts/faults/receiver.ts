@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { checkWebhook } from "../../server/testing/contract.ts";
 import type { SeededRandom } from "../../server/testing/random.ts";
 import { BEHAVIOURS, type Behaviour } from "./behaviours.ts";
@@ -10,18 +11,51 @@ export interface Receiver {
   url: string;
   /** The `webhook-id` of each webhook received. */
   received: Set<string>;
+  /** The attempts of a slow receiver whose sender closed the connection before it had the response. */
+  abandoned: Abandoned[];
   /** Changes the behaviour and closes all connections. Returns how many webhooks got the previous behaviour. */
   behave(behaviour: Behaviour): number;
   close(): void;
 }
 
-/** Starts a webhook receiver whose behaviour changes. It checks each webhook against the contract. */
+/** Times are of `performance.now()`. */
+export interface Abandoned {
+  id: string;
+  at: number;
+  /** When the next attempt arrived. */
+  repeatedAt?: number;
+}
+
+/** How long the end of an attempt may take to be noticed here, in milliseconds. */
+const NOTICED_MS = 100;
+
+/**
+ * Starts a webhook receiver whose behaviour changes. It checks each webhook against the contract, and that no attempt
+ * begins before the previous one of the same webhook has ended.
+ */
 export async function startReceiver(random: SeededRandom, violate: (what: string) => void): Promise<Receiver> {
   let current: Behaviour = "healthy";
   let treated = 0;
   const received = new Set<string>();
+  const abandoned: Abandoned[] = [];
+  const open = new Map<string, ServerResponse>();
+
+  /** Follows an attempt until its end. */
+  function watch(id: string, response: ServerResponse) {
+    const previous = open.get(id);
+    if (previous) void sleep(NOTICED_MS).then(() => previous.closed || violate(`two attempts of ${id} at once`));
+    const last = abandoned.findLast((one) => one.id === id);
+    if (last) last.repeatedAt ??= performance.now();
+    open.set(id, response);
+    response.once("close", () => {
+      if (open.get(id) === response) open.delete(id);
+      if (current === "slow" && !response.writableFinished) abandoned.push({ id, at: performance.now() });
+    });
+  }
 
   async function handle(request: IncomingMessage, response: ServerResponse) {
+    const id = String(request.headers["webhook-id"]);
+    watch(id, response);
     const body = await text(request).catch(() => undefined);
     if (body === undefined) return;
     try {
@@ -30,8 +64,8 @@ export async function startReceiver(random: SeededRandom, violate: (what: string
       violate((error as Error).message);
     }
     treated += 1;
-    BEHAVIOURS[current](response, random);
-    if (response.statusCode === 204 || current === "endless") received.add(String(request.headers["webhook-id"]));
+    await BEHAVIOURS[current](response, random);
+    if (response.statusCode === 204 || current === "endless") received.add(id);
   }
 
   const server = createServer((request, response) => void handle(request, response));
@@ -39,6 +73,7 @@ export async function startReceiver(random: SeededRandom, violate: (what: string
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
+    abandoned,
     behave(behaviour) {
       current = behaviour;
       server.closeAllConnections();

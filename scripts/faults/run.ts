@@ -1,100 +1,44 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
 import { audit } from "./audit.ts";
-import { createCaller } from "./caller.ts";
 import { CLIENT_FAULTS } from "./clients.ts";
-import { createPayments, type Payments } from "./payments.ts";
+import { DATABASES } from "./database.ts";
+import { startLoad } from "./load.ts";
 import { PROCESS_FAULTS } from "./processes.ts";
-import { startReceiver } from "./receiver.ts";
-import { prepareServer } from "./server.ts";
 import { STORAGE_FAULTS } from "./storage.ts";
-import type { Fault, World } from "./world.ts";
-
-const KEY = "a-key-for-faults-under-load";
-const WORKERS = 8;
-/** The longest pause of a worker between two payments, in milliseconds. */
-const PAUSE_MS = 100;
+import { createWorld, violationsOf, type Fault, type World, type WorldOptions } from "./world.ts";
 
 export const FAULTS: readonly Fault[] = [...PROCESS_FAULTS, ...STORAGE_FAULTS, ...CLIENT_FAULTS];
 
-export interface RunOptions {
-  /** Selects the order of the faults and their numbers. */
-  seed: number;
+export interface RunOptions extends WorldOptions {
   faults: readonly Fault[];
   /** How often to apply all faults, or for how long to apply faults, in milliseconds. */
   rounds?: number;
   milliseconds?: number;
   /** How long the server may take to record a payout after a fault has ended, start included. */
   recoveryMs: number;
-  /** How long any response may take, in milliseconds: more than the 5 s that a write waits for a lock. */
-  deadlineMs: number;
-  print(line: string): void;
 }
 
 /** Applies faults to a server under load, in rounds of all faults in random order. Returns the violations found. */
 export async function runFaults(options: RunOptions): Promise<string[]> {
   const { seed, print } = options;
-  const folder = mkdtempSync(join(tmpdir(), "faults-"));
-  const violations: string[] = [];
-  const violate = (what: string) => {
-    violations.push(what);
-    print(`VIOLATION ${what}`);
-  };
-  const world = await createWorld(folder, options, violate);
+  const { violations, violate } = violationsOf(print);
+  const database = await DATABASES.sqlite();
+  const world = await createWorld({ ...options, database, violate });
   try {
     world.server.launch();
     await world.payments.payout();
     const stopLoad = startLoad(world.payments, seededRandom(seed + 2));
     await applyFaults(world, options);
     await stopLoad();
-    for (const receiver of world.receivers) receiver.behave("healthy");
-    const { payments, webhooks } = await audit(world);
+    print(await audit(world));
     await world.server.stop();
-    const repeated = world.payments.ambiguous();
-    print(`${payments} payments (${repeated} repeated after an unknown result) and ${webhooks} webhooks checked`);
+    await database.check();
   } finally {
-    await world.server.kill();
-    for (const receiver of world.receivers) receiver.close();
-    rmSync(folder, { recursive: true });
+    await world.close();
+    await database.close();
   }
   return violations;
-}
-
-async function createWorld(
-  folder: string,
-  { seed, deadlineMs }: RunOptions,
-  violate: (what: string) => void,
-): Promise<World> {
-  const random = seededRandom(seed + 1);
-  const server = await prepareServer(join(folder, "server.db"), KEY, violate);
-  const caller = createCaller({ port: server.port, key: KEY, deadlineMs, violate });
-  const [moody, receiver] = [await startReceiver(random, violate), await startReceiver(random, violate)];
-  moody.behave("moody");
-  const receivers = [moody, receiver];
-  const payments = createPayments({ caller, random, receivers: receivers.map(({ url }) => url), violate });
-  return { key: KEY, server, caller, payments, receiver, receivers, violate };
-}
-
-/** Starts the load. The returned function ends it, and resolves when the result of every request is known. */
-function startLoad(payments: Payments, random: SeededRandom): () => Promise<void> {
-  let stopping = false;
-  async function work() {
-    while (!stopping) {
-      const kind = random.below(10);
-      if (kind < 6) await payments.payout();
-      else if (kind < 8) await payments.checkout();
-      else await payments.verify();
-      await sleep(random.below(PAUSE_MS));
-    }
-  }
-  const workers = Array.from({ length: WORKERS }, work);
-  return async () => {
-    stopping = true;
-    await Promise.all(workers);
-  };
 }
 
 async function applyFaults(world: World, options: RunOptions) {

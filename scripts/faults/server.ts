@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../server/testing/process.ts";
 
@@ -11,12 +12,13 @@ const SHUTDOWN_TIMEOUT_MS = 4_000;
 /** What the signal and the end of a process may take on a busy machine. */
 const MARGIN_MS = 500;
 
-/** The server process. It keeps its port and its database over restarts. */
+/** A server process. It keeps its port and its database over restarts. */
 export interface ServerUnderTest {
   port: number;
-  file: string;
-  /** Starts the process, without waiting until it listens. */
+  /** Starts the process unless it runs, without waiting until it listens. */
   launch(): void;
+  /** Resolves when the process serves requests. */
+  ready(): Promise<void>;
   /** The standard output, to which the process logs. */
   output(): Readable;
   pid(): number;
@@ -28,20 +30,25 @@ export interface ServerUnderTest {
   stop(codes?: readonly number[]): Promise<number>;
 }
 
-/** @param violate is called if the process ends when nothing ended it, or does not stop in time */
-export async function prepareServer(
-  file: string,
-  key: string,
-  violate: (what: string) => void,
-): Promise<ServerUnderTest> {
+interface Options {
+  databaseUrl: string;
+  key: string;
+  /** Called if the process does not stop in time. */
+  violate(what: string): void;
+  /** Called if the process ends when nothing ended it. */
+  onEnd(why: string): void;
+}
+
+export async function prepareServer({ databaseUrl, key, violate, onEnd }: Options): Promise<ServerUnderTest> {
   const port = await freePort();
-  let child: ChildProcess;
+  let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
   let expected = false;
 
   function launch() {
+    if (child && child.exitCode === null && child.signalCode === null) return;
     const { PATH, HOME } = process.env;
-    const env = { PATH, HOME, PORT: String(port), DATABASE_URL: `sqlite:${file}`, SANDBOX_API_KEY: key };
+    const env = { PATH, HOME, PORT: String(port), DATABASE_URL: databaseUrl, SANDBOX_API_KEY: key };
     const limits = {
       SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
       SETTLE_DELAY_MS: "500",
@@ -53,7 +60,7 @@ export async function prepareServer(
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));
     started.once("exit", (code, signal) => {
-      if (!expected) violate(`the server ended with ${code ?? signal}: ${errors.slice(-1_000)}`);
+      if (child === started && !expected) onEnd(`the server ended with ${code ?? signal}: ${errors.slice(-1_000)}`);
     });
     child = started;
     expected = false;
@@ -62,26 +69,28 @@ export async function prepareServer(
 
   return {
     port,
-    file,
     launch,
-    output: () => child.stdout!,
-    pid: () => child.pid!,
+    async ready() {
+      while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
+    },
+    output: () => child!.stdout!,
+    pid: () => child!.pid!,
     async kill() {
       expected = true;
-      child.kill("SIGKILL");
+      child?.kill("SIGKILL");
       await ended;
     },
     async stop(codes = [0]) {
       expected = true;
       const begun = performance.now();
-      child.kill("SIGTERM");
+      child!.kill("SIGTERM");
       // A process that ignores the signal must not make the run hang.
-      const deadline = setTimeout(() => child.kill("SIGKILL"), 2 * SHUTDOWN_TIMEOUT_MS);
+      const deadline = setTimeout(() => child!.kill("SIGKILL"), 2 * SHUTDOWN_TIMEOUT_MS);
       await ended;
       clearTimeout(deadline);
       const tookMs = performance.now() - begun;
-      if (!codes.includes(child.exitCode!) || tookMs > SHUTDOWN_TIMEOUT_MS + MARGIN_MS)
-        violate(`the server stopped with ${child.exitCode ?? child.signalCode} after ${tookMs.toFixed(0)} ms`);
+      if (!codes.includes(child!.exitCode!) || tookMs > SHUTDOWN_TIMEOUT_MS + MARGIN_MS)
+        violate(`the server stopped with ${child!.exitCode ?? child!.signalCode} after ${tookMs.toFixed(0)} ms`);
       return tookMs;
     },
   };

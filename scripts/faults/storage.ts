@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { aPayout } from "../../server/testing/server.ts";
+import { fileOf } from "./database.ts";
 import { restart } from "./processes.ts";
 import type { Fault, World } from "./world.ts";
 
@@ -19,8 +20,8 @@ async function expectRefusal({ caller, violate }: World, message: RegExp) {
 }
 
 /** Holds the write lock as another program would. The returned function releases it. */
-function lockWrites({ server }: World): () => void {
-  const other = new DatabaseSync(server.file);
+function lockWrites({ database }: World): () => void {
+  const other = new DatabaseSync(fileOf(database));
   other.exec("PRAGMA busy_timeout = 5000");
   other.exec("BEGIN IMMEDIATE");
   return () => {
@@ -88,12 +89,12 @@ export const STORAGE_FAULTS: Fault[] = [
   {
     name: "database moved away and back",
     async run(world, random) {
-      const { server } = world;
+      const file = fileOf(world.database);
       const lastedMs = random.below(3_000);
-      renameSync(server.file, `${server.file}.moved`);
+      renameSync(file, `${file}.moved`);
       await expectRefusal(world, /deleted or replaced/);
       await sleep(lastedMs);
-      renameSync(`${server.file}.moved`, server.file);
+      renameSync(`${file}.moved`, file);
       return `for ${lastedMs} ms, ${await restart(world)}`;
     },
   },

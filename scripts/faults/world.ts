@@ -1,12 +1,19 @@
-import type { SeededRandom } from "../../server/testing/random.ts";
-import type { Caller } from "./caller.ts";
-import type { Payments } from "./payments.ts";
-import type { Receiver } from "./receiver.ts";
-import type { ServerUnderTest } from "./server.ts";
+import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
+import { createCaller, type Caller } from "./caller.ts";
+import type { Database } from "./database.ts";
+import { createPayments, type Payments } from "./payments.ts";
+import { startReceiver, type Receiver } from "./receiver.ts";
+import { prepareServer, type ServerUnderTest } from "./server.ts";
+
+const KEY = "a-key-for-faults-under-load";
 
 /** What a fault may use. */
 export interface World {
   key: string;
+  database: Database;
+  /** All processes of the service. */
+  servers: readonly ServerUnderTest[];
+  /** The first of them, which is the only one of most runs. */
   server: ServerUnderTest;
   caller: Caller;
   payments: Payments;
@@ -15,6 +22,7 @@ export interface World {
   /** All receivers. */
   receivers: readonly Receiver[];
   violate(what: string): void;
+  close(): Promise<void>;
 }
 
 export interface Fault {
@@ -26,4 +34,67 @@ export interface Fault {
    * @returns the fault's numbers, for people
    */
   run(world: World, random: SeededRandom): Promise<string>;
+}
+
+export interface WorldOptions {
+  /** Selects everything that is random. */
+  seed: number;
+  /** How long any response may take, in milliseconds: more than the 5 s that a write waits for a lock. */
+  deadlineMs: number;
+  print(line: string): void;
+}
+
+interface Parts extends WorldOptions {
+  database: Database;
+  /** The number of processes. */
+  processes?: number;
+  violate(what: string): void;
+  /** Called instead of a violation when a process ends by itself. */
+  onEnd?(server: ServerUnderTest, why: string): void;
+}
+
+/** Prepares the service and its clients. No process has been started. */
+export async function createWorld({ database, processes = 1, ...options }: Parts): Promise<World> {
+  const { seed, deadlineMs, violate, onEnd = (_, why) => violate(why) } = options;
+  const random = seededRandom(seed + 1);
+  const servers: ServerUnderTest[] = [];
+  for (let count = 0; count < processes; count += 1) {
+    const server: ServerUnderTest = await prepareServer({
+      databaseUrl: database.url,
+      key: KEY,
+      violate,
+      onEnd: (why) => onEnd(server, why),
+    });
+    servers.push(server);
+  }
+  const caller = createCaller({ ports: servers.map(({ port }) => port), key: KEY, deadlineMs, violate });
+  const [moody, receiver] = [await startReceiver(random, violate), await startReceiver(random, violate)];
+  moody.behave("moody");
+  const receivers = [moody, receiver];
+  const payments = createPayments({ caller, random, receivers: receivers.map(({ url }) => url), violate });
+  return {
+    key: KEY,
+    database,
+    servers,
+    server: servers[0]!,
+    caller,
+    payments,
+    receiver,
+    receivers,
+    violate,
+    async close() {
+      await Promise.all(servers.map((server) => server.kill()));
+      for (const each of receivers) each.close();
+    },
+  };
+}
+
+/** Collects what a run finds wrong, and prints it immediately. */
+export function violationsOf(print: (line: string) => void) {
+  const violations: string[] = [];
+  const violate = (what: string) => {
+    violations.push(what);
+    print(`VIOLATION ${what}`);
+  };
+  return { violations, violate };
 }

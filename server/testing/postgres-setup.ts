@@ -25,9 +25,14 @@ function asOrdinaryUser(): string[] {
   return users === "1" ? ["unshare", "--user", "--map-user=1000", "--map-group=1000"] : [];
 }
 
-/** Starts an empty PostgreSQL server, which ends with the standard input of its process. */
-export async function startPostgres(): Promise<{ url: string; child: ChildProcess }> {
-  const [command, ...args] = [...asOrdinaryUser(), process.execPath, script];
+/**
+ * Starts an empty PostgreSQL server, which ends with the standard input of its process.
+ * @param settings whether commits wait for the disk; without this a crash of the server loses the latest
+ */
+export async function startPostgres(
+  settings: "durable" | "fast" = "fast",
+): Promise<{ url: string; child: ChildProcess }> {
+  const [command, ...args] = [...asOrdinaryUser(), process.execPath, script, settings];
   const child = spawn(command!, args, { stdio: ["pipe", "pipe", "inherit"] });
   const [url] = await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => [""])]);
   if (!String(url).startsWith("postgres:")) throw new Error("PostgreSQL did not start.");

@@ -57,8 +57,11 @@ export interface SenderOptions {
 }
 
 export interface Sender {
-  /** Makes one attempt. Never rejects: a failure is described in `error`. */
-  send: (message: Message) => Promise<AttemptResult>;
+  /**
+   * Makes one attempt. Never rejects: a failure is described in `error`.
+   * @param ending ends the attempt when it is aborted, also by `send` itself
+   */
+  send: (message: Message, ending?: AbortController) => Promise<AttemptResult>;
   /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   close: () => Promise<void>;
 }
@@ -114,10 +117,9 @@ export function createSender(options: SenderOptions): Sender {
     return readResponse(await Promise.race([request, rejectedBy(signal)]));
   }
 
-  async function send(message: Message): Promise<AttemptResult> {
+  // One controller for all reasons: what listens to a signal of AbortSignal.any is never freed.
+  async function send(message: Message, ending = new AbortController()): Promise<AttemptResult> {
     const sentAt = now();
-    // One controller for all reasons: what listens to a signal of AbortSignal.any is never freed.
-    const ending = new AbortController();
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;

@@ -2,23 +2,27 @@ import { once } from "node:events";
 import { Client } from "pg";
 import { startPostgres } from "./postgres-setup.ts";
 
-/** A PostgreSQL server of its own, whose processes a test can stop as a hanging machine would. */
-export interface FreezablePostgres {
+/** A PostgreSQL server of its own, which a test can disturb. */
+export interface OwnPostgres {
   url: string;
   run(sql: string): Promise<Record<string, unknown>[]>;
   /** Stops every process of the server (SIGSTOP). Connections stay open, and new ones are accepted but not served. */
   freeze(): Promise<void>;
   /** Lets the processes continue with what they were doing (SIGCONT). */
   thaw(): void;
+  /**
+   * Ends the server with a signal and starts it again: SIGINT rolls transactions back and closes connections, SIGQUIT
+   * has the effect of a crash.
+   */
+  restart(signal: "SIGINT" | "SIGQUIT"): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function startFreezablePostgres(): Promise<FreezablePostgres> {
-  const { url, child } = await startPostgres();
-  const client = new Client(url);
-  await client.connect();
+/** @param settings whether commits wait for the disk */
+export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<OwnPostgres> {
+  const { url, child } = await startPostgres(settings);
+  let client = await connected(url);
   const run = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
-  const [main] = await run(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`);
   let frozen: number[] = [];
   const thaw = () => {
     for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
@@ -28,12 +32,19 @@ export async function startFreezablePostgres(): Promise<FreezablePostgres> {
     run,
     async freeze() {
       // Stop the process that starts the others first.
+      const [main] = await run(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`);
       frozen = [main!.pid as number];
       process.kill(frozen[0]!, "SIGSTOP");
       frozen.push(...(await run("SELECT pid FROM pg_stat_activity")).map(({ pid }) => pid as number));
       for (const pid of frozen.slice(1)) process.kill(pid, "SIGSTOP");
     },
     thaw,
+    async restart(signal) {
+      await client.end();
+      child.stdin!.write(`${signal}\n`);
+      await once(child.stdout!, "data");
+      client = await connected(url);
+    },
     async close() {
       thaw();
       await client.end();
@@ -41,4 +52,10 @@ export async function startFreezablePostgres(): Promise<FreezablePostgres> {
       await once(child, "exit");
     },
   };
+}
+
+async function connected(url: string): Promise<Client> {
+  const client = new Client(url);
+  await client.connect();
+  return client;
 }

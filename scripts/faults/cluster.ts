@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
+import { seededRandom, type SeededRandom } from "../../server/testing/random.ts";
+import { audit } from "./audit.ts";
+import { postgresDatabase } from "./database.ts";
+import { startLoad } from "./load.ts";
+import { disturbDatabase, type Disturbances, type Outage } from "./outages.ts";
+import type { ServerUnderTest } from "./server.ts";
+import { watchSpeed } from "./speed.ts";
+import { createWorld, violationsOf, type World, type WorldOptions } from "./world.ts";
+
+const PROCESSES = 4;
+/** Many callers that pause for long, so that the number of payments per second hardly depends on their duration. */
+const LOAD = { callers: 32, pauseMs: 500 };
+/** How often a process is killed, on average, and after what time one that could not start is started again. */
+const KILL_EVERY_MS = 2_000;
+const START_AGAIN_MS = 500;
+/** A process that is started while the database is away ends, as any that is started without one. */
+const NO_DATABASE = /Cannot open the PostgreSQL database/;
+/** How long after an outage work that it delayed may be late, in milliseconds. */
+const AFTER_OUTAGE_MS = 5_000;
+
+export interface ClusterOptions extends WorldOptions, Disturbances {
+  /**
+   * How soon another process must repeat an attempt of a process that was killed, in milliseconds. If absent, this is
+   * not judged.
+   */
+  takeoverMs?: number;
+}
+
+/** Kills processes on one PostgreSQL server, which is disturbed too, under load. Returns the violations found. */
+export async function runCluster(options: ClusterOptions): Promise<string[]> {
+  const { violations, violate } = violationsOf(options.print);
+  const postgres = await startOwnPostgres("durable");
+  const database = postgresDatabase(postgres);
+  let isOver = false;
+  const startAgain = (server: ServerUnderTest, why: string) => {
+    if (!NO_DATABASE.test(why)) violate(why);
+    setTimeout(() => isOver || server.launch(), START_AGAIN_MS);
+  };
+  const world = await createWorld({ ...options, database, processes: PROCESSES, violate, onEnd: startAgain });
+  try {
+    for (const server of world.servers) server.launch();
+    for (const server of world.servers) await server.ready();
+    const outages = await underLoad(world, options, () =>
+      disturbDatabase(postgres, seededRandom(options.seed + 3), options),
+    );
+    if (options.takeoverMs) await checkTakeovers(world, outages, options.takeoverMs, options.print);
+    for (const server of world.servers) await server.ready();
+    options.print(await audit(world));
+    isOver = true;
+    await Promise.all(world.servers.map((server) => server.stop()));
+    await database.check();
+  } finally {
+    isOver = true;
+    await world.close();
+    await database.close();
+  }
+  return violations;
+}
+
+/** Kills processes and disturbs the database under load, and checks the speed. Returns the outages. */
+async function underLoad(world: World, { seed, print }: ClusterOptions, disturb: () => Promise<Outage[]>) {
+  world.receiver.behave("slow");
+  const stopLoad = startLoad(world.payments, seededRandom(seed + 2), LOAD);
+  const speed = watchSpeed(world.payments);
+  const stopKilling = killProcesses(world.servers, seededRandom(seed + 4));
+  const outages = await disturb();
+  const { wrong, numbers } = speed.judge(outages);
+  const kills = await stopKilling();
+  await stopLoad();
+  wrong.forEach(world.violate);
+  print(`${kills} processes killed; ${numbers}; slowest request ${world.caller.slowest().toFixed(0)} ms`);
+  return outages;
+}
+
+/** Kills one process after the other, and starts it again. The returned function ends this; it returns their number. */
+function killProcesses(servers: readonly ServerUnderTest[], random: SeededRandom): () => Promise<number> {
+  const stopping = new AbortController();
+  const killing = (async () => {
+    for (let count = 0; ; count += 1) {
+      await sleep(KILL_EVERY_MS * (0.5 + random.next()), undefined, stopping).catch(() => undefined);
+      if (stopping.signal.aborted) return count;
+      const server = servers[count % servers.length]!;
+      await server.kill();
+      server.launch();
+    }
+  })();
+  return () => {
+    stopping.abort();
+    return killing;
+  };
+}
+
+/** Checks how soon the attempts of killed processes were made again, except while the database was away. */
+async function checkTakeovers(
+  { receiver, violate }: World,
+  outages: readonly Outage[],
+  takeoverMs: number,
+  print: (line: string) => void,
+) {
+  const end = performance.now() + takeoverMs;
+  while (receiver.abandoned.some((one) => !one.repeatedAt) && performance.now() < end) await sleep(100);
+  const now = performance.now();
+  const times: number[] = [];
+  for (const { id, at, repeatedAt = now } of receiver.abandoned) {
+    if (outages.some(({ from, to }) => from < repeatedAt && at < to + AFTER_OUTAGE_MS)) continue;
+    times.push(repeatedAt - at);
+    if (repeatedAt - at > takeoverMs) violate(`${id} was attempted again after ${(repeatedAt - at).toFixed(0)} ms`);
+  }
+  const interrupted = receiver.abandoned.length;
+  if (interrupted === 0) violate("no attempt was interrupted by a kill");
+  const latest = Math.max(0, ...times).toFixed(0);
+  print(`${interrupted} attempts interrupted; ${times.length} outside outages, the latest repeated after ${latest} ms`);
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { seededRandom } from "../../server/testing/random.ts";
+import { audit } from "./audit.ts";
+import { postgresDatabase } from "./database.ts";
+import { startLoad } from "./load.ts";
+import { installedPostgres, startPair, type Pair } from "./standby.ts";
+import { createWorld, violationsOf, type World, type WorldOptions } from "./world.ts";
+
+const PROCESSES = 2;
+/** What a commit that was already confirmed may take until its response has arrived, in milliseconds. */
+const UNDER_WAY_MS = 1_000;
+/** How long the standby is frozen: longer than the server waits for any statement. */
+const FROZEN_MS = 6_000;
+
+export interface FailoverOptions extends WorldOptions {
+  /** How long to create payments before the failover, and after it, in milliseconds. */
+  loadMs: number;
+  /** How soon after the promotion a payment must be acknowledged, in milliseconds. */
+  backMs: number;
+}
+
+/**
+ * Kills a primary under load and promotes its synchronous standby behind the same address. Returns the violations found,
+ * or undefined if PostgreSQL is not installed.
+ */
+export async function runFailover(options: FailoverOptions): Promise<string[] | undefined> {
+  const { seed, print, loadMs, backMs } = options;
+  const programs = installedPostgres();
+  if (!programs) return undefined;
+  const { violations, violate } = violationsOf(print);
+  const pair = await startPair(programs);
+  const database = postgresDatabase(pair);
+  const world = await createWorld({ ...options, database, processes: PROCESSES, violate });
+  try {
+    for (const server of world.servers) server.launch();
+    for (const server of world.servers) await server.ready();
+    const stopLoad = startLoad(world.payments, seededRandom(seed + 2));
+    await sleep(loadMs);
+    await failOver(pair, world, print);
+    await backAfter(world, backMs, print);
+    await sleep(loadMs);
+    await stopLoad();
+    print(await audit(world));
+    await Promise.all(world.servers.map((server) => server.stop()));
+    await database.check();
+  } finally {
+    await world.close();
+    await database.close();
+  }
+  return violations;
+}
+
+/** The standby is frozen first: what is acknowledged although it cannot confirm would be lost with the primary. */
+async function failOver(pair: Pair, { payments, violate }: World, print: (line: string) => void) {
+  print(`${payments.acknowledged()} payments acknowledged with the standby`);
+  await pair.freezeStandby();
+  await sleep(UNDER_WAY_MS);
+  const before = payments.acknowledged();
+  await sleep(FROZEN_MS);
+  const unconfirmed = payments.acknowledged() - before;
+  if (unconfirmed > 0) violate(`${unconfirmed} payments were acknowledged without the standby`);
+  await pair.killPrimary();
+  const killed = performance.now();
+  await pair.promote();
+  print(`promoted ${(performance.now() - killed).toFixed(0)} ms after the kill`);
+}
+
+async function backAfter({ payments, violate }: World, backMs: number, print: (line: string) => void) {
+  const promoted = performance.now();
+  await payments.payout();
+  const tookMs = performance.now() - promoted;
+  if (tookMs > backMs) violate(`the service was back after ${tookMs.toFixed(0)} ms`);
+  print(`back ${tookMs.toFixed(0)} ms after the promotion`);
+}

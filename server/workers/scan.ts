@@ -1,0 +1,82 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../domain/clock.ts";
+import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../domain/storage.ts";
+import type { Fairness } from "../webhooks/fairness.ts";
+
+/**
+ * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
+ * one. Attempts in progress renew it.
+ */
+export const LEASE_MS = 4_000;
+/**
+ * How long this process relies on a lease, counted from before the claim was requested. The rest is for the time until
+ * a lapse is noticed and the connection is closed, so that another process never attempts the same delivery meanwhile.
+ */
+export const HELD_MS = LEASE_MS - 500;
+/** Limits of one scan: deliveries made ready, lanes read per query, and lanes read in total. */
+const PROMOTED_PER_SCAN = 250;
+const LANES_PER_PAGE = 16;
+const LANES_PER_SCAN = 512;
+/** The most claims of one scan: their attempts must have started before the leases end, even if they start slowly. */
+const CLAIMED_PER_SCAN = 64;
+/** Sorts after every host. */
+const LAST_HOST = "\uffff";
+
+/** A claim on which this process may rely until a time of its clock. */
+export interface HeldClaim extends ClaimedDelivery {
+  heldUntil: number;
+}
+
+interface Options {
+  storage: DeliveryQueue;
+  clock: Clock;
+  fairness: Fairness;
+}
+
+/**
+ * Scans the lanes for ready deliveries and claims as many as the limits allow. Each scan continues after the lane where
+ * the previous one stopped, so that every lane gets its turn.
+ */
+export function createScan({ storage, clock, fairness }: Options) {
+  let place: Lane | undefined;
+
+  /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */
+  async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
+    const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
+    const lanes = await storage.readyLanes(query);
+    const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes));
+    const heldUntil = clock.now() + HELD_MS;
+    const found = plan.length > 0 ? await storage.claimDeliveries(plan, LEASE_MS) : [];
+    const claimed = found.map((claim) => ({ ...claim, heldUntil }));
+    const last = lanes.at(-1);
+    if (!last || lanes.length < LANES_PER_PAGE) return { claimed, next: undefined };
+    const isFull = fairness.roomOfMerchant(last.merchantId) === 0;
+    return { claimed, next: isFull ? { merchantId: last.merchantId, host: LAST_HOST } : last };
+  }
+
+  return async (merchantId?: string): Promise<HeldClaim[]> => {
+    if (fairness.room() === 0) return [];
+    await storage.promoteDue(PROMOTED_PER_SCAN, merchantId);
+    let after = merchantId === undefined ? place : undefined;
+    for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
+      const { claimed, next } = await claimAfter(after, merchantId);
+      if (merchantId === undefined) place = next;
+      // At the end of the lanes, continue with the first one, unless the scan started there.
+      if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
+      after = next;
+      // Let requests in between: each page takes a while when none of its lanes has room.
+      await nextTurn();
+    }
+    return [];
+  };
+}
+
+/** Returns the claims up to this number of deliveries. */
+function atMost(limit: number, claims: readonly LaneClaim[]): LaneClaim[] {
+  let left = limit;
+  return claims.flatMap((claim) => {
+    const count = Math.min(left, claim.count);
+    left -= count;
+    return count > 0 ? [{ ...claim, count }] : [];
+  });
+}
