@@ -1,7 +1,11 @@
 import { expect, test, vi } from "vitest";
+import { runCertify } from "./faults/certified.ts";
 import { runCluster } from "./faults/cluster.ts";
+import { runFailover } from "./faults/failover.ts";
+import { runFlushes } from "./faults/flushes.ts";
 import { runKills } from "./faults/kills.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
+import { Missing } from "./faults/world.ts";
 
 // Each test starts several processes while other tests keep the processors busy.
 vi.setConfig({ testTimeout: 180_000 });
@@ -24,4 +28,24 @@ test.each(["sqlite", "postgres"] as const)(
 
 test("processes that are killed, on a database that crashes, lose and double nothing", async () => {
   expect(await runCluster({ ...shared, milliseconds: 6_000, outages: ["crash"] })).toEqual([]);
+});
+
+/** Skips the test if this machine lacks what it needs. */
+const orSkip = (skip: (why: string) => never) => (error: unknown) => {
+  if (error instanceof Missing) skip(error.message);
+  throw error;
+};
+
+test("a standby that is promoted has every acknowledged payment", async ({ skip }) => {
+  const times = { loadMs: 1_000, frozenMs: 2_000, backMs: 30_000 };
+  expect(await runFailover({ ...shared, ...times }).catch(orSkip(skip))).toEqual([]);
+});
+
+test("SQLite's commits are flushed to the disk before their responses", async ({ skip }) => {
+  expect(await runFlushes({ ...shared, creates: 200 }).catch(orSkip(skip))).toEqual([]);
+});
+
+test("the conformance suite passes on processes behind a load balancer", async () => {
+  const only = ["create.duplicate-race", "events.data-is-the-record"];
+  expect(await runCertify({ ...shared, runs: 1, only })).toEqual([]);
 });

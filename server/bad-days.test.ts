@@ -75,7 +75,7 @@ test.each<[string, () => void]>([
   expect(logged).toHaveLength(1);
 });
 
-test("a full disk: creates get 503, the log stays short, and nothing acknowledged is lost", async () => {
+test("a disk that refuses writes: creates get 503, the log stays short, and nothing acknowledged is lost", async () => {
   const server = await start({ fileBlocks: 1_000 });
   const acknowledged: string[] = [];
   let response = await server.create();
@@ -84,7 +84,7 @@ test("a full disk: creates get 503, the log stays short, and nothing acknowledge
     response = await server.create();
   }
   expect(acknowledged.length).toBeGreaterThan(5);
-  expectUnavailable(response, /storage is full/);
+  expectUnavailable(response, /storage cannot be written/);
   for (let count = 0; count < 50; count += 1) expect((await server.create()).status).toBe(503);
   expect(await server.ready()).toBe(503);
   expect((await server.find(acknowledged[0]!)).status).toBe(200);

@@ -59,7 +59,6 @@ function startLoad() {
     for (let round = 0; !isEnded; round += 1) {
       const phoneNumber = (index + round) % 3 === 0 ? "2257038102473" : "2257038102001";
       const body = aPayout({ phoneNumber, webhookURL: receiver.url });
-      // A load balancer's own 502 is not part of the contract, so it rejects.
       const response = await request("POST", "/v1/disbursements", { body }).catch(() => undefined);
       statuses.push(response?.status ?? 0);
       if (response?.status === 200) created.push(response.body.data.reference);

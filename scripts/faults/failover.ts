@@ -4,29 +4,29 @@ import { audit } from "./audit.ts";
 import { postgresDatabase } from "./database.ts";
 import { startLoad } from "./load.ts";
 import { installedPostgres, startPair, type Pair } from "./standby.ts";
-import { createWorld, violationsOf, type World, type WorldOptions } from "./world.ts";
+import { createWorld, Missing, violationsOf, type World, type WorldOptions } from "./world.ts";
 
 const PROCESSES = 2;
 /** What a commit that was already confirmed may take until its response has arrived, in milliseconds. */
 const UNDER_WAY_MS = 1_000;
-/** How long the standby is frozen: longer than the server waits for any statement. */
-const FROZEN_MS = 6_000;
 
 export interface FailoverOptions extends WorldOptions {
   /** How long to create payments before the failover, and after it, in milliseconds. */
   loadMs: number;
+  /** How long the standby is frozen, in milliseconds. */
+  frozenMs: number;
   /** How soon after the promotion a payment must be acknowledged, in milliseconds. */
   backMs: number;
 }
 
 /**
- * Kills a primary under load and promotes its synchronous standby behind the same address. Returns the violations found,
- * or undefined if PostgreSQL is not installed.
+ * Kills a primary under load and promotes its synchronous standby behind the same address. Returns the violations found.
+ * @throws Missing without PostgreSQL as Debian packages it
  */
-export async function runFailover(options: FailoverOptions): Promise<string[] | undefined> {
-  const { seed, print, loadMs, backMs } = options;
+export async function runFailover(options: FailoverOptions): Promise<string[]> {
+  const { seed, print, loadMs, frozenMs, backMs } = options;
   const programs = installedPostgres();
-  if (!programs) return undefined;
+  if (!programs) throw new Missing("PostgreSQL is not installed as Debian packages it (apt-get install postgresql)");
   const { violations, violate } = violationsOf(print);
   const pair = await startPair(programs);
   const database = postgresDatabase(pair);
@@ -36,7 +36,7 @@ export async function runFailover(options: FailoverOptions): Promise<string[] | 
     for (const server of world.servers) await server.ready();
     const stopLoad = startLoad(world.payments, seededRandom(seed + 2));
     await sleep(loadMs);
-    await failOver(pair, world, print);
+    await failOver(pair, world, frozenMs, print);
     await backAfter(world, backMs, print);
     await sleep(loadMs);
     await stopLoad();
@@ -51,12 +51,12 @@ export async function runFailover(options: FailoverOptions): Promise<string[] | 
 }
 
 /** The standby is frozen first: what is acknowledged although it cannot confirm would be lost with the primary. */
-async function failOver(pair: Pair, { payments, violate }: World, print: (line: string) => void) {
+async function failOver(pair: Pair, { payments, violate }: World, frozenMs: number, print: (line: string) => void) {
   print(`${payments.acknowledged()} payments acknowledged with the standby`);
   await pair.freezeStandby();
   await sleep(UNDER_WAY_MS);
   const before = payments.acknowledged();
-  await sleep(FROZEN_MS);
+  await sleep(frozenMs);
   const unconfirmed = payments.acknowledged() - before;
   if (unconfirmed > 0) violate(`${unconfirmed} payments were acknowledged without the standby`);
   await pair.killPrimary();

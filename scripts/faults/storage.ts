@@ -69,7 +69,7 @@ export const STORAGE_FAULTS: Fault[] = [
     async run(world, random) {
       const lastedMs = 500 + random.below(4_000);
       await limitFiles(world, "4096");
-      await expectRefusal(world, /storage is full/);
+      await expectRefusal(world, /storage cannot be written/);
       await sleep(lastedMs);
       await limitFiles(world, "unlimited");
       return `for ${lastedMs} ms`;
@@ -79,7 +79,7 @@ export const STORAGE_FAULTS: Fault[] = [
     name: "SIGTERM or kill -9 on a full disk",
     async run(world, random) {
       await limitFiles(world, "4096");
-      await expectRefusal(world, /storage is full/);
+      await expectRefusal(world, /storage cannot be written/);
       if (random.below(2) === 0) return restart(world);
       await world.server.kill();
       world.server.launch();

@@ -89,6 +89,11 @@ export async function createWorld({ database, processes = 1, ...options }: Parts
   };
 }
 
+/** This machine lacks something that a run needs. The message says what. */
+export class Missing extends Error {
+  override name = "Missing";
+}
+
 /** Collects what a run finds wrong, and prints it immediately. */
 export function violationsOf(print: (line: string) => void) {
   const violations: string[] = [];

@@ -1,11 +1,14 @@
 import { once } from "node:events";
-import { Agent, createServer, request } from "node:http";
+import { Agent, createServer, request, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_EVERY_MS = 100;
 
-/** A load balancer that passes requests in turn to the servers whose `/readyz` responds with 200. It never retries. */
+/**
+ * A load balancer that passes requests in turn to the servers whose `/readyz` responds with 200. It never retries, and
+ * closes the connection of a request that gets no response.
+ */
 export interface LoadBalancer {
   port: number;
   /** Adds a server. Resolves when it gets requests. */
@@ -37,18 +40,20 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
     }
   })();
 
-  const listener = createServer((incoming, response) => {
+  const pass: RequestListener = (incoming, response) => {
     const { method, url, headers } = incoming;
     const port = nextPort();
-    if (port === undefined) return void response.writeHead(502).end();
+    if (port === undefined) return void response.destroy();
     const upstream = request({ host: "127.0.0.1", port, method, path: url, agent, headers }, (answer) => {
       const { connection: _, ...passed } = answer.headers;
       response.writeHead(answer.statusCode!, passed);
       answer.pipe(response);
     });
-    upstream.on("error", () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
+    upstream.on("error", () => response.destroy());
     incoming.pipe(upstream);
-  });
+  };
+  // Without the second listener, Node responds to unknown expectations itself.
+  const listener = createServer(pass).on("checkExpectation", pass);
   await once(listener.listen(0, "127.0.0.1"), "listening");
   return {
     port: (listener.address() as AddressInfo).port,

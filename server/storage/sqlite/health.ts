@@ -9,10 +9,12 @@ const MESSAGES: Record<Trouble, string> = {
   "read-only": "The server's database is read-only. Nothing was recorded.",
   damaged: "The server's database is damaged. Nothing was recorded.",
   full: "The server's storage is full. Nothing was recorded.",
+  unwritable:
+    "The server's storage cannot be written. Its disk may be full, read-only or broken. Nothing was recorded.",
   moved: "The server's database file was deleted or replaced. Nothing was recorded.",
 };
 const RETRY_AFTER_SECONDS = 5;
-/** A full disk counts as usable again after a commit that follows this long without a failure. */
+/** A disk that could not be written counts as usable again after a commit that follows this long without a failure. */
 const RECOVERED_AFTER_MS = 2_000;
 
 export interface Health {
@@ -61,7 +63,7 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
       // A commit does not prove that damaged pages are readable again; only a restart with a repaired file does.
       if (trouble === undefined || trouble === "damaged") return;
       // A small commit may succeed on a disk that is too full for a payout.
-      if (trouble === "full" && now() - failedAt < RECOVERED_AFTER_MS) return;
+      if ((trouble === "full" || trouble === "unwritable") && now() - failedAt < RECOVERED_AFTER_MS) return;
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },

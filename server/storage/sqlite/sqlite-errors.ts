@@ -1,5 +1,5 @@
 /** What keeps the storage from recording anything. */
-export type Trouble = "busy" | "read-only" | "damaged" | "full" | "moved";
+export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | "moved";
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
 const [BUSY, LOCKED, READONLY, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 11, 13, 26, 778];
@@ -8,7 +8,7 @@ const [BUSY, LOCKED, READONLY, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 1
 export function troubleOf(error: unknown): Trouble | undefined {
   const { code, errcode = 0 } = error as { code?: string; errcode?: number };
   if (code !== "ERR_SQLITE_ERROR") return undefined;
-  if (errcode === IOERR_WRITE) return "full";
+  if (errcode === IOERR_WRITE) return "unwritable";
   const byCode: Record<number, Trouble> = {
     [BUSY!]: "busy",
     [LOCKED!]: "busy",

@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startLoadBalancer } from "../../server/testing/load-balancer.ts";
+import { freePort, runKeys, startProcess, type ServerProcess } from "../../server/testing/process.ts";
+import { DATABASES } from "./database.ts";
+
+const suite = fileURLToPath(new URL("../../conformance/certify.ts", import.meta.url));
+const KEY = "a-key-for-certified-processes";
+const PROCESSES = 4;
+
+export interface CertifyOptions {
+  runs: number;
+  /** The seed of the first run; each further one has the next. */
+  seed: number;
+  /** The requirements to judge; all of the profile if absent. */
+  only?: readonly string[];
+  print(line: string): void;
+}
+
+/**
+ * Runs the conformance suite, with all of profile `extended`, on four processes behind a load balancer that gives each
+ * request to the next process. Returns the runs that failed.
+ */
+export async function runCertify({ runs, seed, only, print }: CertifyOptions): Promise<string[]> {
+  const failures: string[] = [];
+  const folder = mkdtempSync(join(tmpdir(), "certified-"));
+  const database = await DATABASES.postgres();
+  const balancer = await startLoadBalancer();
+  const processes: ServerProcess[] = [];
+  try {
+    const url = `http://127.0.0.1:${balancer.port}`;
+    const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, PUBLIC_URL: url };
+    for (let count = 0; count < PROCESSES; count += 1) {
+      const port = await freePort();
+      processes.push(await startProcess({ ...env, PORT: String(port) }));
+      await balancer.add(port);
+    }
+    const secondKey = /: (\S+)$/m.exec((await runKeys(env, "create-merchant", "Second")).stdout)![1]!;
+    const args = ["--base-url", url, "--profile", "extended", "--report", folder];
+    if (only) args.push("--only", only.join(","));
+    for (let run = 0; run < runs; run += 1) {
+      const began = performance.now();
+      const { code, output } = await certify([...args, "--seed", String(seed + run)], secondKey);
+      const took = `run ${run + 1} of ${runs}: exit code ${code} after ${((performance.now() - began) / 1_000).toFixed(0)} s`;
+      print(took);
+      if (code !== 0) failures.push(`${took}\n${output}`);
+    }
+  } finally {
+    for (const { kill } of processes) kill("SIGTERM");
+    for (const { ended } of processes) await ended;
+    await balancer.close();
+    await database.close();
+    rmSync(folder, { recursive: true });
+  }
+  print(`${runs - failures.length} of ${runs} runs passed`);
+  for (const failure of failures) print(failure);
+  return failures;
+}
+
+/** Runs the suite in a process of its own, as its users do. */
+async function certify(args: readonly string[], secondKey: string): Promise<{ code: number; output: string }> {
+  const env = { PATH: process.env.PATH, API_KEY: KEY, API_KEY_2: secondKey };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [suite, ...args], { env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
+    );
+  });
+}
