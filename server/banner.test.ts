@@ -12,6 +12,12 @@ test("prints a new key, and a curl command that uses it", () => {
   expect(text.match(/sk_new/g)).toHaveLength(2);
 });
 
+test("prints where the documentation is, unless the process serves none", () => {
+  expect(shown({})).toContain("  http://127.0.0.1:3000/docs (");
+  expect(shown({ ROLE: "api", DATABASE_URL: "postgres://h/d" })).toContain("/docs (");
+  expect(shown({ ROLE: "worker", DATABASE_URL: "postgres://h/d" })).not.toContain("/docs");
+});
+
 test("uses $API_KEY in the command if no key was created", () => {
   const text = shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody", SANDBOX: "false" });
   expect(text).toContain('-H "x-api-key: $API_KEY"');

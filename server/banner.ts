@@ -9,13 +9,14 @@ interface Banner {
   color: boolean;
 }
 
-/** The text printed on the terminal at start-up: the server's URL and a command that creates a first payout. */
+/** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
 export function banner({ config, newKey, revokedKeyId, color }: Banner): string {
   const paint = (code: number, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines = [
     "",
     `${paint(1, "Disbursement and checkout server")} (${config.sandbox ? "sandbox" : "live"})`,
     `  ${paint(36, config.publicUrl)}`,
+    ...(config.role === "worker" ? [] : [`  ${paint(36, `${config.publicUrl}/docs`)} (guides and API reference)`]),
     "",
   ];
   if (["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(config.publicUrl)) {

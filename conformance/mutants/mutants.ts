@@ -26,7 +26,8 @@ export const serverFolder = new URL("../../server/", import.meta.url);
 /** The code with rules, contract, storage and webhooks. */
 const included = [
   "domain/*.ts",
-  "http/**/*.ts",
+  "http/*.ts",
+  "http/pages/*.ts",
   "storage/*.ts",
   "storage/sqlite/*.ts",
   "storage/sqlite/migrations/003-*.sql",

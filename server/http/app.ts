@@ -7,6 +7,7 @@ import type { Config } from "../config.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
+import { documentation } from "./docs/routes.ts";
 import { createHandlers, type HandlerContext } from "./handlers.ts";
 import { getOnly, metricsPage } from "./metrics-page.ts";
 import { checkoutPages } from "./pages/checkout.ts";
@@ -57,7 +58,7 @@ export function createApp(context: AppContext): Express {
   if (servesRequests) app.use(contract.router);
   app.use(health(context, contract.prove));
   if (metrics) app.use(metricsPage(metrics, { token: config.metrics?.token, failedKeys }));
-  if (servesRequests) app.use(checkoutPages(context));
+  if (servesRequests) app.use(checkoutPages(context), documentation(config));
   app.use(noSuchPath);
   app.use(sendErrors(log));
   return app;

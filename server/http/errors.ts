@@ -3,7 +3,7 @@ import type { components } from "../../generated/openapi.ts";
 import type { ErrorCode, ServiceError } from "../domain/errors.ts";
 
 /** The HTTP status of each error (§7, D1). */
-const STATUS: Readonly<Record<ErrorCode, number>> = {
+export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
   unauthorized: 401,
   not_found: 404,

@@ -1,0 +1,206 @@
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+import { request } from "undici";
+import { afterEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import openapi from "../../../generated/openapi.json" with { type: "json" };
+import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+import { toHttpError } from "../errors.ts";
+import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
+import { pages } from "./pages.ts";
+
+const running: TestServer[] = [];
+async function start(env: Record<string, string> = {}) {
+  const server = await startServer({ env });
+  running.push(server);
+  return {
+    server,
+    get: (path: string, init?: RequestInit) => fetch(server.url + path, { redirect: "manual", ...init }),
+    text: async (path: string) => (await fetch(server.url + path)).text(),
+  };
+}
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.close();
+});
+
+const pathOf = (name: string) => (name === "index" ? "/docs" : `/docs/${name}`);
+const addresses = pages.map(({ name }) => pathOf(name));
+const texts = [...pages.map(({ name }) => `/docs/${name}.md`), "/openapi.json", "/openapi.yaml", "/llms.txt"];
+const assets = ["docs.css", "icon.svg", "reference.css", "reference.js", "swagger-ui.css", "swagger-ui.js"];
+
+// `fetch` sends Cache-Control: no-cache beside an If-None-Match.
+const ask = async (url: string, headers: Record<string, string>) => {
+  const { statusCode, headers: received, body } = await request(url, { headers });
+  return { status: statusCode, headers: received, body: Buffer.from(await body.arrayBuffer()) };
+};
+
+describe("every page, text and file", () => {
+  const all = [...addresses, ...texts, ...assets.map((file) => `/docs/assets/${file}`)];
+
+  test("is sent, also compressed, and not again while it is the same", async () => {
+    const { server } = await start();
+    for (const path of all) {
+      const url = server.url + path;
+      const { status, headers, body } = await ask(url, {});
+      expect.soft([status, headers.vary, headers["cache-control"]], path).toEqual([200, "Accept-Encoding", "no-cache"]);
+      const zipped = await ask(url, { "accept-encoding": "gzip" });
+      const isZipped = zipped.headers["content-encoding"] === "gzip";
+      expect.soft((isZipped ? gunzipSync(zipped.body) : zipped.body).equals(body), path).toBe(true);
+      expect.soft(zipped.headers.etag === headers.etag, path).toBe(!isZipped);
+      for (const etag of [headers.etag, zipped.headers.etag]) {
+        const again = await ask(url, {
+          "accept-encoding": etag === headers.etag ? "" : "gzip",
+          "if-none-match": String(etag),
+        });
+        expect.soft([again.status, again.body.length], path).toEqual([304, 0]);
+      }
+    }
+  });
+
+  test("can only be read", async () => {
+    const { get } = await start();
+    for (const path of all) {
+      const head = await get(path, { method: "HEAD" });
+      expect.soft([head.status, await head.text()], path).toEqual([200, ""]);
+      for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+        const { status, headers } = await get(path, { method });
+        expect.soft([status, headers.get("allow")], `${method} ${path}`).toEqual([405, "GET, HEAD"]);
+      }
+    }
+  });
+
+  test("runs no inline code and cannot be framed", async () => {
+    const { get } = await start();
+    for (const path of all) {
+      const policy = (await get(path)).headers.get("content-security-policy")!;
+      expect.soft(policy, path).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/);
+      expect.soft(policy, path).not.toMatch(/unsafe|https?:|\*/);
+      if (path !== "/docs/reference") expect.soft(policy, path).not.toContain("script-src");
+    }
+  });
+});
+
+describe("pages", () => {
+  test("every link leads to a page or a heading that exists", async () => {
+    const { server, get, text } = await start();
+    const ids = new Map<string, Set<string>>();
+    for (const path of addresses) {
+      ids.set(path, new Set([...(await text(path)).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!)));
+    }
+    const missing = [];
+    for (const path of [...addresses, "/docs/none", "/docs/none/at/all"]) {
+      for (const [, href] of (await text(path)).matchAll(/(?:href|src)="([^"]+)"/g)) {
+        const url = new URL(href!, server.url + path);
+        if (url.origin !== server.url) {
+          expect.soft(href).toBe("https://www.standardwebhooks.com");
+          continue;
+        }
+        const known = ids.get(url.pathname);
+        const found = known ? url.hash === "" || known.has(url.hash.slice(1)) : (await get(url.pathname)).ok;
+        if (!found && !path.includes("none")) missing.push(`${path}: ${href}`);
+        if (path.includes("none") && !url.hash && !found) missing.push(`${path}: ${href}`);
+      }
+    }
+    expect(missing).toEqual([]);
+  });
+
+  test("have one heading of the first level, which is their title", async () => {
+    const { text } = await start();
+    for (const { name, title } of pages) {
+      const html = await text(pathOf(name));
+      expect.soft([...html.matchAll(/<h1[^>]*>([^<]+)</g)].map(([, heading]) => heading)).toEqual([title]);
+      expect.soft(html).toContain(`<title>${title} – `);
+    }
+  });
+
+  test("an unknown address gets a page with status 404", async () => {
+    const { get } = await start();
+    for (const path of [
+      "/docs/none",
+      "/docs/none.md",
+      "/docs/index",
+      "/docs/assets/none.css",
+      "/docs/a/b",
+      "/docs/%zz",
+    ]) {
+      const response = await get(path);
+      expect
+        .soft([response.status, response.headers.get("content-type")], path)
+        .toEqual([404, "text/html; charset=utf-8"]);
+      expect.soft(await response.text(), path).toContain("<h1>Not Found</h1>");
+      expect.soft(response.headers.get("cache-control"), path).toBe("no-store");
+    }
+    expect((await get("/docs/")).headers.get("location")).toBe("../docs");
+  });
+
+  test("commands use the server's own address, with nothing that a shell interprets", async () => {
+    const { text } = await start({ PUBLIC_URL: "https://pay.example/'$(touch x)'" });
+    const guide = await text("/docs/first-payout.md");
+    expect(guide).toContain("curl -sS https://pay.example/%27%24%28touch%20x%29%27/v1/disbursements \\\n");
+    expect(guide).not.toContain("127.0.0.1");
+  });
+
+  test("on a live server, pages that need a sandbox say so", async () => {
+    const { text } = await start({ SANDBOX: "false" });
+    for (const { name, needsSandbox } of pages) {
+      expect.soft((await text(pathOf(name))).includes("This server is live"), name).toBe(needsSandbox === true);
+    }
+    expect(await text("/docs/sandbox.md")).toContain("This server is live");
+  });
+
+  test("a process without requests has none", async () => {
+    const { get } = await start({ ROLE: "worker", DATABASE_URL: "postgres://127.0.0.1/unused" });
+    for (const path of ["/docs", "/docs/errors", "/openapi.json", "/llms.txt"])
+      expect((await get(path)).status).toBe(404);
+  });
+});
+
+describe("texts for programs", () => {
+  test("the contract is served as it is, in both formats", async () => {
+    const { text } = await start();
+    expect(await text("/openapi.json")).toBe(
+      readFileSync(new URL("../../../generated/openapi.json", import.meta.url), "utf8"),
+    );
+    expect(parse(await text("/openapi.yaml"))).toEqual(openapi);
+  });
+
+  test("llms.txt names every page, at addresses that lead to Markdown", async () => {
+    const { server, text } = await start();
+    const links = [...(await text("/llms.txt")).matchAll(/\]\(([^)]+)\)/g)].map(([, url]) => url!);
+    const expected = pages.filter(({ group }) => group).map(({ name }) => `${server.url}/docs/${name}.md`);
+    expect(links.toSorted()).toEqual([...expected, `${server.url}/openapi.json`].toSorted());
+    for (const url of links)
+      expect((await fetch(url)).headers.get("content-type")).toMatch(/^(text\/markdown|application\/json);/);
+  });
+
+  test("the reference has every operation and webhook", async () => {
+    const { text } = await start();
+    const reference = await text("/docs/reference.md");
+    const operations = Object.entries({ ...openapi.paths, ...openapi.webhooks }).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `### ${method.toUpperCase()} ${path}`),
+    );
+    expect(reference.match(/^### .+$/gm)).toEqual(operations);
+  });
+
+  test("the list of errors has every code with the status that the server sends", async () => {
+    const { text } = await start();
+    const rows = [...(await text("/docs/errors.md")).matchAll(/^\| `(\w+)` \| (\d+) \| [^|]+ \| [^|]+ \| [^|]+ \|$/gm)];
+    const codes: readonly string[] = openapi.components.schemas.ErrorCode.enum;
+    expect(rows.map(([, code]) => code)).toEqual(codes);
+    for (const [, code, status] of rows) {
+      expect.soft(toHttpError(new ServiceError(code as ErrorCode, "")).status, code).toBe(Number(status));
+    }
+    const fields = [...(await text("/docs/errors.md")).matchAll(/^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$/gm)];
+    const named = fields.flatMap(([, names]) => names!.replaceAll("`", "").split(", "));
+    expect(named).toEqual(openapi.components.schemas.FieldErrorCode.enum);
+  });
+
+  test("the list of test phone numbers has every ending, with the configured delay", async () => {
+    const { text } = await start({ SETTLE_DELAY_MS: "1500" });
+    const page = await text("/docs/outcomes.md");
+    const endings = [...page.matchAll(/^\| `(\d{3})` \|/gm)].map(([, ending]) => ending!);
+    expect(endings).toEqual(Object.keys(FORCED_OUTCOMES).toSorted());
+    expect(page).toContain("| `089` | `pending`, then `failed` after 1.5 seconds |");
+  });
+});

@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { Config } from "../../config.ts";
+import { renderError, renderPage, renderReference } from "./html.ts";
+import { indexForPrograms, markdownOf } from "./markdown.ts";
+import { pages } from "./pages.ts";
+
+export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs">;
+
+export interface Resource {
+  type: string;
+  body: Buffer;
+  /** The compressed body, for texts that become smaller. */
+  gzip: Buffer | undefined;
+  /** A hash of the body, which is the same in every process. */
+  etag: string;
+  policy?: string | undefined;
+}
+
+export interface Library {
+  /** Returns what is at this path. It is made at the first request and kept. */
+  find(path: string): Promise<Resource | undefined>;
+  errorPage(status: number, path: string): string;
+}
+
+interface Source {
+  type: string;
+  read(): Promise<string | Buffer> | string | Buffer;
+  policy?: string;
+}
+
+/** The console's page runs the scripts of this server and sends requests to it; the renderer's icons are data URLs. */
+const CONSOLE_POLICY =
+  "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; " +
+  "base-uri 'none'; form-action 'none'; ";
+
+const HTML = "text/html; charset=utf-8";
+const MARKDOWN = "text/markdown; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLE = "text/css; charset=utf-8";
+
+const file = (type: string, url: string): Source => ({ type, read: () => readFile(new URL(url)) });
+const here = (path: string) => new URL(path, import.meta.url).href;
+
+/** Files that are served as they are. */
+const FILES: Record<string, Source> = {
+  "/openapi.json": file("application/json", here("../../../generated/openapi.json")),
+  "/openapi.yaml": file("application/yaml; charset=utf-8", here("../../../spec/openapi.yaml")),
+  "/docs/assets/docs.css": file(STYLE, here("templates/docs.css")),
+  "/docs/assets/icon.svg": file("image/svg+xml", here("templates/icon.svg")),
+  "/docs/assets/reference.css": file(STYLE, here("templates/reference.css")),
+  "/docs/assets/reference.js": file(SCRIPT, here("templates/reference.js")),
+  "/docs/assets/swagger-ui.css": file(STYLE, import.meta.resolve("swagger-ui-dist/swagger-ui.css")),
+  "/docs/assets/swagger-ui.js": file(SCRIPT, import.meta.resolve("swagger-ui-dist/swagger-ui-bundle.js")),
+};
+
+function sourcesOf(settings: Settings): Map<string, Source> {
+  const sources = new Map(Object.entries(FILES));
+  sources.set("/llms.txt", { type: "text/plain; charset=utf-8", read: () => indexForPrograms(settings) });
+  for (const page of pages) {
+    const markdown = () => markdownOf(page, settings);
+    sources.set(`/docs/${page.name}.md`, { type: MARKDOWN, read: markdown });
+    const path = page.name === "index" ? "/docs" : `/docs/${page.name}`;
+    if (page.name === "reference") {
+      sources.set(path, { type: HTML, policy: CONSOLE_POLICY, read: () => renderReference(page, settings) });
+    } else sources.set(path, { type: HTML, read: async () => renderPage(page, await markdown(), settings) });
+  }
+  return sources;
+}
+
+export function openLibrary(settings: Settings): Library {
+  const sources = sourcesOf(settings);
+  const made = new Map<string, Promise<Resource>>();
+
+  return {
+    async find(path) {
+      const source = sources.get(path);
+      if (!source) return undefined;
+      const making = made.get(path) ?? make(source);
+      made.set(path, making);
+      // A file that could not be opened is tried again at the next request.
+      making.catch(() => made.delete(path));
+      return making;
+    },
+    errorPage: (status, path) => renderError(status, path, settings),
+  };
+}
+
+async function make({ type, read, policy }: Source): Promise<Resource> {
+  const body = Buffer.from(await read());
+  const zipped = await promisify(gzip)(body);
+  return {
+    type,
+    body,
+    gzip: zipped.length < body.length ? zipped : undefined,
+    etag: createHash("sha256").update(body).digest("base64url"),
+    policy,
+  };
+}

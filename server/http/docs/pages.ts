@@ -1,0 +1,79 @@
+export interface Page {
+  /** The last part of its address. The page `index` is at /docs itself. */
+  name: string;
+  title: string;
+  summary: string;
+  group: "Guides" | "Look up" | undefined;
+  /** True if its examples work in a sandbox only. */
+  needsSandbox?: true;
+}
+
+/** Every page, in the order of the navigation. */
+export const pages: readonly Page[] = [
+  {
+    name: "index",
+    title: "Documentation",
+    summary: "Send money to mobile wallets, and collect payments through a hosted page.",
+    group: undefined,
+  },
+  {
+    name: "first-payout",
+    title: "Your first payout",
+    summary: "Create a payout, watch it settle, and repeat a request safely.",
+    group: "Guides",
+    needsSandbox: true,
+  },
+  {
+    name: "webhooks",
+    title: "Webhooks",
+    summary: "Receive an event, verify its signature, and handle it once.",
+    group: "Guides",
+    needsSandbox: true,
+  },
+  {
+    name: "checkout",
+    title: "Checkout",
+    summary: "Create a payment link and learn what the customer did.",
+    group: "Guides",
+    needsSandbox: true,
+  },
+  {
+    name: "sandbox",
+    title: "The sandbox",
+    summary: "Move time forward, choose outcomes, inspect and replay deliveries.",
+    group: "Guides",
+    needsSandbox: true,
+  },
+  {
+    name: "going-live",
+    title: "Going live",
+    summary: "What to check before real money moves.",
+    group: "Guides",
+  },
+  {
+    name: "reference",
+    title: "API reference",
+    summary: "Every operation with its fields and examples, with a console to try them.",
+    group: "Look up",
+    needsSandbox: true,
+  },
+  {
+    name: "contract",
+    title: "The contract",
+    summary: "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility.",
+    group: "Look up",
+  },
+  {
+    name: "outcomes",
+    title: "Test phone numbers",
+    summary: "The last three digits that force each outcome in the sandbox.",
+    group: "Look up",
+    needsSandbox: true,
+  },
+  {
+    name: "errors",
+    title: "Errors",
+    summary: "Every error code: whether anything was recorded, and whether to retry.",
+    group: "Look up",
+  },
+];

@@ -1,0 +1,63 @@
+import express, { type ErrorRequestHandler, type RequestHandler, type Router } from "express";
+import { ServiceError } from "../../domain/errors.ts";
+import { toHttpError } from "../errors.ts";
+import { getOnly } from "../metrics-page.ts";
+import type { Library, Resource, Settings } from "./library.ts";
+
+/** Where the pages and documents are. Everything under /docs is for people: there, errors are pages too. */
+const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];
+
+/** Pages need no scripts, and load their style from this server. A resource may bring a policy of its own. */
+const POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; ";
+const FRAMES = "frame-ancestors 'none'";
+
+/**
+ * The documentation: guides, the contract, its reference with a console, and the same texts as Markdown. Nothing is
+ * read or rendered before the first request for it.
+ */
+export function documentation(settings: Settings): Router {
+  const router = express.Router({ caseSensitive: true, strict: true });
+  let opening: Promise<Library> | undefined;
+  const open = () => (opening ??= import("./library.ts").then(({ openLibrary }) => openLibrary(settings)));
+
+  const find: RequestHandler = async ({ path }, res, next) => {
+    const resource = await (await open()).find(path);
+    if (!resource) throw new ServiceError("not_found", "No page exists at this URL.");
+    res.locals.resource = resource;
+    next();
+  };
+  const sendErrorPage: ErrorRequestHandler = async (error, req, res, next) => {
+    const isBadPath = error instanceof URIError;
+    if (!isBadPath && !(error instanceof ServiceError)) return next(error);
+    const { status, headers } = isBadPath ? { status: 404 } : toHttpError(error);
+    const html = (await open()).errorPage(status, req.originalUrl.split("?")[0]!);
+    res
+      .status(status)
+      .set({ ...headers, "Content-Security-Policy": POLICY + FRAMES })
+      .type("html")
+      .send(html);
+  };
+
+  router.get("/docs/", (_req, res) => res.redirect(308, "../docs"));
+  for (const path of PATHS) router.route(path).all(find).get(send).all(getOnly);
+  router.use("/docs", () => {
+    throw new ServiceError("not_found", "No page exists at this URL.");
+  });
+  router.use("/docs", sendErrorPage);
+  return router;
+}
+
+const send: RequestHandler = (req, res) => {
+  const { type, body, gzip, etag, policy = POLICY } = res.locals.resource as Resource;
+  const zipped = gzip !== undefined && req.acceptsEncodings("gzip") === "gzip";
+  res.set({
+    "Content-Type": type,
+    "Content-Security-Policy": policy + FRAMES,
+    // Browsers keep a copy, and ask whether it is still current before they use it.
+    "Cache-Control": "no-cache",
+    Vary: "Accept-Encoding",
+    ETag: zipped ? `"${etag}-gzip"` : `"${etag}"`,
+    ...(zipped && { "Content-Encoding": "gzip" }),
+  });
+  res.send(zipped ? gzip : body);
+};

@@ -1,0 +1,82 @@
+import document from "../../../generated/openapi.json" with { type: "json" };
+import type { ErrorCode } from "../../domain/errors.ts";
+import { FORCED_OUTCOMES, HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "../../domain/outcomes.ts";
+import { STATUS } from "../errors.ts";
+
+type Row = readonly string[];
+
+function table(heads: Row, rows: readonly Row[]): string {
+  const line = (cells: Row) => `| ${cells.join(" | ")} |`;
+  return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+const seconds = (milliseconds: number) => `${milliseconds / 1_000} ${milliseconds === 1_000 ? "second" : "seconds"}`;
+
+/** The outcomes that phone numbers force, from the table that the sandbox uses. */
+export function outcomeTable(settleDelayMs: number): string {
+  const row = (ending: string, outcome: ForcedOutcome) => [
+    ending,
+    describe(outcome, settleDelayMs, {
+      error: "500",
+      refused: "503 with `Retry-After: 1`",
+      each: "reference",
+      late: "response",
+    }),
+    describe(outcome, settleDelayMs, {
+      error: "an error page, and the customer can still pay",
+      refused: "the form again, with a request to wait",
+      each: "checkout",
+      late: "next page",
+    }),
+  ];
+  const endings = Object.keys(FORCED_OUTCOMES).toSorted();
+  return table(
+    ["Ends in", "A payout", "On the payment page"],
+    [
+      ...endings.map((ending) => row(`\`${ending}\``, FORCED_OUTCOMES[ending]!)),
+      row("anything else", outcomeFor("", true)),
+    ],
+  );
+}
+
+function describe(
+  { refuse, status, at, response }: ForcedOutcome,
+  settleDelayMs: number,
+  words: Record<"error" | "refused" | "each" | "late", string>,
+): string {
+  if (refuse === "always") return `${words.error}; nothing is recorded`;
+  const settled =
+    at === "once" ? `\`${status}\` immediately` : `\`pending\`, then \`${status}\` after ${seconds(settleDelayMs)}`;
+  const ends = status === undefined ? "`pending` for ever" : settled;
+  if (refuse === "at-first") {
+    return `${words.refused}, for the first ${REFUSED_ATTEMPTS} attempts of a ${words.each}, which record nothing; then ${ends}`;
+  }
+  if (response === "dropped") return `${ends}; the connection closes without a response`;
+  if (response === "held") return `${ends}; the ${words.late} comes after ${seconds(HOLD_MS)}`;
+  return ends;
+}
+
+/** Every error code with the status that the server sends, and its meaning from the contract. */
+export function errorTable(): string {
+  const meanings = new Map(rowsOf("Error codes").map((cells) => [cells[0], cells]));
+  const rows = Object.entries(STATUS).map(([code, status]) => {
+    const [, , meaning, recorded, retry] = meanings.get(`\`${code as ErrorCode}\``)!;
+    return [`\`${code}\``, String(status), meaning!, recorded!, retry!];
+  });
+  return table(["Code", "Status", "Meaning", "Recorded?", "Retry?"], rows);
+}
+
+/** The codes of invalid fields, from the contract. */
+export const fieldTable = (): string => table(["Code", "Meaning"], rowsOf("Field codes"));
+
+/** The rows of the first table under a heading of the contract's text. */
+function rowsOf(heading: string): Row[] {
+  const [, section = ""] = document.info.description.split(`### ${heading}\n`);
+  const lines = /(?:^\|.*\n)+/m.exec(section)![0].trimEnd().split("\n");
+  return lines.slice(2).map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+}

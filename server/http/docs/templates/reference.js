@@ -1,0 +1,31 @@
+// Shows the contract's operations with a console. Requests go to this server, and the key stays in this page's memory.
+/* global SwaggerUIBundle */
+const place = document.querySelector("#reference");
+const root = new URL("..", location.href).href.replace(/\/$/, "");
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const useColours = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", useColours);
+useColours();
+
+const spec = await (await fetch("../openapi.json")).json();
+spec.servers = [{ url: root, description: "This server" }];
+if (place.dataset.sandbox === "false") {
+  for (const path of Object.keys(spec.paths)) if (path.startsWith("/sandbox/")) delete spec.paths[path];
+  spec.tags = spec.tags.filter(({ name }) => name !== "Sandbox");
+}
+
+const nothing = () => () => null;
+SwaggerUIBundle({
+  spec,
+  domNode: place,
+  deepLinking: true,
+  docExpansion: "list",
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  persistAuthorization: false,
+  // Otherwise the specification would be sent to a service of another origin.
+  validatorUrl: null,
+  // The page has a heading, the contract's text a page of its own, and there is one server.
+  plugins: [() => ({ wrapComponents: { InfoContainer: nothing, ServersContainer: nothing } })],
+});
