@@ -87,6 +87,7 @@ export function createService(options: Options): Service {
     chance,
     log,
     emit,
+    span: ids.span,
     stopping,
     onEnd: wake,
   });

@@ -39,6 +39,7 @@ const included = [
 export const leftOut: Record<string, string> = {
   "domain/clock.ts": "Handles a wall clock that is set back, which no client can do.",
   "domain/telemetry.ts": "Passes on what log and metrics are told.",
+  "domain/trace.ts": "Reads and writes a header that only tools for tracing read.",
   "domain/types.ts": "Contains only types.",
   "http/client-address.ts": "Shortens addresses for the log.",
   "http/connection-limit.ts": "Derives the number of connections from the process's limit of open files.",

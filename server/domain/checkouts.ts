@@ -37,9 +37,10 @@ export interface CheckoutContext {
 export interface Checkouts {
   /**
    * Creates a checkout (§4.3). Resolves with the record once it is committed.
+   * @param traceparent the trace context of the request, which its webhook continues
    * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7)
    */
-  create(merchant: Merchant, request: Request): Promise<Checkout>;
+  create(merchant: Merchant, request: Request, traceparent?: string): Promise<Checkout>;
   /**
    * Finds a checkout by the service's reference.
    * @throws ServiceError `not_found`, also for another merchant's reference (D8)
@@ -83,8 +84,11 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
 
   return {
     verify,
-    async create(merchant, request) {
-      const { inserted, record } = await storage.insertCheckout(draft(context, merchant, request));
+    async create(merchant, request, traceparent) {
+      const { inserted, record } = await storage.insertCheckout({
+        ...draft(context, merchant, request),
+        ...(traceparent === undefined ? {} : { traceparent }),
+      });
       if (inserted) return record;
       const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;
       throw new ServiceError("duplicate_reference", message, {

@@ -26,10 +26,11 @@ export interface DisbursementContext {
 export interface Disbursements {
   /**
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
+   * @param traceparent the trace context of the request, which its webhook continues
    * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), or the error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
-  create(merchant: Merchant, request: Request): Promise<Disbursement>;
+  create(merchant: Merchant, request: Request, traceparent?: string): Promise<Disbursement>;
   /**
    * Finds a disbursement by the service's reference.
    * @throws ServiceError `not_found`, also for another merchant's reference (§4.2)
@@ -42,11 +43,14 @@ export interface Disbursements {
 export function createDisbursements(context: DisbursementContext): Disbursements {
   const { storage, clock } = context;
   return {
-    async create(merchant, request) {
+    async create(merchant, request, traceparent) {
       const outcome = outcomeFor(request.phoneNumber, context.sandbox);
       if (outcome.refuse) await refuseIfForced(storage, merchant, request.reference, outcome.refuse);
 
-      const { inserted, record } = await storage.insertDisbursement(draft(context, merchant, request, outcome));
+      const { inserted, record } = await storage.insertDisbursement({
+        ...draft(context, merchant, request, outcome),
+        ...(traceparent === undefined ? {} : { traceparent }),
+      });
       if (!inserted) throw duplicate(record);
       if (record.status !== "pending") context.wake();
 

@@ -21,6 +21,7 @@ export function eventOf(record: Disbursement | Checkout, merchantName: string): 
     reference: record.reference,
     createdAt: record.updatedAt,
     body: JSON.stringify(body),
+    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
 }
 

@@ -14,6 +14,8 @@ export interface Ids {
   reference(prefix: "DSB" | "CHK", now: number): string;
   apiKey(): string;
   request(): string;
+  /** The id of a piece of work in a trace: 16 hexadecimal digits, not all 0. */
+  span(): string;
 }
 
 // Crockford's base 32: five bits per character, without the easily confused I, L, O and U.
@@ -30,6 +32,10 @@ export function createIds(source: Random): Ids {
     reference: (prefix, now) => prefix + timeText(now) + text(RANDOM_LENGTH),
     apiKey: () => `sk_${text(32).toLowerCase()}`,
     request: () => `req_${text(16).toLowerCase()}`,
+    span() {
+      const id = Buffer.from(random(8)).toString("hex");
+      return /[^0]/.test(id) ? id : "0000000000000001";
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Trace } from "./trace.ts";
 import type { DeliveryStatus } from "./types.ts";
 
 /** What the server reports about its own work. It contains no key, secret, phone number, amount or merchant's text. */
@@ -31,6 +32,8 @@ export interface RequestEnded {
   merchantId?: string;
   /** The client's network. */
   client?: string;
+  /** Absent if the request had no trace context. */
+  trace?: Trace;
 }
 
 export interface AttemptEnded {
@@ -45,6 +48,8 @@ export interface AttemptEnded {
   delayMs?: number;
   /** False if the result was dropped, because the delivery was reset or claimed again meanwhile. */
   counted: boolean;
+  /** Absent if the request that created the payment had no trace context. */
+  trace?: Trace;
 }
 
 type Name = keyof TelemetryEvents;

@@ -79,6 +79,8 @@ interface PaymentRecord {
   updatedAt: number;
   /** Absent if the status is final, and for records that stay pending indefinitely. */
   due?: Due;
+  /** The W3C trace context of the request that created the record, if that request had one. */
+  traceparent?: string;
 }
 
 export interface Disbursement extends PaymentRecord {
@@ -111,6 +113,8 @@ export interface Event {
   createdAt: number;
   /** The JSON that every attempt sends, byte for byte (D11). */
   body: string;
+  /** That of the record. */
+  traceparent?: string;
 }
 
 export type DeliveryStatus = "pending" | "delivered" | "ended" | "exhausted";

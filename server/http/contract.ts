@@ -4,6 +4,7 @@ import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { ServiceError } from "../domain/errors.ts";
+import { traceparentOf, type Trace } from "../domain/trace.ts";
 import { jsonBody } from "./json-body.ts";
 import type { KeyOwner } from "../domain/storage.ts";
 import type { Merchant } from "../domain/types.ts";
@@ -25,6 +26,8 @@ export interface Call<Op extends OperationId> {
   merchant: Merchant;
   /** The key of the request, for the audit trail. */
   actor: Actor;
+  /** The trace context to store with what the request creates. */
+  traceparent: string | undefined;
   path: Parameters<Op, "path">;
   query: Parameters<Op, "query">;
   body: Body<Op>;
@@ -127,8 +130,15 @@ const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sand
 function respond<Op extends OperationId>(handlers: Handlers, operationId: Op): RequestHandler {
   const handler = handlers[operationId] as (call: Call<Op>) => Promise<Data<Op>>;
   return async (req, res) => {
-    const { merchant, actor } = res.locals as Pick<Call<Op>, "merchant" | "actor">;
-    const call = { merchant, actor, path: req.params, query: req.query, body: req.body };
+    const { merchant, actor, trace } = res.locals as Pick<Call<Op>, "merchant" | "actor"> & { trace?: Trace };
+    const call = {
+      merchant,
+      actor,
+      traceparent: trace && traceparentOf(trace),
+      path: req.params,
+      query: req.query,
+      body: req.body,
+    };
     const data = await handler(call as unknown as Call<Op>);
     res.json({ statusCode: 200, data });
   };

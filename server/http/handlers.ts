@@ -30,13 +30,14 @@ export interface HandlerContext {
 export function createHandlers(context: HandlerContext): Handlers {
   const { config, clock, disbursements, checkouts, webhooks, merchantClock } = context;
   return {
-    createDisbursement: async ({ merchant, body }) => disbursementCreated(await disbursements.create(merchant, body)),
+    createDisbursement: async ({ merchant, body, traceparent }) =>
+      disbursementCreated(await disbursements.create(merchant, body, traceparent)),
     verifyDisbursement: async ({ merchant, path }) =>
       disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
       listView(await disbursements.list(merchant, recordFilter(query)), (one) => disbursementView(one, merchant.name)),
-    createCheckout: async ({ merchant, body }) =>
-      checkoutCreated(await checkouts.create(merchant, body), config.publicUrl),
+    createCheckout: async ({ merchant, body, traceparent }) =>
+      checkoutCreated(await checkouts.create(merchant, body, traceparent), config.publicUrl),
     verifyCheckout: async ({ merchant, path }) =>
       checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
     listCheckouts: async ({ merchant, query }) =>

@@ -1,6 +1,7 @@
 import type { RequestHandler } from "express";
 import type { Ids } from "../domain/ids.ts";
 import type { Emit } from "../domain/telemetry.ts";
+import { childOf, readTraceparent } from "../domain/trace.ts";
 import { shortenedAddress } from "./client-address.ts";
 
 export interface ObserverContext {
@@ -15,7 +16,10 @@ export function observeRequests({ ids, emit }: ObserverContext): RequestHandler 
     const begun = performance.now();
     // Express cannot tell the address once the connection is closed.
     const client = shortenedAddress(req.ip);
+    const parent = readTraceparent(req.get("traceparent"));
+    const trace = parent && childOf(parent, ids.span());
     res.locals.requestId = requestId;
+    res.locals.trace = trace;
     res.setHeader("x-request-id", requestId);
     res.on("close", () =>
       emit("request", {
@@ -30,6 +34,7 @@ export function observeRequests({ ids, emit }: ObserverContext): RequestHandler 
         durationMs: performance.now() - begun,
         merchantId: res.locals.merchant?.id,
         client,
+        trace,
       }),
     );
     next();

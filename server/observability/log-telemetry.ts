@@ -6,8 +6,8 @@ const WORTH_A_LINE_MS = 500;
 
 /** Writes the log's lines about requests, attempts, the storage and the event loop. */
 export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
-  on("request", ({ durationMs, operationId, ...request }) =>
-    log.info({ ...request, operation: operationId, ms: Math.round(durationMs * 10) / 10 }),
+  on("request", ({ durationMs, operationId, trace, ...request }) =>
+    log.info({ ...request, operation: operationId, traceId: trace?.traceId, ms: Math.round(durationMs * 10) / 10 }),
   );
   on("attempt", ({ eventId, counted }) => {
     if (counted) return;

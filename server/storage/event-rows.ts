@@ -2,6 +2,7 @@ import type { Attempt, Event, EventType } from "../domain/types.ts";
 import { optional, type Row } from "./rows.ts";
 
 export function toEvent(row: Row): Event {
+  const traceparent = optional<string>(row.traceparent);
   return {
     id: row.id as string,
     merchantId: row.merchant_id as string,
@@ -9,6 +10,7 @@ export function toEvent(row: Row): Event {
     reference: row.reference as string,
     createdAt: row.created_at as number,
     body: row.body as string,
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

@@ -4,7 +4,7 @@ import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts"
 
 const SHARED =
   "id merchant_id epoch reference merchants_reference customer_id phone_number amount fee country currency webhook_url " +
-  "status created_at updated_at due_at due_real due_status";
+  "status created_at updated_at due_at due_real due_status traceparent";
 export const DISBURSEMENT_COLUMNS = SHARED.split(" ");
 export const CHECKOUT_COLUMNS = `${SHARED} locale redirect_url`.split(" ");
 
@@ -36,6 +36,7 @@ export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }
     due_at: record.due?.at ?? null,
     due_real: record.due === undefined ? null : record.due.at - clockOffset,
     due_status: record.due?.status ?? null,
+    traceparent: record.traceparent ?? null,
     ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null } : {}),
   };
 }
@@ -49,6 +50,7 @@ export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, n
 function toRecord(row: Row) {
   const webhookURL = optional<string>(row.webhook_url);
   const dueAt = optional<number>(row.due_at);
+  const traceparent = optional<string>(row.traceparent);
   return {
     id: row.id as string,
     merchantId: row.merchant_id as string,
@@ -62,6 +64,7 @@ function toRecord(row: Row) {
     createdAt: row.created_at as number,
     updatedAt: row.updated_at as number,
     ...(dueAt === undefined ? {} : { due: { at: dueAt, status: row.due_status as FinalStatus } }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

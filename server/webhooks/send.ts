@@ -23,6 +23,8 @@ export interface Message {
   secrets: readonly string[];
   /** JSON, signed and sent verbatim. */
   body: string;
+  /** The W3C trace context of this attempt. */
+  traceparent?: string | undefined;
 }
 
 /** The result of one attempt. */
@@ -103,6 +105,7 @@ export function createSender(options: SenderOptions): Sender {
         "webhook-id": message.id,
         "webhook-timestamp": String(timestamp),
         "webhook-signature": sign(message.secrets, message.id, timestamp, message.body),
+        ...(message.traceparent !== undefined && { traceparent: message.traceparent }),
       },
       body: message.body,
       signal,

@@ -6,6 +6,7 @@ import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/storage.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../domain/time.ts";
+import { childOf, readTraceparent, traceparentOf } from "../domain/trace.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
@@ -49,6 +50,8 @@ export interface DeliveryOptions {
   chance(): number;
   log: Logger;
   emit: Emit;
+  /** Returns the id of a new piece of work in a trace. */
+  span(): string;
   stopping: AbortSignal;
   /** Called when an attempt has ended, because the limits may now allow another. */
   onEnd(): void;
@@ -168,12 +171,20 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
  * attempt whose claim lapsed is not recorded either: the delivery is claimed and attempted again.
  */
 async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<boolean> {
-  const { storage, clock, sender, chance, stopping, emit } = options;
+  const { storage, clock, sender, chance, stopping, emit, span } = options;
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
   const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const message = { url, id: event.id, secrets: [secrets.current, ...previous], body: event.body };
+  const parent = readTraceparent(event.traceparent);
+  const trace = parent && childOf(parent, span());
+  const message = {
+    url,
+    id: event.id,
+    secrets: [secrets.current, ...previous],
+    body: event.body,
+    traceparent: trace && traceparentOf(trace),
+  };
   const { retryAfter, ...result } = await sender.send(message, entry.ending);
   // The stop aborted the attempt; the receiver did not fail.
   if (stopping.aborted && result.httpStatus === undefined) return false;
@@ -188,6 +199,7 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<b
     durationMs: result.latencyMs,
     delayMs: dueAt === undefined ? undefined : at - dueAt,
     counted,
+    trace,
   });
   return true;
 }

@@ -36,6 +36,7 @@ test("of many claimed deliveries, a few attempts start per turn of the event loo
     chance: () => 0,
     log: pino({ level: "silent" }),
     emit: silent,
+    span: () => "00f067aa0ba902b7",
     stopping: new AbortController().signal,
     onEnd: () => {},
   });

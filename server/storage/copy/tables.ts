@@ -52,6 +52,7 @@ const EVENTS: Columns = {
   ready: "boolean",
   claimed: "boolean",
   claim_token: "bigint",
+  traceparent: "text",
 };
 const ATTEMPTS: Columns = {
   event_id: "text",

@@ -19,6 +19,7 @@ const insert = inserter("events", {
   next_attempt_at: "bigint",
   step: "bigint",
   ready: "boolean",
+  traceparent: "text",
 });
 
 interface FinalRecord {
@@ -50,12 +51,12 @@ export async function writeEvents(query: Query, records: readonly FinalRecord[])
 }
 
 function toEventRow(record: Disbursement | Checkout, { name, epoch, webhookUrl }: StoredMerchant, seq: number): Values {
-  const { id, merchantId, type, reference, createdAt, body } = eventOf(record, name);
+  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
   const url = record.webhookURL ?? webhookUrl;
   const delivery: Values =
     url === undefined
       ? { ready: "false" }
       : { url, host: receiverOf(url), status: "pending", next_attempt_at: createdAt, ready: "true" };
-  const event = { id, merchant_id: merchantId, epoch, seq, type, reference, created_at: createdAt, body };
+  const event = { id, merchant_id: merchantId, epoch, seq, type, reference, created_at: createdAt, body, traceparent };
   return { ...event, step: 0, ...delivery };
 }

@@ -19,6 +19,7 @@ const SHARED: Columns = {
   due_at: "bigint",
   due_real: "bigint",
   due_status: "text",
+  traceparent: "text",
 };
 export const DISBURSEMENT_COLUMNS: Columns = SHARED;
 export const CHECKOUT_COLUMNS: Columns = { ...SHARED, locale: "text", redirect_url: "text" };

@@ -94,7 +94,7 @@ describe("schema", () => {
   test("a new file gets the full schema, and a second start changes nothing", async () => {
     await openSqlite(path, server).close();
     const fresh = dump();
-    expect(fresh.version).toBe(6);
+    expect(fresh.version).toBe(7);
     expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
     await openSqlite(path, server).close();
     expect(dump()).toEqual(fresh);
@@ -117,11 +117,11 @@ describe("schema", () => {
     await openSqlite(path, server).close();
     inFile((db) => db.exec("PRAGMA user_version = 99"));
     expect(() => openSqlite(path, server)).toThrow(
-      /^The database has schema version 99; this server supports versions up to 6\. Start the newer server/,
+      /^The database has schema version 99; this server supports versions up to 7\. Start the newer server/,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
     // The failed start released the lock.
-    inFile((db) => db.exec("PRAGMA user_version = 6"));
+    inFile((db) => db.exec("PRAGMA user_version = 7"));
     await openSqlite(path, server).close();
   });
 });
@@ -178,6 +178,6 @@ describe("refuses an unusable path and says what to do", () => {
   test("an empty file is a new database", async () => {
     writeFileSync(path, "");
     await openSqlite(path, server).close();
-    expect(dump().version).toBe(6);
+    expect(dump().version).toBe(7);
   });
 });
