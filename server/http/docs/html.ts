@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
-import { Eta } from "eta";
+import { Eta, type TemplateFunction } from "eta";
 import { Marked, type Tokens } from "marked";
 import { STATUS_CODES } from "node:http";
 import type { Settings } from "./library.ts";
 import { pages, type Page } from "./pages.ts";
 
 const eta = new Eta({ autoEscape: true });
-const layout = eta.compile(readFileSync(new URL("templates/layout.eta", import.meta.url), "utf8"));
+let compiled: TemplateFunction | undefined;
+// Not when this module is loaded: if no file descriptor is left then, the module could never be loaded again.
+const layout = () => (compiled ??= eta.compile(readFileSync(new URL("templates/layout.eta", import.meta.url), "utf8")));
 
 interface Shown {
   title: string;
@@ -25,7 +27,7 @@ interface Heading {
   text: string;
 }
 
-const show = (shown: Shown, { sandbox }: Settings): string => eta.render(layout, { ...shown, sandbox, pages });
+const show = (shown: Shown, { sandbox }: Settings): string => eta.render(layout(), { ...shown, sandbox, pages });
 
 const baseOf = ({ name }: Page) => (name === "index" ? "docs/" : "");
 

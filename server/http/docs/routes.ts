@@ -18,7 +18,12 @@ const FRAMES = "frame-ancestors 'none'";
 export function documentation(settings: Settings): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   let opening: Promise<Library> | undefined;
-  const open = () => (opening ??= import("./library.ts").then(({ openLibrary }) => openLibrary(settings)));
+  const open = () => {
+    opening ??= import("./library.ts").then(({ openLibrary }) => openLibrary(settings));
+    // What could not be read is tried again at the next request.
+    opening.catch(() => (opening = undefined));
+    return opening;
+  };
 
   const find: RequestHandler = async ({ path }, res, next) => {
     const resource = await (await open()).find(path);
