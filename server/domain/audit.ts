@@ -1,8 +1,8 @@
 /**
- * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), or a merchant's
- * program (`key KEY_ID`).
+ * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), a merchant's
+ * program (`key KEY_ID`), or a person who is signed in to the dashboard (`dashboard NAME`).
  */
-export type Actor = `${"command" | "server" | "key"} ${string}`;
+export type Actor = `${"command" | "server" | "key" | "dashboard"} ${string}`;
 
 export type AuditAction =
   | "merchant.create"
@@ -12,7 +12,11 @@ export type AuditAction =
   | "secret.rotate"
   | "delivery.replay"
   | "default-webhook.set"
-  | "default-webhook.remove";
+  | "default-webhook.remove"
+  | "payments.export"
+  | "dashboard.link"
+  | "dashboard.sign-in"
+  | "dashboard.sign-out";
 
 /** An entry of the audit trail (D41), written in the same transaction as the action. */
 export interface AuditEntry {
@@ -20,6 +24,7 @@ export interface AuditEntry {
   at: number;
   actor: Actor;
   action: AuditAction;
+  /** Empty for an operator's sign-in, which concerns all merchants. */
   merchantId: string;
   /** What the action concerned, such as the id of a key. Never contains a secret. */
   details: Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
 import type { Actor, AuditEntry } from "./audit.ts";
+import type { DashboardLink, DashboardSession, NewSession } from "./dashboard.ts";
 import type {
   ApiKey,
   Attempt,
@@ -21,7 +22,16 @@ import type {
  * time never goes backwards.
  */
 export interface Storage
-  extends MerchantStore, DisbursementStore, CheckoutStore, ClockStore, DeliveryQueue, EventLog, AuditLog, Housekeeping {
+  extends
+    MerchantStore,
+    DisbursementStore,
+    CheckoutStore,
+    ClockStore,
+    DeliveryQueue,
+    EventLog,
+    AuditLog,
+    DashboardStore,
+    Housekeeping {
   /** Counts what waits to be done, of all merchants, in a few milliseconds however much it is. */
   readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
@@ -119,6 +129,8 @@ export interface Insertion<T> {
 export interface RecordQuery<Status extends string = string> {
   merchantId: string;
   merchantsReference?: string;
+  /** The recipient's or payer's number. Ignored if `merchantsReference` is set. */
+  phoneNumber?: string;
   status?: Status;
   /** Created at or after this time. */
   createdAfter?: number;
@@ -356,4 +368,26 @@ export interface AuditQuery {
 export interface AuditLog {
   /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` never returned the cursor */
   listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
+  /** Records an action that changes nothing in the storage, such as an export. */
+  recordAction(entry: Omit<AuditEntry, "at">): Promise<void>;
+}
+
+// ---- sign-in to the dashboard -------------------------------------------------------------------------------------
+
+/** Links and sessions are found by the SHA-256 of their tokens, which are stored nowhere. All times are real time. */
+export interface DashboardStore {
+  /** Stores a link. Also deletes the links and sessions that have expired. */
+  insertLink(link: DashboardLink, actor: Actor): Promise<void>;
+  /**
+   * Uses up a link and begins a session with the link's merchant and name. Resolves with undefined if the link is
+   * unknown, was used or has expired.
+   */
+  signIn(linkHash: Uint8Array, session: NewSession): Promise<DashboardSession | undefined>;
+  /**
+   * The session with this hash, unless it has expired or was not used for `idleMs`. Records the use, at most once a
+   * minute.
+   */
+  useSession(hash: Uint8Array, idleMs: number): Promise<DashboardSession | undefined>;
+  /** Ends a session, or with `everywhere` all sessions and unused links of the same person. */
+  signOut(session: DashboardSession, options: { everywhere: boolean }): Promise<void>;
 }

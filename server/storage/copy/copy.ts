@@ -14,6 +14,8 @@ import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts
 export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
+/** Counts of requests are forgotten. Whoever was signed in to the dashboard signs in again. */
+const NOT_COPIED = ["request_counts", "request_rates", "dashboard_links", "dashboard_sessions"];
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.
@@ -56,7 +58,7 @@ async function copyAll(source: DatabaseSync, destination: Client): Promise<Copie
 
 /** Locks the destination's tables, so that no process that has it open can write to them. */
 async function requireEmpty(destination: Client): Promise<void> {
-  const names = [...TABLES.map(({ table }) => table), "request_counts", "request_rates"];
+  const names = [...TABLES.map(({ table }) => table), ...NOT_COPIED];
   await destination.query("SET LOCAL lock_timeout = '5s'");
   await destination.query(`LOCK TABLE ${[...names, "service"].join(", ")} IN ACCESS EXCLUSIVE MODE`);
   for (const name of names) {

@@ -21,6 +21,7 @@ const END = "(at_real, id) < ($1, $2::uuid) ORDER BY at_real DESC, id DESC LIMIT
 
 export function auditLog({ db }: Context): AuditLog {
   return {
+    recordAction: (entry) => db.transaction((query) => recordAction(query, entry)),
     async listAudit({ merchantId, limit, cursor }) {
       const scope = merchantId ?? "";
       const [before, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor, 4);

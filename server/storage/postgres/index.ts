@@ -8,6 +8,7 @@ import { clockStore } from "./clock-store.ts";
 import { createPool, explained } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
+import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
@@ -80,6 +81,7 @@ async function open(db: Database, time: Time, { server, emit = silent }: Options
     ...deliveryQueue(context),
     ...eventLog(context),
     ...auditLog(context),
+    ...dashboard(context),
     ...housekeeping(context),
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),

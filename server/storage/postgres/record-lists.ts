@@ -16,16 +16,22 @@ export function recordList<T>({ db }: Context, { table, statuses, toRecord }: Re
   const inRange = `merchant_id = $1 AND epoch = $2 AND created_at >= $3 AND (created_at, id) < ($4, $5::uuid)`;
   // The list of one status reads one range of an index, so the list of all statuses merges one range for each.
   const ofStatus = (condition: string) => `SELECT * FROM ${table} WHERE ${inRange} AND ${condition} ${order}`;
+  const merged = (condition: string) => `SELECT * FROM (
+    ${statuses.map((status) => `(${ofStatus(`status = '${status}' ${condition}`)})`).join(" UNION ALL ")}) AS merged ${order}`;
   const one = ofStatus("status = $7");
-  const all = `SELECT * FROM (
-    ${statuses.map((status) => `(${ofStatus(`status = '${status}'`)})`).join(" UNION ALL ")}) AS merged ${order}`;
+  const all = merged("");
+  const onePhone = ofStatus("status = $7 AND phone_number = $8");
+  const allPhone = merged("AND phone_number = $7");
   // One record at most has the reference.
   const ofReference = `SELECT * FROM ${table} WHERE ${inRange} AND merchants_reference = $7
     AND ($8::text IS NULL OR status = $8) LIMIT $6`;
 
   function select(query: RecordQuery, range: unknown[]) {
-    const { merchantsReference: reference, status } = query;
+    const { merchantsReference: reference, phoneNumber: phone, status } = query;
     if (reference !== undefined) return db.read(ofReference, [...range, reference, status ?? null]);
+    if (phone !== undefined) {
+      return status === undefined ? db.read(allPhone, [...range, phone]) : db.read(onePhone, [...range, status, phone]);
+    }
     return status === undefined ? db.read(all, range) : db.read(one, [...range, status]);
   }
 

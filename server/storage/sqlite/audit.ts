@@ -18,10 +18,11 @@ export function auditWriter(db: DatabaseSync, now: () => number): AuditWriter {
   };
 }
 
-export function auditLog({ db }: Context): AuditLog {
+export function auditLog({ db, write, audit }: Context): AuditLog {
   const select = db.prepare("SELECT * FROM audit WHERE seq < ? ORDER BY seq DESC LIMIT ?");
   const selectOf = db.prepare("SELECT * FROM audit WHERE merchant_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?");
   return {
+    recordAction: (entry) => write(() => audit.record(entry)),
     async listAudit({ merchantId, limit, cursor }) {
       const scope = merchantId ?? "";
       const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : openCursor("audit", scope, cursor, 1)[0]!;

@@ -9,6 +9,7 @@ import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
 import { explained, lockDatabase, openDatabase } from "./database.ts";
+import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
@@ -92,6 +93,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       ...deliveryQueue(context),
       ...eventLog(context),
       ...auditLog(context),
+      ...dashboard(context),
       ...housekeeping(context),
       readBacklog: backlog(context),
       ping: () => ping(context, health, latest.recordNow),

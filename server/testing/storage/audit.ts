@@ -65,6 +65,18 @@ export function auditTests(storage: Current): void {
     ]);
   });
 
+  test("records an action that changes nothing else", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const entry = {
+      actor: "dashboard Ada",
+      action: "payments.export",
+      merchantId,
+      details: { list: "checkouts" },
+    } as const;
+    await storage().recordAction(entry);
+    expect((await audit()).at(-1)).toEqual({ at: START, ...entry });
+  });
+
   test("survives a reset of the merchant's sandbox", async () => {
     const { id } = await addMerchant(storage());
     await storage().reset(id);

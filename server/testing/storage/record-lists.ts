@@ -2,7 +2,16 @@ import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page, RecordQuery } from "../../domain/storage.ts";
 import type { Current } from "./current.ts";
-import { aCheckout, addDelivery, addMerchant, aDisbursement, aFinalDisbursement, MINUTE, SECOND } from "./fixtures.ts";
+import {
+  aCheckout,
+  addDelivery,
+  addMerchant,
+  aDisbursement,
+  aFinalDisbursement,
+  MINUTE,
+  nextId,
+  SECOND,
+} from "./fixtures.ts";
 
 type Listed = { reference: string; merchantsReference: string; status: string };
 
@@ -175,5 +184,39 @@ export function recordListTests(storage: Current): void {
     const other = await addMerchant(storage());
     const foreign = storage().listEvents({ merchantId: other.id, limit: 1, cursor: cursor! });
     await expect(foreign).rejects.toThrow(InvalidCursorError);
+  });
+
+  test("finds disbursements by phone number, of one status or all, in pages", async () => {
+    const { id } = await addMerchant(storage());
+    const { id: other } = await addMerchant(storage());
+    const add = async (merchantId: string, phoneNumber: string, make = aDisbursement) => {
+      storage.clock().advance(SECOND);
+      const customer = { id: nextId(), phoneNumber };
+      return (await storage().insertDisbursement(make(merchantId, { customer }))).record.reference;
+    };
+    await add(other, "2250700000001");
+    const first = await add(id, "2250700000001");
+    const final = await add(id, "2250700000001", aFinalDisbursement);
+    await add(id, "2250700000002");
+    const last = await add(id, "2250700000001");
+    const query = { merchantId: id, phoneNumber: "2250700000001", limit: 2 };
+    const page = await storage().listDisbursements(query);
+    expect(page.items.map(({ reference }) => reference)).toEqual([last, final]);
+    const next = await storage().listDisbursements({ ...query, cursor: page.cursor! });
+    expect(next.items.map(({ reference }) => reference)).toEqual([first]);
+    expect(next).not.toHaveProperty("cursor");
+    const pending = await storage().listDisbursements({ ...query, status: "pending" });
+    expect(pending.items.map(({ reference }) => reference)).toEqual([last, first]);
+    expect((await storage().listDisbursements({ ...query, phoneNumber: "225070000000" })).items).toEqual([]);
+  });
+
+  test("finds checkouts by the payer's phone number", async () => {
+    const { id } = await addMerchant(storage());
+    const paid = aCheckout(id);
+    for (const draft of [paid, aCheckout(id)]) await storage().insertCheckout(draft);
+    await storage().payCheckout(paid.reference, { id: nextId(), phoneNumber: "2250700000001" }, undefined);
+    const query = { merchantId: id, phoneNumber: "2250700000001", limit: 2 };
+    expect((await storage().listCheckouts(query)).items).toMatchObject([{ reference: paid.reference }]);
+    expect((await storage().listCheckouts({ ...query, status: "success" })).items).toEqual([]);
   });
 }

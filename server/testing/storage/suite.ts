@@ -8,6 +8,7 @@ import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
 import type { Current, Report } from "./current.ts";
+import { dashboardTests } from "./dashboard.ts";
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { listTests } from "./lists.ts";
@@ -42,6 +43,7 @@ const PARTS = {
   "old events": pruneTests,
   "audit trail": auditTests,
   backlog: backlogTests,
+  dashboard: dashboardTests,
   reports: reportTests,
 } satisfies Record<string, (current: Current) => void>;
 type Part = keyof typeof PARTS;

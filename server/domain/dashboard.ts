@@ -1,0 +1,93 @@
+import type { Actor } from "./audit.ts";
+import type { Clock } from "./clock.ts";
+import { ServiceError } from "./errors.ts";
+import type { Ids, Random } from "./ids.ts";
+import { hashKey } from "./keys.ts";
+import type { DashboardStore } from "./storage.ts";
+
+/** A person and what they may see. */
+interface Person {
+  /** The only merchant that the person may see; absent for an operator, who may see all. */
+  merchantId?: string;
+  /** Names the person in the audit trail. */
+  name: string;
+}
+
+/** A stored link, which signs a person in once. */
+export interface DashboardLink extends Person {
+  hash: Uint8Array;
+  lifetimeMs: number;
+}
+
+/** A session before it is stored. */
+export interface NewSession {
+  id: string;
+  hash: Uint8Array;
+  lifetimeMs: number;
+}
+
+/** A stored session. All times are real time. */
+export interface DashboardSession extends Person {
+  id: string;
+  createdAt: number;
+  /** When it was last used, to within a minute. */
+  usedAt: number;
+  expiresAt: number;
+}
+
+/** Returns who acts in a session, for the audit trail. */
+export const actorOf = ({ name }: Person): Actor => `dashboard ${name}`;
+
+/** How long a link may wait to be used. */
+export const LINK_MS = 10 * 60_000;
+/** How long a session lasts, and how long it may stay unused. */
+const SESSION_MS = 12 * 3_600_000;
+const IDLE_MS = 2 * 3_600_000;
+/** The number of random bytes of a token. */
+const TOKEN_BYTES = 32;
+const LONGEST_NAME = 100;
+
+export interface SignInContext {
+  storage: DashboardStore;
+  clock: Clock;
+  ids: Ids;
+  random: Random;
+}
+
+const newToken = (random: Random): string => Buffer.from(random(TOKEN_BYTES)).toString("base64url");
+
+/**
+ * Creates a link, for an operator or with a `merchantId` for a merchant, and returns its token.
+ * @throws ServiceError `invalid_value` if the name is empty, too long or has control characters
+ */
+export async function createLink(
+  { storage, random }: Pick<SignInContext, "storage" | "random">,
+  person: Person,
+  actor: Actor,
+): Promise<string> {
+  const name = person.name.trim();
+  if (name === "" || name.length > LONGEST_NAME || /\p{Cc}/u.test(name)) {
+    throw new ServiceError("invalid_value", `A name has 1 to ${LONGEST_NAME} characters and no control characters.`);
+  }
+  const token = newToken(random);
+  await storage.insertLink({ ...person, name, hash: hashKey(token), lifetimeMs: LINK_MS }, actor);
+  return token;
+}
+
+/** Returns the address that a browser opens to sign in. */
+export const linkAddress = (publicUrl: string, token: string): string =>
+  `${publicUrl}/dashboard/sign-in?token=${token}`;
+
+/** Uses up a link. Returns the token of a new session, or undefined if the link is unknown, was used or has expired. */
+export async function signIn(
+  { storage, clock, ids, random }: SignInContext,
+  link: string,
+): Promise<string | undefined> {
+  const token = newToken(random);
+  const session = { id: ids.record(clock.now()), hash: hashKey(token), lifetimeMs: SESSION_MS };
+  return (await storage.signIn(hashKey(link), session)) && token;
+}
+
+/** Finds the session of a token and records its use. */
+export const useSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
+  storage.useSession(hashKey(token), IDLE_MS);
