@@ -58,3 +58,13 @@ test("says which addresses receive webhooks", () => {
   expect(shown({})).toContain("may go to loopback and private addresses");
   expect(shown({ WEBHOOK_ALLOW_PRIVATE: "false" })).toContain("go to public addresses only");
 });
+
+test("prints a link to the dashboard, or how to get one", () => {
+  const signIn = "http://127.0.0.1:3000/dashboard/sign-in?token=t";
+  const withLink = banner({ config: readConfig({}), signIn, color: false });
+  expect(withLink).toContain(signIn);
+  expect(withLink).not.toContain("dashboard-link");
+  expect(shown({})).toContain("http://127.0.0.1:3000/dashboard (`npm run keys -- dashboard-link` prints a link");
+  const worker = { ROLE: "worker", DATABASE_URL: "postgres://db/pay" };
+  for (const env of [{ DASHBOARD: "false" }, worker]) expect(shown(env)).not.toMatch(/dashboard/i);
+});

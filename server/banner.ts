@@ -1,4 +1,5 @@
 import type { Config } from "./config.ts";
+import { curlLine } from "./http/example.ts";
 
 interface Banner {
   config: Config;
@@ -6,11 +7,16 @@ interface Banner {
   newKey?: { text: string } | { file: string } | undefined;
   /** The id of the key in SANDBOX_API_KEY, if it has been revoked. */
   revokedKeyId?: string | undefined;
+  /** A link that signs an operator in to the dashboard, once. */
+  signIn?: string | undefined;
   color: boolean;
 }
 
+/** A worker serves no pages. */
+export const servesDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
+
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
-export function banner({ config, newKey, revokedKeyId, color }: Banner): string {
+export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner): string {
   const paint = (code: number, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines = [
     "",
@@ -30,6 +36,7 @@ export function banner({ config, newKey, revokedKeyId, color }: Banner): string 
   if (revokedKeyId !== undefined) {
     lines.push(`  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`, "");
   }
+  if (servesDashboard(config)) lines.push(...dashboardLines(config, signIn), "");
   lines.push(`  Webhooks ${destinations(config)}`, "");
   lines.push(
     newKey === undefined
@@ -42,6 +49,11 @@ export function banner({ config, newKey, revokedKeyId, color }: Banner): string 
   return `${lines.join("\n")}\n`;
 }
 
+const dashboardLines = ({ publicUrl }: Config, signIn: string | undefined): string[] =>
+  signIn === undefined
+    ? [`  Dashboard: ${publicUrl}/dashboard (\`npm run keys -- dashboard-link\` prints a link to sign in)`]
+    : ["  Dashboard (the link works once, for ten minutes):", `  ${signIn}`];
+
 const destinations = ({ webhookAllowPrivate }: Config) =>
   webhookAllowPrivate
     ? "may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
@@ -51,16 +63,4 @@ const destinations = ({ webhookAllowPrivate }: Config) =>
 function keyInShell(newKey: Banner["newKey"]): string {
   if (!newKey) return "$API_KEY";
   return "text" in newKey ? newKey.text : `$(cat '${newKey.file.replaceAll("'", `'\\''`)}')`;
-}
-
-/** A curl command that can be run repeatedly: the shell generates a new reference each time. */
-function curlLine(publicUrl: string, key: string): string {
-  const reference = `'"$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')"'`;
-  const body =
-    `{"reference":"first-${reference}","amount":10000,"phoneNumber":"2257038102473",` +
-    `"country":"CI","currency":"XOF"}`;
-  return (
-    `curl -sS '${publicUrl.replaceAll("'", "%27")}/v1/disbursements' -H "x-api-key: ${key}" ` +
-    `-H 'content-type: application/json' -d '${body}'`
-  );
 }

@@ -3,6 +3,7 @@
 import { auditCommands } from "./commands/audit.ts";
 import { PROGRAM, UsageError } from "./commands/command.ts";
 import { withDatabase, withStorage } from "./commands/context.ts";
+import { dashboardCommands } from "./commands/dashboard.ts";
 import { databaseCommands } from "./commands/database.ts";
 import { keyCommands } from "./commands/keys.ts";
 import { commandGroup, isExpected, type Printed } from "./commands/run.ts";
@@ -17,7 +18,11 @@ const USAGE = `Usage: ${PROGRAM} COMMAND
 Without a command, keys and db print theirs. DATABASE_URL selects the database.`;
 
 const GROUPS: Readonly<Record<string, (args: readonly string[]) => Promise<Printed>>> = {
-  keys: commandGroup("keys", { ...keyCommands, ...webhookCommands, ...auditCommands }, withStorage),
+  keys: commandGroup(
+    "keys",
+    { ...keyCommands, ...webhookCommands, ...auditCommands, ...dashboardCommands },
+    withStorage,
+  ),
   db: commandGroup("db", databaseCommands, withDatabase),
 };
 

@@ -18,6 +18,8 @@ export interface Config {
   webhookAllowPrivate: boolean;
   /** Allows webhooks over plain http, and to ports below 1024 other than 443. */
   webhookAllowInsecure: boolean;
+  /** False to serve no dashboard. */
+  dashboard: boolean;
   trustProxy: boolean | number | string;
   /** Serves `/metrics`, to those who send the token if there is one. */
   metrics?: { token?: string };
@@ -92,6 +94,7 @@ export function readConfig(env: Env): Config {
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
     webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
+    dashboard: read("DASHBOARD", true, boolean),
     trustProxy: read("TRUST_PROXY", false, trustProxy),
     authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 1_000, wholeNumber(1, 1_000_000)),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),

@@ -3,11 +3,12 @@ import { letHeapGrow } from "./heap.ts";
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { banner } from "./banner.ts";
+import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
 import { createSystemClock, type Clock } from "./domain/clock.ts";
+import { createLink, linkAddress } from "./domain/dashboard.ts";
 import { createIds } from "./domain/ids.ts";
-import { KeyTakenError, prepareFirstMerchant } from "./domain/merchants.ts";
+import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { connectionLimit } from "./http/connection-limit.ts";
 import { listen, ListenError, type Listener } from "./http/http-server.ts";
@@ -68,7 +69,9 @@ async function start(config: Config): Promise<void> {
   const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
   const color = process.stdout.isTTY && config.color;
-  process.stdout.write(banner({ config: withPort(config, listener.port), newKey: shown, revokedKeyId, color }));
+  const running = withPort(config, listener.port);
+  const signIn = await signInLink(running, merchants);
+  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
   stopOnSignal({ config, service, listener, storage, clock, flush });
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
@@ -95,6 +98,19 @@ function keep(text: string, { database }: Config): { text: string } | { file: st
   writeFileSync(file, `${text}\n`, { mode: 0o600 });
   chmodSync(file, 0o600);
   return { file };
+}
+
+/**
+ * Makes a link that signs an operator in. What is no terminal may be a log that others read, so there the command line
+ * has to make one.
+ */
+async function signInLink(
+  config: Config,
+  { actor, ...context }: MerchantContext & { storage: Storage },
+): Promise<string | undefined> {
+  if (!servesDashboard(config) || !process.stdout.isTTY) return undefined;
+  const token = await createLink(context, { name: actor.replace(/^server /, "") }, actor);
+  return linkAddress(config.publicUrl, token);
 }
 
 interface Running {

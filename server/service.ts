@@ -139,6 +139,7 @@ export function createService(options: Options): Service {
       storage,
       clock,
       ids,
+      random,
       log,
       emit,
       metrics,

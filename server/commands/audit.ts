@@ -14,9 +14,13 @@ export const auditCommands: Commands<CommandContext> = {
       const merchant = id === undefined ? {} : { merchantId: (await merchantOf(context, id)).id };
       const page = await context.storage.listAudit({ ...filterOf(options), ...merchant });
       return listing(page, entryView, ({ at, actor, action, merchantId, details }) => [
-        [at, actor, action, `merchant ${merchantId}`, ...Object.entries(details).map((pair) => pair.join(" "))].join(
-          "  ",
-        ),
+        [
+          at,
+          actor,
+          action,
+          merchantId === "" ? "all merchants" : `merchant ${merchantId}`,
+          ...Object.entries(details).map((pair) => pair.join(" ")),
+        ].join("  "),
       ]);
     },
   },

@@ -53,6 +53,32 @@ describe("beside a running server", () => {
   });
 });
 
+test("a link signs in to the dashboard of a running server, once", async () => {
+  const [, id] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
+  const printed = await keys("dashboard-link", id!, "--name", "Kofi");
+  expect(printed).toContain("It works once, within 10 minutes, for this merchant only.\n");
+  // The command does not know that the system has chosen the server's port.
+  const [, token] = /^http:\/\/127\.0\.0\.1:3000\/dashboard\/sign-in\?token=([\w-]{43})\n/.exec(printed)!;
+  const signIn = () =>
+    fetch(`${server.url}/dashboard/sign-in`, {
+      method: "POST",
+      body: new URLSearchParams({ token: token! }),
+      headers: { origin: server.url },
+      redirect: "manual",
+    });
+  const [first, second] = [await signIn(), await signIn()];
+  expect([first.status, second.status]).toEqual([303, 403]);
+  const [cookie] = first.headers.getSetCookie()[0]!.split(";", 1);
+  const page = await fetch(`${server.url}/dashboard`, { headers: { cookie: cookie! }, redirect: "manual" });
+  expect(page.headers.get("location")).toBe(`/dashboard/m/${id}/disbursements`);
+  const audit = await keys("audit", id!);
+  expect(audit).toMatch(/ {2}dashboard Kofi {2}dashboard\.sign-in {2}/);
+  expect(audit).toMatch(/ {2}command \S+@\S+ {2}dashboard\.link {2}/);
+  expect(audit).not.toContain(token);
+  await keys("dashboard-link");
+  expect(await keys("audit")).toMatch(/ {2}dashboard\.link {2}all merchants {2}/);
+});
+
 describe("errors exit with 2 and say what to do", () => {
   test.each<[string[], RegExp]>([
     [[], /^Usage: npx disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],

@@ -43,6 +43,7 @@ export const OPTIONS = {
   since: { value: "TIME", parse: since, meaning: "in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
   limit: { value: "N", parse: limit, meaning: `entries on a page, 1 to ${LIMIT_MAX}; ${DEFAULT_LIMIT} by default` },
   cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
+  name: { value: "NAME", parse: text, meaning: "of the person, for the audit trail; by default your own" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
   "older-than": { value: "AGE", parse: duration, meaning: "in days or hours, such as 90d or 12h" },

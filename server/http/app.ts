@@ -1,24 +1,21 @@
 import express, { type Express, type Router } from "express";
-import type { Logger } from "pino";
 import { authenticate } from "./authentication.ts";
 import { createContract } from "./contract.ts";
 import { createFailedKeys } from "./failed-keys.ts";
-import type { Config } from "../config.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
+import { dashboardPages } from "./dashboard/dashboard.ts";
+import type { DashboardContext } from "./dashboard/context.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
 import { documentation } from "./docs/routes.ts";
-import { createHandlers, type HandlerContext } from "./handlers.ts";
+import { createHandlers } from "./handlers.ts";
 import { getOnly, metricsPage } from "./metrics-page.ts";
 import { checkoutPages } from "./pages/checkout.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import packageJson from "../package.json" with { type: "json" };
 
-export interface AppContext extends HandlerContext, ObserverContext {
-  config: Config;
-  storage: Storage;
-  log: Logger;
+export interface AppContext extends DashboardContext, ObserverContext {
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
   /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
@@ -59,6 +56,7 @@ export function createApp(context: AppContext): Express {
   app.use(health(context, contract.prove));
   if (metrics) app.use(metricsPage(metrics, { token: config.metrics?.token, failedKeys }));
   if (servesRequests) app.use(checkoutPages(context), documentation(config));
+  if (servesRequests && config.dashboard) app.use(dashboardPages(context));
   app.use(noSuchPath);
   app.use(sendErrors(log));
   return app;

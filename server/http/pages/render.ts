@@ -1,23 +1,13 @@
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Eta } from "eta";
 import type { RequestHandler, Response } from "express";
+import { loadTemplates } from "../templates.ts";
 import { texts, type Locale } from "./texts.ts";
 
-const views = join(import.meta.dirname, "templates");
-/** Escapes the values that `<%= %>` inserts. */
-const eta = new Eta({ views, cache: true, autoEscape: true });
-// Compile every template at start. On first use the process may have no file descriptor left to read it.
-for (const name of readdirSync(views).filter((file) => file.endsWith(".eta"))) {
-  const path = join(views, name);
-  eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
-}
-const css = readFileSync(join(views, "page.css"), "utf8");
+const { render, css, styleSource } = loadTemplates(join(import.meta.dirname, "templates"), "page.css");
 
 const policy = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'`,
+  `style-src ${styleSource}`,
   // Browsers also apply this to redirects after a form is sent, so these must not lead to the merchant (see
   // checkout.ts).
   "form-action 'self'",
@@ -49,7 +39,7 @@ interface Page {
 
 /** Sends a self-contained page, without scripts, images or fonts. `data` is passed to its template. */
 export function sendPage(res: Response, { status, template, locale, title, refresh }: Page, data: object): void {
-  const html = eta.render(`./${template}`, { locale, title, t: texts[locale], css, ...data });
+  const html = render(template, { locale, title, t: texts[locale], css, ...data });
   if (refresh !== undefined) res.set("Refresh", refresh);
   res.status(status).type("html").send(html);
 }

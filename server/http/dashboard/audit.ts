@@ -1,0 +1,28 @@
+import { Router } from "express";
+import type { DashboardContext } from "./context.ts";
+import { queryOf } from "./payment-filter.ts";
+import { showPage } from "./render.ts";
+import { field, merchantIn } from "./visit.ts";
+
+const ON_A_PAGE = 50;
+
+/** Who did what with a merchant, newest first. */
+export function auditPage(context: DashboardContext): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  router.get("/dashboard/m/:merchant/audit", async (req, res) => {
+    const cursor = field(req.query, "cursor");
+    const query = { merchantId: merchantIn(res).id, limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) };
+    const page = await context.storage.listAudit(query);
+    showPage(
+      context,
+      res,
+      { template: "audit", title: "Audit trail", section: "audit" },
+      {
+        entries: page.items,
+        next: page.cursor && queryOf({ cursor: page.cursor }),
+        isFirst: cursor === "",
+      },
+    );
+  });
+  return router;
+}

@@ -1,0 +1,157 @@
+// The dashboard in a real browser: the way of a person through it, and what every page must offer everyone.
+import axe from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { launchBrowser } from "../../../scripts/browser.ts";
+import { linkAddress } from "../../domain/dashboard.ts";
+import { newLink } from "../../testing/dashboard.ts";
+import { startReceiver, type Receiver } from "../../testing/receiver.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+
+const NARROW = { width: 380, height: 720 };
+const LONG = "Bon-de-commande-".repeat(4);
+let server: TestServer;
+let receiver: Receiver;
+let browser: Browser;
+let payout: string;
+let delivery: string;
+beforeAll(async () => {
+  [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
+  const { body } = await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1, webhookURL: receiver.url });
+  payout = body.data.reference;
+  for (let index = 0; index < 30; index++) await server.createCheckout();
+  await server.pass(server.config.settleDelayMs);
+  const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
+  delivery = items[0]!.id;
+});
+afterAll(() => Promise.all([browser.close(), server.close(), receiver.close()]));
+
+const pages: Page[] = [];
+afterEach(async () => {
+  for (const page of pages.splice(0)) await page.context().close();
+});
+
+/** Opens a link to sign in. Fails the test if a page's policy blocks anything. */
+async function opened(options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  pages.push(page);
+  context.on("console", (message) => expect.fail(message.text()));
+  await page.goto(linkAddress(server.url, await newLink(server)));
+  return page;
+}
+
+async function signedIn(options?: BrowserContextOptions): Promise<Page> {
+  const page = await opened(options);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/dashboard");
+  return page;
+}
+
+const area = () => `${server.url}/dashboard/m/${server.merchant.id}`;
+
+describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("with %o", (options) => {
+  test("from the link to a new key, its first payout, and its revocation", async () => {
+    const page = await signedIn(options);
+    await page.getByRole("link", { name: "Ada Stores" }).click();
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByRole("button", { name: "Create an API key" }).click();
+    const key = (await page.locator("#new-key").textContent())!;
+    const { status } = await server.createPayout({ reference: `with-${key.slice(-9)}` }, { key });
+    expect(status).toBe(200);
+
+    await page.getByRole("link", { name: "Disbursements" }).click();
+    await page.getByLabel("Reference or phone number").fill(`with-${key.slice(-9)}`);
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByRole("link", { name: `with-${key.slice(-9)}` }).click();
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+
+    await page.getByRole("link", { name: "Settings" }).click();
+    const row = page.getByRole("row").filter({ hasText: `sk_…${key.slice(-4)}` });
+    await row.getByText("Revoke…").click();
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await row.getByText("revoked", { exact: true }).waitFor();
+    expect((await server.createPayout({}, { key })).status).toBe(401);
+
+    await page.getByText("Ada", { exact: true }).click();
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.goto(area());
+    expect(page.url()).toMatch(/sign-in$/);
+  });
+});
+
+test("the keyboard alone is enough, and the focus is always visible", async () => {
+  const page = await opened();
+  const press = async (key: string, times = 1) => {
+    for (let index = 0; index < times; index++) await page.keyboard.press(key);
+  };
+  const focused = () =>
+    page.locator(":focus").evaluate((element) => ({
+      text: element.textContent.trim(),
+      outlined: getComputedStyle(element).outlineStyle === "solid",
+    }));
+  await press("Tab");
+  expect(await focused()).toEqual({ text: "Skip to the content", outlined: true });
+  await press("Tab", 2);
+  expect(await focused()).toEqual({ text: "Sign in", outlined: true });
+  await press("Enter");
+  await page.waitForURL("**/dashboard");
+  await press("Tab", 3);
+  expect(await focused()).toEqual({ text: "Ada", outlined: true });
+  await press("Enter");
+  await press("Tab", 3);
+  expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
+  await press("Enter");
+  await page.getByRole("heading", { name: "Disbursements" }).waitFor();
+});
+
+/** Every page, with long and many values. */
+const PAGES: Record<string, () => string> = {
+  "the sign-in page": () => `${server.url}/dashboard/sign-in`,
+  "the merchants": () => `${server.url}/dashboard`,
+  disbursements: () => `${area()}/disbursements`,
+  checkouts: () => `${area()}/checkouts?status=pending`,
+  "a search without result": () => `${area()}/checkouts?search=nothing`,
+  "a payment": () => `${area()}/disbursements/${payout}`,
+  webhooks: () => `${area()}/webhooks`,
+  "a webhook": () => `${area()}/webhooks/${delivery}`,
+  settings: () => `${area()}/settings`,
+  "the audit trail": () => `${area()}/audit`,
+  "an error": () => `${area()}/nothing`,
+};
+
+async function violationsOf(page: Page, rules?: string[]): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(
+    (runOnly) => (globalThis as unknown as { axe: typeof axe }).axe.run(runOnly ? { runOnly } : {}),
+    rules,
+  );
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(", ")}`);
+}
+
+describe("every page passes axe in light and dark colours, and fits a narrow screen", () => {
+  test.each(Object.entries(PAGES))("%s", async (name, address) => {
+    const page = await signedIn({ viewport: NARROW });
+    page.context().removeAllListeners("console");
+    await page.goto(address());
+    for (const details of await page.locator("main details > summary").all()) await details.click();
+    expect(await violationsOf(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
+    const { DASHBOARD_SCREENSHOTS: folder } = process.env;
+    if (folder !== undefined) await screenshots(page, `${folder}/${name.replaceAll(" ", "-")}`);
+  });
+});
+
+/** For people who look at the pages: `DASHBOARD_SCREENSHOTS=FOLDER npx vitest run server/http/dashboard/browser`. */
+async function screenshots(page: Page, path: string): Promise<void> {
+  for (const width of [NARROW.width, 1_280]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: `${path}-${width}-${colorScheme}.png`, fullPage: true });
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import type { Logger } from "pino";
+import type { Config } from "../../config.ts";
+import type { SignInContext } from "../../domain/dashboard.ts";
+import type { Storage } from "../../domain/storage.ts";
+import type { HandlerContext } from "../handlers.ts";
+
+/** The dependencies of the dashboard's pages. */
+export interface DashboardContext extends HandlerContext, SignInContext {
+  config: Config;
+  storage: Storage;
+  log: Logger;
+}

@@ -1,0 +1,50 @@
+import express, { type RequestHandler, type Router } from "express";
+import { ServiceError } from "../../domain/errors.ts";
+import type { DashboardContext } from "./context.ts";
+import { dashboardErrors } from "./errors.ts";
+import { auditPage } from "./audit.ts";
+import { merchantPages } from "./merchants.ts";
+import { paymentPages } from "./payments.ts";
+import { settingsPages } from "./settings.ts";
+import { webhookPages } from "./webhooks.ts";
+import { dashboardHeaders } from "./render.ts";
+import { findSession, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
+import { signInPages, signOutPages } from "./sign-in.ts";
+import { PageError, visitOf } from "./visit.ts";
+
+/**
+ * The dashboard: pages for the operators of the service and for its merchants (D63). It works without scripts. The pages
+ * of one merchant are under `/dashboard/m/MERCHANT_ID`.
+ */
+export function dashboardPages(context: DashboardContext): Router {
+  const router = express.Router({ caseSensitive: true, strict: true });
+  router.use("/dashboard", dashboardHeaders, requireOwnOrigin(context), findSession(context), readForm);
+  router.use(signInPages(context));
+  router.use("/dashboard", requireSession(context), requireFormToken);
+  router.use(signOutPages(context));
+  router.use("/dashboard/m/:merchant", findMerchant(context));
+  router.use(merchantPages(context));
+  router.use(paymentPages(context));
+  router.use(webhookPages(context));
+  router.use(settingsPages(context));
+  router.use(auditPage(context));
+  router.use("/dashboard", () => {
+    throw new PageError(404, "There is no such page.");
+  });
+  router.use("/dashboard", dashboardErrors(context));
+  return router;
+}
+
+const readForm = express.urlencoded({ extended: false, limit: 8_192, parameterLimit: 32 });
+
+/** Finds the merchant in the path. To a visitor who may not see it, it does not exist. */
+function findMerchant({ storage }: DashboardContext): RequestHandler {
+  return async (req, res, next) => {
+    const id = String(req.params.merchant);
+    const { merchantId = id } = visitOf(res).session;
+    const merchant = merchantId === id ? await storage.findMerchant(id) : undefined;
+    if (!merchant) throw new ServiceError("not_found", "There is no such merchant.");
+    res.locals.merchant = merchant;
+    next();
+  };
+}

@@ -1,0 +1,71 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Response } from "express";
+import { timestamp } from "../../domain/representation.ts";
+import type { Checkout, Disbursement } from "../../domain/types.ts";
+import type { DashboardContext } from "./context.ts";
+import type { PaymentFilter } from "./payment-filter.ts";
+import { pageOf, type Kind } from "./payments.ts";
+import { actorIn, merchantIn } from "./visit.ts";
+
+const ROWS_PER_READ = 500;
+
+const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => string | number>> = {
+  reference: ({ reference }) => reference,
+  merchantsReference: ({ merchantsReference }) => merchantsReference,
+  status: ({ status }) => status,
+  amount: ({ amount }) => amount,
+  fee: ({ fee }) => fee,
+  currency: ({ currency }) => currency,
+  country: ({ country }) => country,
+  phoneNumber: ({ customer }) => customer?.phoneNumber ?? "",
+  createdAt: ({ createdAt }) => timestamp(createdAt),
+  updatedAt: ({ updatedAt }) => timestamp(updatedAt),
+};
+
+/** Sends all payments that a search finds as CSV (RFC 4180), a few at a time, so that any number fits. */
+export async function sendCsv(
+  context: DashboardContext,
+  kind: Kind,
+  filter: PaymentFilter,
+  res: Response,
+): Promise<void> {
+  const merchant = merchantIn(res);
+  await context.storage.recordAction({
+    actor: actorIn(res),
+    action: "payments.export",
+    merchantId: merchant.id,
+    details: { list: kind },
+  });
+  // The first rows are read before the status is sent, so that an error of the storage gets a page.
+  const rows = rowsOf(context, kind, merchant.id, filter);
+  const first = await rows.next();
+  res.status(200).type("text/csv").attachment(`${kind}.csv`);
+  async function* text() {
+    yield `${Object.keys(COLUMNS).join(",")}\r\n`;
+    if (!first.done) yield first.value;
+    yield* rows;
+  }
+  // After an error the connection is closed, so that an incomplete file does not pass for a complete one.
+  await pipeline(Readable.from(text()), res);
+}
+
+async function* rowsOf(context: DashboardContext, kind: Kind, merchantId: string, filter: PaymentFilter) {
+  const { cursor: _, ...rest } = filter;
+  let cursor: string | undefined;
+  do {
+    const page = await pageOf(context, kind, merchantId, { ...rest, limit: ROWS_PER_READ, ...(cursor && { cursor }) });
+    yield page.items.map((payment) => `${Object.values(COLUMNS).map((read) => cell(read(payment)))}\r\n`).join("");
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+/**
+ * A cell as spreadsheet programs read it. They take a text that begins with one of these characters as a formula, which
+ * could send data away; an apostrophe makes it a text.
+ */
+function cell(value: string | number): string {
+  const text = String(value);
+  const safe = /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

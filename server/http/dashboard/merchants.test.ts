@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { signedIn, visit, type Visitor } from "../../testing/dashboard.ts";
+import { aCheckout, startServer, type TestServer } from "../../testing/server.ts";
+
+let server: TestServer;
+let operator: Visitor;
+beforeAll(async () => {
+  server = await startServer();
+  operator = await signedIn(server);
+});
+afterAll(() => server.close());
+
+/** Every page of a merchant, and the forms that change something. */
+const PAGES = ["disbursements", "disbursements.csv", "checkouts", "webhooks", "settings", "audit"];
+const FORMS: [string, Record<string, string>][] = [
+  ["settings/keys", {}],
+  ["settings/keys/revoke", { key: "x" }],
+  ["settings/secret/reveal", {}],
+  ["settings/secret/rotate", {}],
+  ["settings/default-webhook", { url: "https://evil.example/hook" }],
+];
+
+const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
+
+describe("roles", () => {
+  test("an operator sees all merchants and creates new ones", async () => {
+    const { headers, status } = await operator.post("/merchants", { name: " Kofi & Söhne " });
+    expect(status).toBe(303);
+    const [, id] = /^\/dashboard\/m\/([\w-]+)\/settings$/.exec(headers.get("location")!)!;
+    expect(await server.storage.findMerchant(id!)).toMatchObject({ name: "Kofi & Söhne" });
+    expect((await operator.get("")).html).toContain("Kofi &amp; Söhne");
+    for (const page of PAGES) expect((await operator.get(`/m/${id}/${page}`)).status).toBe(200);
+    const [entry] = (await server.storage.listAudit({ merchantId: id!, limit: 9 })).items.toReversed();
+    expect(entry).toMatchObject({ actor: "dashboard Ada", action: "merchant.create" });
+  });
+
+  test.each(["", " ", "x".repeat(101)])("refuses the name %j", async (name) => {
+    expect((await operator.post("/merchants", { name })).status).toBe(422);
+  });
+
+  test("a merchant sees itself only", async () => {
+    const own = await server.addMerchant("Own");
+    const visitor = await signedIn(server, { merchantId: own.merchant.id });
+    expect((await visitor.get("")).headers.get("location")).toBe(`/dashboard/m/${own.merchant.id}/disbursements`);
+    for (const page of PAGES) expect((await visitor.get(`/m/${own.merchant.id}/${page}`)).status).toBe(200);
+    expect((await visitor.post("/merchants", { name: "Eve" })).status).toBe(404);
+  });
+
+  test("to a merchant, other merchants do not exist, and nothing of them changes", async () => {
+    const own = await server.addMerchant("Own");
+    const other = await server.addMerchant("Other");
+    const { body } = await server.createPayout({}, { key: other.key });
+    const visitor = await signedIn(server, { merchantId: own.merchant.id });
+    const before = await server.storage.listAudit({ merchantId: other.merchant.id, limit: 99 });
+    const [unknown, foreign] = ["nobody", other.merchant.id].map((id) => `/m/${id}`);
+    for (const page of [...PAGES, `disbursements/${body.data.reference}`]) {
+      const responses = [await visitor.get(`${foreign}/${page}`), await visitor.get(`${unknown}/${page}`)];
+      expect(responses.map(({ status }) => status)).toEqual([404, 404]);
+      expect(responses[0]!.html).not.toContain("Other");
+    }
+    for (const [form, fields] of FORMS) expect((await visitor.post(`${foreign}/${form}`, fields)).status).toBe(404);
+    // The own area finds no records or keys of others.
+    const mine = `/m/${own.merchant.id}`;
+    expect((await visitor.get(`${mine}/disbursements/${body.data.reference}`)).status).toBe(404);
+    expect((await visitor.get(`${mine}/disbursements?search=${body.data.reference}`)).html).toContain("Nothing found");
+    const key = (await server.storage.listKeys()).find(({ merchantId }) => merchantId === other.merchant.id)!;
+    expect((await visitor.post(`${mine}/settings/keys/revoke`, { key: key.id })).status).toBe(404);
+    expect(await server.storage.listAudit({ merchantId: other.merchant.id, limit: 99 })).toEqual(before);
+    expect((await server.storage.listKeys()).find(({ id }) => id === key.id)!.revokedAt).toBeUndefined();
+  });
+});
+
+const area = () => `/m/${server.merchant.id}`;
+
+describe("every page", () => {
+  test("cannot be framed, cached, indexed, or load anything from elsewhere", async () => {
+    const paths = ["", "/nothing", ...PAGES.map((page) => `${area()}/${page}`), `${area()}/disbursements/NONE`];
+    const pages = [await visit(server, "/sign-in"), ...(await Promise.all(paths.map((path) => operator.get(path))))];
+    for (const { headers, html } of pages) {
+      const policy = headers.get("content-security-policy")!;
+      for (const part of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"]) {
+        expect(policy).toContain(part);
+      }
+      expect(policy).not.toMatch(/unsafe|script-src|\*|http/);
+      expect(headers.get("x-frame-options")).toBe("DENY");
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("referrer-policy")).toBe("same-origin");
+      expect(Buffer.byteLength(html)).toBeLessThan(60_000);
+    }
+  });
+
+  test("every form needs the session's token and this origin", async () => {
+    for (const [form, fields] of FORMS) {
+      const path = `${area()}/${form}`;
+      expect((await operator.post(path, { ...fields, csrf: "x" })).status).toBe(403);
+      expect((await operator.post(path, fields, { origin: "https://evil.example" })).status).toBe(403);
+    }
+  });
+
+  test("shows names and references as text, whatever they contain", async () => {
+    const hostile = await server.addMerchant(HOSTILE);
+    const reference = HOSTILE.slice(0, 64);
+    const created = [
+      await server.createPayout({ reference }, { key: hostile.key }),
+      await server.request("POST", "/v1/checkouts", { key: hostile.key, body: aCheckout({ reference }) }),
+    ];
+    const visitor = await signedIn(server, { name: HOSTILE });
+    const place = `/m/${hostile.merchant.id}`;
+    const paths = ["", ...PAGES.filter((page) => !page.endsWith("csv")).map((page) => `${place}/${page}`)];
+    for (const [index, kind] of ["disbursements", "checkouts"].entries()) {
+      if (created[index]!.status === 200) paths.push(`${place}/${kind}/${created[index]!.body.data.reference}`);
+      paths.push(`${place}/${kind}?search=${encodeURIComponent(HOSTILE)}`);
+    }
+    for (const path of paths) {
+      const { status, html } = await visitor.get(path);
+      expect([path, status]).toEqual([path, 200]);
+      expect(html).not.toMatch(/<script|<img/);
+      expect(html).toContain("&lt;script&gt;");
+    }
+  });
+
+  test("unknown pages, cursors and malformed paths get a page with the reason", async () => {
+    for (const path of [`${area()}/disbursements?cursor=x`, `${area()}/audit?cursor=x`]) {
+      expect((await operator.get(path)).status).toBe(422);
+    }
+    for (const path of ["/nothing", "/m/nobody/settings", "/m/%zz/settings"]) {
+      const { status, html } = await operator.get(path);
+      expect([path, status]).toEqual([path, 404]);
+      expect(html).toContain("<h1>Not found</h1>");
+    }
+  });
+});

@@ -1,0 +1,27 @@
+import { Router } from "express";
+import { createMerchant } from "../../domain/merchants.ts";
+import type { DashboardContext } from "./context.ts";
+import { showPage } from "./render.ts";
+import { actorIn, field, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
+
+/** The first page: for an operator the list of merchants, for a merchant the payments. */
+export function merchantPages(context: DashboardContext): Router {
+  const { config, storage } = context;
+  const router = Router({ caseSensitive: true, strict: true });
+  const root = rootOf(config.publicUrl);
+
+  router.get("/dashboard", async (_req, res) => {
+    const { merchantId } = visitOf(res).session;
+    if (merchantId !== undefined) return seeOther(res, `${root}/m/${merchantId}/disbursements`);
+    showPage(context, res, { template: "merchants", title: "Merchants" }, { merchants: await storage.listMerchants() });
+  });
+  router.post("/dashboard/merchants", async (req, res) => {
+    const { session } = visitOf(res);
+    if (session.merchantId !== undefined) throw new PageError(404, "There is no such page.");
+    const name = field(req.body, "name");
+    if (name === "" || name.length > 100) throw new PageError(422, "A name has 1 to 100 characters.");
+    const { id } = await createMerchant({ ...context, actor: actorIn(res) }, name);
+    seeOther(res, `${root}/m/${id}/settings`);
+  });
+  return router;
+}

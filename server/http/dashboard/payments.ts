@@ -1,0 +1,101 @@
+import { Router, type Request, type Response } from "express";
+import type { Page, RecordQuery } from "../../domain/storage.ts";
+import type { Checkout, Disbursement } from "../../domain/types.ts";
+import { curlLine } from "../example.ts";
+import type { DashboardContext } from "./context.ts";
+import { sendCsv } from "./export.ts";
+import { queryOf, readFilter, type PaymentFilter } from "./payment-filter.ts";
+import { showPage } from "./render.ts";
+import { timelineOf } from "./timeline.ts";
+import { merchantIn, PageError } from "./visit.ts";
+
+/** How the pages of each kind of payment differ. */
+const KINDS = {
+  disbursements: { title: "Disbursements", one: "Disbursement", statuses: ["pending", "success", "failed"] },
+  checkouts: { title: "Checkouts", one: "Checkout", statuses: ["pending", "success", "failed", "cancelled"] },
+} as const;
+export type Kind = keyof typeof KINDS;
+
+const ON_A_PAGE = 25;
+
+/** A merchant's payments: a list that can be searched, its export, and a page for each. */
+export function paymentPages(context: DashboardContext): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  for (const kind of Object.keys(KINDS) as Kind[]) {
+    const path = `/dashboard/m/:merchant/${kind}`;
+    router.get(path, (req, res) => showList(context, kind, req, res));
+    router.get(`${path}.csv`, (req, res) => sendCsv(context, kind, readFilter(req.query, KINDS[kind].statuses), res));
+    router.get(`${path}/:reference`, (req, res) => showPayment(context, kind, String(req.params.reference), res));
+  }
+  return router;
+}
+
+async function showList(context: DashboardContext, kind: Kind, req: Request, res: Response): Promise<void> {
+  const { title, statuses } = KINDS[kind];
+  const filter = readFilter(req.query, statuses);
+  const page = await pageOf(context, kind, merchantIn(res).id, filter);
+  const { cursor: _, ...search } = filter.typed;
+  showPage(
+    context,
+    res,
+    { template: "payments", title, section: kind },
+    {
+      kind,
+      statuses,
+      typed: filter.typed,
+      isFiltered: Object.values(search).some((text) => text !== ""),
+      payments: page.items,
+      query: queryOf(search),
+      next: page.cursor && queryOf({ ...search, cursor: page.cursor }),
+      isFirst: filter.typed.cursor === "",
+      curl: curlLine(context.config.publicUrl, "$API_KEY", kind),
+    },
+  );
+}
+
+/**
+ * Reads a page of a list. A text to search for is a reference, of the service or of the merchant, or else a phone number.
+ */
+export async function pageOf(
+  { storage }: Pick<DashboardContext, "storage">,
+  kind: Kind,
+  merchantId: string,
+  asked: PaymentFilter,
+): Promise<Page<Disbursement | Checkout>> {
+  const { search, phoneNumber, typed: _, ...filter } = asked;
+  // The filter has only statuses of this kind.
+  const list = (kind === "disbursements" ? storage.listDisbursements : storage.listCheckouts) as (
+    query: RecordQuery,
+  ) => Promise<Page<Disbursement | Checkout>>;
+  const find = kind === "disbursements" ? storage.findDisbursement : storage.findCheckout;
+  const query = { limit: ON_A_PAGE, ...filter, merchantId };
+  if (search === undefined) return list(query);
+  const { cursor: _cursor, ...all } = query;
+  const [own, named] = await Promise.all([find(merchantId, search), list({ ...all, merchantsReference: search })]);
+  const { status, createdAfter = 0, createdBefore = Infinity } = query;
+  const fits =
+    own && (status ?? own.status) === own.status && own.createdAt >= createdAfter && own.createdAt < createdBefore;
+  const found = [...(fits ? [own] : []), ...named.items.filter(({ id }) => id !== own?.id)];
+  if (found.length > 0 || phoneNumber === undefined) return { items: found };
+  return list({ ...query, phoneNumber });
+}
+
+async function showPayment(context: DashboardContext, kind: Kind, reference: string, res: Response): Promise<void> {
+  const { storage } = context;
+  const { id } = merchantIn(res);
+  const payment = await (kind === "disbursements" ? storage.findDisbursement : storage.findCheckout)(id, reference);
+  if (!payment) throw new PageError(404, "There is no payment with this reference.");
+  // A record has one event; it has no delivery if it has no address.
+  const [events, deliveries] = await Promise.all([
+    storage.listEvents({ merchantId: id, reference, limit: 1 }),
+    storage.listDeliveries({ merchantId: id, reference, limit: 1 }),
+  ]);
+  const title = `${KINDS[kind].one} ${payment.merchantsReference}`;
+  const timeline = timelineOf(payment, events.items[0], deliveries.items[0]);
+  showPage(
+    context,
+    res,
+    { template: "payment", title, section: kind },
+    { kind, name: KINDS[kind].one, payment, timeline },
+  );
+}

@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import type { RequestHandler, Response } from "express";
+import type { Merchant } from "../../domain/types.ts";
+import { timestamp } from "../../domain/representation.ts";
+import { formatAmount } from "../pages/money.ts";
+import { loadTemplates } from "../templates.ts";
+import type { DashboardContext } from "./context.ts";
+import { rootOf, type Visit } from "./visit.ts";
+
+const { render, css, styleSource } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
+
+const policy = [
+  "default-src 'none'",
+  `style-src ${styleSource}`,
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/**
+ * Headers of every page of the dashboard. Forms need a Referrer-Policy that lets browsers state their origin; other
+ * sites learn nothing.
+ */
+export const dashboardHeaders: RequestHandler = (_req, res, next) => {
+  res.set({
+    "Content-Security-Policy": policy,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "X-Robots-Tag": "noindex",
+    Vary: "Cookie",
+  });
+  next();
+};
+
+export interface Page {
+  status?: number;
+  /** The name of its template. */
+  template: string;
+  title: string;
+  /** The entry of the navigation that it belongs to. */
+  section?: Section;
+}
+
+/** The navigation of a merchant's pages. The path of a section is its name. */
+const SECTIONS = {
+  disbursements: "Disbursements",
+  checkouts: "Checkouts",
+  webhooks: "Webhooks",
+  settings: "Settings",
+  audit: "Audit trail",
+} as const;
+type Section = keyof typeof SECTIONS;
+
+/** What every template can use. */
+const helpers = {
+  amount: (amount: number, currency: string) => formatAmount(amount, currency, "en"),
+  iso: timestamp,
+  /** A time in UTC for people, to the second. */
+  time: (at: number) => timestamp(at).slice(0, 19).replace("T", " "),
+};
+
+/** Sends a page. `data` is passed to its template, beside the visit and the merchant of the request. */
+export function showPage({ config }: Pick<DashboardContext, "config">, res: Response, page: Page, data: object = {}) {
+  const { visit, merchant } = res.locals as { visit?: Visit; merchant?: Merchant };
+  const root = rootOf(config.publicUrl);
+  const area = merchant && `${root}/m/${merchant.id}`;
+  const sections = Object.entries(SECTIONS).filter(([name]) => config.sandbox || name !== "sandbox");
+  const nav = area
+    ? sections.map(([name, label]) => ({ href: `${area}/${name}`, label, current: name === page.section }))
+    : [];
+  const { sandbox, publicUrl } = config;
+  const common = { ...helpers, css, title: page.title, root, area, nav, visit, merchant, sandbox, publicUrl };
+  res
+    .status(page.status ?? 200)
+    .type("html")
+    .send(render(page.template, { ...common, ...data }));
+}

@@ -1,0 +1,69 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { CookieOptions, Request, RequestHandler, Response } from "express";
+import { useSession } from "../../domain/dashboard.ts";
+import type { DashboardContext } from "./context.ts";
+import { field, PageError, rootOf, seeOther, type Visit } from "./visit.ts";
+
+type Address = { publicUrl: string };
+
+const isEncrypted = ({ publicUrl }: Address) => publicUrl.startsWith("https:");
+
+/**
+ * The session's cookie. No script can read it, and requests that other sites cause do not contain it. With https its
+ * prefix makes browsers refuse one that another host or plain http has set.
+ */
+const nameOf = (config: Address) => (isEncrypted(config) ? "__Host-dashboard" : "dashboard");
+const optionsOf = (config: Address): CookieOptions => ({
+  httpOnly: true,
+  sameSite: "strict",
+  secure: isEncrypted(config),
+  path: "/",
+});
+
+export const setSession = (config: Address, res: Response, token: string): void =>
+  void res.cookie(nameOf(config), token, optionsOf(config));
+
+export const clearSession = (config: Address, res: Response): void =>
+  void res.clearCookie(nameOf(config), optionsOf(config));
+
+function sessionToken(config: Address, req: Request): string | undefined {
+  const start = `${nameOf(config)}=`;
+  const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
+  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
+}
+
+/** Derives the token of a session's forms from its cookie's, so that it is neither stored nor of use without it. */
+const formToken = (token: string): string => createHmac("sha256", token).update("form").digest("base64url");
+
+/** Finds the request's session, if it has one, and puts it into `res.locals.visit`. */
+export function findSession(context: DashboardContext): RequestHandler {
+  return async (req, res, next) => {
+    const token = sessionToken(context.config, req);
+    const session = token === undefined ? undefined : await useSession(context, token);
+    if (session) res.locals.visit = { session, csrf: formToken(token!) } satisfies Visit;
+    next();
+  };
+}
+
+/** Sends visitors without a session to the sign-in page. */
+export function requireSession({ config }: DashboardContext): RequestHandler {
+  return (_req, res, next) => (res.locals.visit ? next() : seeOther(res, `${rootOf(config.publicUrl)}/sign-in`));
+}
+
+/** Refuses forms that another site's page has sent. Browsers state the origin of every form that is posted. */
+export function requireOwnOrigin({ config }: DashboardContext): RequestHandler {
+  const { origin } = new URL(config.publicUrl);
+  return (req, _res, next) => {
+    if (req.method !== "POST" || req.get("origin") === origin) return next();
+    throw new PageError(403, `The form was not sent by this dashboard. Open it at ${config.publicUrl}/dashboard.`);
+  };
+}
+
+/** Refuses forms without the session's token. */
+export const requireFormToken: RequestHandler = (req, res, next) => {
+  if (req.method !== "POST") return next();
+  const expected = Buffer.from((res.locals.visit as Visit).csrf);
+  const given = Buffer.from(field(req.body, "csrf"));
+  if (given.length === expected.length && timingSafeEqual(given, expected)) return next();
+  throw new PageError(403, "The form is from an earlier session. Go back, reload the page, and send it again.");
+};

@@ -1,0 +1,71 @@
+import { Router, type Response } from "express";
+import { createKey, revokeKey } from "../../domain/merchants.ts";
+import type { WebhookSecrets } from "../../domain/types.ts";
+import { parseTarget, Refusal } from "../../webhooks/guard.ts";
+import type { Config } from "../../config.ts";
+import { curlLine } from "../example.ts";
+import type { DashboardContext } from "./context.ts";
+import { showPage } from "./render.ts";
+import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+
+/** What a page shows once, as the response to a form. */
+interface Shown {
+  newKey?: string;
+  secrets?: WebhookSecrets;
+}
+
+/**
+ * A merchant's settings: API keys, the webhook secret and the default address. A new key and a revealed secret are in the
+ * response to the form itself, so that no address shows them again.
+ */
+export function settingsPages(context: DashboardContext): Router {
+  const { config, storage, webhooks } = context;
+  const router = Router({ caseSensitive: true, strict: true });
+  const path = "/dashboard/m/:merchant/settings";
+  const back = (res: Response) => seeOther(res, `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}/settings`);
+
+  async function show(res: Response, shown: Shown = {}) {
+    const { id } = merchantIn(res);
+    const keys = (await storage.listKeys()).filter(({ merchantId }) => merchantId === id).toReversed();
+    const data = { keys, ...shown, curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY") };
+    showPage(context, res, { template: "settings", title: "Settings", section: "settings" }, data);
+  }
+
+  router.get(path, (_req, res) => show(res));
+  router.post(`${path}/keys`, async (_req, res) => {
+    await show(res, { newKey: await createKey({ ...context, actor: actorIn(res) }, merchantIn(res).id) });
+  });
+  router.post(`${path}/keys/revoke`, async (req, res) => {
+    const keyId = field(req.body, "key");
+    const keys = await storage.listKeys();
+    const isOwn = keys.some(({ id, merchantId }) => id === keyId && merchantId === merchantIn(res).id);
+    if (!isOwn) throw new PageError(404, "The merchant has no such key.");
+    await revokeKey({ ...context, actor: actorIn(res) }, keyId);
+    back(res);
+  });
+  router.post(`${path}/secret/reveal`, async (_req, res) => {
+    await show(res, { secrets: await webhooks.revealSecrets(merchantIn(res), actorIn(res)) });
+  });
+  router.post(`${path}/secret/rotate`, async (_req, res) => {
+    await show(res, { secrets: await webhooks.rotateSecret(merchantIn(res), actorIn(res)) });
+  });
+  router.post(`${path}/default-webhook`, async (req, res) => {
+    const url = field(req.body, "url");
+    const address = url === "" ? undefined : webhookUrl(url, config);
+    await storage.setDefaultWebhook(merchantIn(res).id, address, actorIn(res));
+    back(res);
+  });
+  return router;
+}
+
+/** @throws PageError if the server would refuse to send to the URL */
+function webhookUrl(text: string, { webhookAllowInsecure }: Config): string {
+  if (text.length > 2_048) throw new PageError(422, "The address must have at most 2,048 characters.");
+  try {
+    parseTarget(text, webhookAllowInsecure);
+    return text;
+  } catch (error) {
+    if (error instanceof Refusal) throw new PageError(422, error.message);
+    throw error;
+  }
+}

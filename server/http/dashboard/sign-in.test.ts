@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { linkAddress } from "../../domain/dashboard.ts";
+import { newLink, send, signedIn, visit } from "../../testing/dashboard.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+
+const MINUTE = 60_000;
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.close());
+
+const cookieOf = (headers: Headers) => headers.getSetCookie()[0] ?? "";
+
+describe("a link", () => {
+  test("shows a page with a button, which signs in once and shows the dashboard", async () => {
+    const token = await newLink(server);
+    expect(Buffer.from(token, "base64url")).toHaveLength(32);
+    const path = linkAddress("", token).replace("/dashboard", "");
+    // Programs that preview links open them, too.
+    for (let i = 0; i < 3; i++) expect((await visit(server, path)).html).toContain(`value="${token}"`);
+    const { status, headers } = await send(server, "/sign-in", { token });
+    expect([status, headers.get("location")]).toEqual([303, "/dashboard"]);
+    expect(cookieOf(headers)).toMatch(/^dashboard=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+    const cookie = cookieOf(headers).split(";")[0]!;
+    expect((await visit(server, "", { headers: { cookie } })).html).toContain("Ada Stores");
+
+    const again = await send(server, "/sign-in", { token });
+    expect([again.status, cookieOf(again.headers)]).toEqual([403, ""]);
+    expect(again.html).toContain("This link was used before");
+  });
+
+  test("expires after ten minutes", async () => {
+    const token = await newLink(server);
+    server.clock.advance(10 * MINUTE);
+    expect((await send(server, "/sign-in", { token })).status).toBe(403);
+  });
+
+  test.each(["", "x", "a".repeat(43), "<script>alert(1)</script>"])("is refused if it is %j", async (token) => {
+    const { status, html } = await send(server, "/sign-in", { token });
+    expect(status).toBe(403);
+    expect(html).not.toContain("<script>");
+  });
+
+  test("and its session do not appear in the log", async () => {
+    const token = await newLink(server);
+    await visit(server, `/sign-in?token=${token}`);
+    const { headers } = await send(server, "/sign-in", { token });
+    const session = /=([\w-]{43});/.exec(cookieOf(headers))![1]!;
+    expect(JSON.stringify(server.logged())).not.toMatch(new RegExp(`${token}|${session}`));
+  });
+});
+
+describe("a session", () => {
+  test("is required: without one every page leads to the sign-in page", async () => {
+    for (const path of ["", `/m/${server.merchant.id}/disbursements`, "/nothing"]) {
+      const { status, headers } = await visit(server, path);
+      expect([status, headers.get("location")]).toEqual([303, "/dashboard/sign-in"]);
+    }
+    expect((await visit(server, "/sign-in")).html).toContain("npm run keys -- dashboard-link");
+  });
+
+  test("is not taken from a link, a body or another cookie", async () => {
+    const { cookie } = await signedIn(server);
+    const [, token] = cookie.split("=");
+    const others: [string, string][] = [
+      ["cookie", `other=${token}`],
+      ["x-api-key", token!],
+      ["cookie", "dashboard="],
+    ];
+    for (const headers of others.map((header) => [header])) {
+      expect((await visit(server, `?dashboard=${token}`, { headers })).status).toBe(303);
+    }
+  });
+
+  test("gets a new token at every sign-in, so that nobody can plant one; the old session ends", async () => {
+    const before = await signedIn(server);
+    const planted = "dashboard=" + "a".repeat(43);
+    for (const cookie of [planted, before.cookie]) {
+      const { headers } = await send(server, "/sign-in", { token: await newLink(server) }, { cookie });
+      expect(cookieOf(headers)).toMatch(/^dashboard=/);
+      expect(cookieOf(headers)).not.toContain(cookie);
+      expect((await visit(server, "", { headers: { cookie } })).status).toBe(303);
+    }
+  });
+
+  test("ends after two hours without use, and after twelve hours", async () => {
+    const [busy, idle] = [await signedIn(server), await signedIn(server)];
+    for (let hours = 1; hours < 12; hours++) {
+      server.clock.advance(60 * MINUTE);
+      expect((await busy.get("")).status).toBe(200);
+    }
+    expect((await idle.get("")).status).toBe(303);
+    server.clock.advance(60 * MINUTE);
+    expect((await busy.get("")).status).toBe(303);
+  });
+
+  test("ends when its person signs out, here or everywhere", async () => {
+    const [first, second, third] = [await signedIn(server), await signedIn(server), await signedIn(server)];
+    const other = await signedIn(server, { name: "Kofi" });
+    const out = await first.post("/sign-out");
+    expect([out.status, out.headers.get("location")]).toEqual([303, "/dashboard/sign-in"]);
+    expect(cookieOf(out.headers)).toMatch(/^dashboard=; Path=\/; Expires=Thu, 01 Jan 1970/);
+    expect([(await first.get("")).status, (await second.get("")).status]).toEqual([303, 200]);
+    await second.post("/sign-out", { everywhere: "yes" });
+    expect([(await second.get("")).status, (await third.get("")).status]).toEqual([303, 303]);
+    expect((await other.get("")).status).toBe(200);
+  });
+});
+
+describe("forms", () => {
+  const ORIGINS = ["https://evil.example", "null", "http://127.0.0.1:1"];
+
+  test.each(ORIGINS)("are refused from the origin %s, with the right token too", async (origin) => {
+    const visitor = await signedIn(server);
+    const before = (await server.storage.listMerchants()).length;
+    const { status } = await visitor.post("/merchants", { name: "Eve" }, { origin });
+    const login = await send(server, "/sign-in", { token: await newLink(server) }, { origin });
+    expect([status, login.status, cookieOf(login.headers)]).toEqual([403, 403, ""]);
+    expect(await server.storage.listMerchants()).toHaveLength(before);
+  });
+
+  test("are refused without an origin", async () => {
+    const { cookie, csrf } = await signedIn(server);
+    const body = new URLSearchParams({ csrf, name: "Eve" });
+    expect((await visit(server, "/merchants", { method: "POST", body, headers: { cookie } })).status).toBe(403);
+  });
+
+  test.each(["/merchants", "/sign-out"])("%s needs the token of its own session", async (path) => {
+    const [visitor, other] = [await signedIn(server), await signedIn(server)];
+    expect(other.csrf).not.toBe(visitor.csrf);
+    for (const csrf of ["", "x", other.csrf]) {
+      expect((await visitor.post(path, { csrf, name: "Eve" })).status).toBe(403);
+    }
+    expect((await visitor.get("")).status).toBe(200);
+  });
+
+  test("cannot be sent by GET", async () => {
+    const visitor = await signedIn(server);
+    const { status } = await visitor.get(`/sign-out?csrf=${visitor.csrf}`);
+    expect(status).toBe(404);
+    expect((await visitor.get("")).status).toBe(200);
+  });
+});
+
+test("with an https address the cookie is bound to the host and never sent unencrypted", async () => {
+  const secure = await startServer({ env: { PUBLIC_URL: "https://pay.example/base" }, seed: 2 });
+  const token = await newLink(secure);
+  const { status, headers } = await send(secure, "/sign-in", { token }, { origin: "https://pay.example" });
+  expect([status, headers.get("location")]).toEqual([303, "/base/dashboard"]);
+  expect(cookieOf(headers)).toMatch(/^__Host-dashboard=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
+  await secure.close();
+});
+
+test("with DASHBOARD=false there is none", async () => {
+  const off = await startServer({ env: { DASHBOARD: "false" }, seed: 3 });
+  for (const path of ["", "/sign-in"]) expect((await visit(off, path)).status).toBe(404);
+  await off.close();
+});

@@ -1,0 +1,54 @@
+import type { Attempt, Checkout, Delivery, Disbursement, Event } from "../../domain/types.ts";
+
+/** Something that happened to a payment, or will. Times are in the merchant's sandbox time. */
+export interface Moment {
+  at: number;
+  /** `next` for what is still to come. */
+  tone: "" | "good" | "bad" | "next";
+  text: string;
+  /** What is said below the text. */
+  note?: string;
+  /** A body that was sent or received. */
+  body?: { label: string; text: string };
+  /** The id of the webhook's delivery, which has its own page. */
+  delivery?: string;
+}
+
+/** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
+export function timelineOf(payment: Disbursement | Checkout, event?: Event, delivery?: Delivery): Moment[] {
+  const { createdAt, updatedAt, status, due } = payment;
+  const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created" }];
+  if (status !== "pending") {
+    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: `Became ${status}` });
+  } else if (due) moments.push({ at: due.at, tone: "next", text: `Becomes ${due.status}` });
+  if (event) moments.push(eventMoment(event, delivery));
+  if (delivery) {
+    moments.push(...delivery.attempts.map(attemptMoment));
+    moments.push(...nextAttempt(delivery));
+  }
+  return moments;
+}
+
+function eventMoment({ type, body, createdAt }: Event, delivery?: Delivery): Moment {
+  const note = delivery ? `For ${delivery.url}` : "No webhook: there is no address for it.";
+  const link = delivery && { delivery: delivery.id };
+  return { at: createdAt, tone: "", text: `Event ${type}`, note, body: { label: "Body", text: body }, ...link };
+}
+
+/** The attempt that is due next, if any. */
+export function nextAttempt({ nextAttemptAt, attempts }: Delivery): Moment[] {
+  const number = (attempts.at(-1)?.number ?? 0) + 1;
+  return nextAttemptAt === undefined ? [] : [{ at: nextAttemptAt, tone: "next", text: `Attempt ${number}` }];
+}
+
+export function attemptMoment({ number, at, latencyMs, httpStatus, responseBody, error }: Attempt): Moment {
+  const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
+  const result = httpStatus === undefined ? "no response" : `status ${httpStatus}`;
+  return {
+    at,
+    tone: isGood ? "good" : "bad",
+    text: `Attempt ${number}: ${result} after ${latencyMs} ms`,
+    ...(error !== undefined && { note: error }),
+    ...(responseBody && { body: { label: "Response", text: responseBody } }),
+  };
+}

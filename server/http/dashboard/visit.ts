@@ -1,0 +1,45 @@
+import type { Response } from "express";
+import type { Actor } from "../../domain/audit.ts";
+import { actorOf, type DashboardSession } from "../../domain/dashboard.ts";
+import type { Merchant } from "../../domain/types.ts";
+
+/** Who looks at a page. */
+export interface Visit {
+  session: DashboardSession;
+  /** The token that every form of the session contains. */
+  csrf: string;
+}
+
+/** The visit of a request that `requireSession` has let through. */
+export const visitOf = (res: Response): Visit => res.locals.visit;
+
+/** The visitor, for the audit trail. */
+export const actorIn = (res: Response): Actor => actorOf(visitOf(res).session);
+
+/** The merchant in the request's path, which the visitor may see. */
+export const merchantIn = (res: Response): Merchant => res.locals.merchant;
+
+/** A request that the dashboard refuses. The message is shown on the page. */
+export class PageError extends Error {
+  override name = "PageError";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The path of the dashboard as a browser sees it: a proxy may serve PUBLIC_URL under a prefix. */
+export const rootOf = (publicUrl: string): string => `${new URL(publicUrl).pathname.replace(/\/$/, "")}/dashboard`;
+
+/** Sends a 303, after a form or to another page. */
+export function seeOther(res: Response, address: string): void {
+  res.status(303).set("Location", address).end();
+}
+
+/** The value of a form's field, or of a parameter in the query; empty if there is none. */
+export function field(form: unknown, name: string): string {
+  const value = (form as Record<string, unknown> | undefined)?.[name];
+  return typeof value === "string" ? value.trim() : "";
+}

@@ -1,0 +1,118 @@
+import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { startReceiver, type Receiver } from "../../testing/receiver.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+
+let server: TestServer;
+let receiver: Receiver;
+let visitor: Visitor;
+let list: string;
+beforeAll(async () => {
+  [server, receiver] = await Promise.all([startServer(), startReceiver()]);
+  visitor = await signedIn(server, { merchantId: server.merchant.id, name: "Kofi" });
+  list = `/m/${server.merchant.id}/webhooks`;
+});
+afterAll(() => Promise.all([server.close(), receiver.close()]));
+
+/** Creates a payout that is final from the start, lets its webhook be attempted, and returns the delivery's id. */
+async function delivered(status: number, url = receiver.url): Promise<{ id: string; reference: string }> {
+  receiver.respondWith(status);
+  const { body } = await server.createPayout({ phoneNumber: "2250700000001", webhookURL: url });
+  await server.pass(0);
+  const { reference } = body.data;
+  const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, reference, limit: 1 });
+  return { id: items[0]!.id, reference };
+}
+/** The ids of the webhooks in a part of a page, in order. */
+const idsIn = (html: string) => [...html.matchAll(/\/webhooks\/(msg_\w+)"/g)].map(([, id]) => id);
+
+describe("the list", () => {
+  test("teaches if it is empty", async () => {
+    const { merchant } = await server.addMerchant("New");
+    const operator = await signedIn(server);
+    expect((await operator.get(`/m/${merchant.id}/webhooks`)).html).toContain("None yet.");
+  });
+
+  test("has the failed ones first, then all, newest first", async () => {
+    const gone = await delivered(410);
+    const fine = await delivered(204);
+    const { html } = await visitor.get(list);
+    expect(idsIn(html)).toEqual([gone.id, fine.id, gone.id]);
+    expect(html).toContain(receiver.url);
+  });
+
+  test("filters by status and by reference, and has pages", async () => {
+    const gone = await delivered(410);
+    const fine = await delivered(204);
+    const found = async (query: string) => idsIn((await visitor.get(list + query)).html);
+    expect(await found("?status=failed")).toContain(gone.id);
+    expect(await found("?status=delivered")).not.toContain(gone.id);
+    expect(await found(`?reference=${fine.reference}`)).toEqual([fine.id]);
+    expect(await found(`?reference=${fine.reference}&status=failed`)).toEqual([]);
+    for (let index = 0; index < 25; index++) await delivered(204);
+    const first = await visitor.get(`${list}?status=delivered`);
+    const [, next] = /href="(\?status=delivered&amp;cursor=[^"]+)">Older/.exec(first.html)!;
+    expect(await found(next!.replace("&amp;", "&"))).toContain(fine.id);
+    for (const query of ["?status=nothing", "?cursor=x"]) expect((await visitor.get(list + query)).status).toBe(422);
+  });
+});
+
+describe("a webhook", () => {
+  test("has a page with each attempt, and links to its payment and back", async () => {
+    const { id, reference } = await delivered(410);
+    const { html } = await visitor.get(`${list}/${id}`);
+    expect(html).toContain("Attempt 1: status 410");
+    expect(html).toContain(`disbursements/${reference}">${reference}</a>`);
+    const payment = await visitor.get(`/m/${server.merchant.id}/disbursements/${reference}`);
+    expect(payment.html).toContain(`/webhooks/${id}">Open or replay it</a>`);
+  });
+
+  test("is replayed, delivered or not, with the same id; the page reloads until the attempt was made", async () => {
+    for (const status of [204, 410]) {
+      const { id } = await delivered(status);
+      receiver.respondWith(204);
+      const before = receiver.received.length;
+      const { status: sent, headers } = await visitor.post(`${list}/${id}/replay`);
+      expect([sent, headers.get("location")]).toEqual([303, `/dashboard${list}/${id}`]);
+      expect((await visitor.get(`${list}/${id}`)).headers.get("refresh")).toBe("2");
+      await server.pass(0);
+      expect(receiver.received.slice(before).map((webhook) => webhook.headers["webhook-id"])).toEqual([id]);
+      const after = await visitor.get(`${list}/${id}`);
+      expect(after.headers.get("refresh")).toBeNull();
+      expect(after.html).toContain("Attempt 2: status 204");
+      const [entry] = (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items;
+      expect(entry).toMatchObject({ actor: "dashboard Kofi", action: "delivery.replay", details: { delivery: id } });
+    }
+  });
+
+  test("of another merchant can be neither seen nor replayed, and a replay needs the form's token", async () => {
+    const { id } = await delivered(410);
+    const other = await server.addMerchant("Other");
+    const stranger = await signedIn(server, { merchantId: other.merchant.id });
+    for (const place of [list, `/m/${other.merchant.id}/webhooks`]) {
+      expect((await stranger.get(`${place}/${id}`)).status).toBe(404);
+      expect((await stranger.post(`${place}/${id}/replay`)).status).toBe(404);
+    }
+    expect((await visitor.post(`${list}/${id}/replay`, { csrf: "x" })).status).toBe(403);
+    const found = await server.storage.findDelivery(server.merchant.id, id);
+    expect(found).toMatchObject({ status: "ended", attempts: [{ number: 1 }] });
+  });
+
+  test("shows what a receiver returned as text", async () => {
+    const hostile: Server = createServer((_request, response) => {
+      response.writeHead(410).end("<script>alert(1)</script>");
+    });
+    await once(hostile.listen(0, "127.0.0.1"), "listening");
+    const { id, reference } = await delivered(0, `http://127.0.0.1:${(hostile.address() as AddressInfo).port}/hook`);
+    for (const page of [`${list}/${id}`, `/m/${server.merchant.id}/disbursements/${reference}`, list]) {
+      const { html } = await visitor.get(page);
+      expect(html).not.toMatch(/<script|<img/);
+      if (page !== list) expect(html).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+    }
+    hostile.closeAllConnections();
+    hostile.close();
+  });
+});

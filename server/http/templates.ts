@@ -1,0 +1,30 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Eta } from "eta";
+
+/** The templates of a folder and the style sheet that is part of every page. */
+export interface Templates {
+  /** Renders a template; `name` is without its extension. Values that `<%= %>` inserts are escaped. */
+  render(name: string, data: object): string;
+  css: string;
+  /** The style sheet's source for a content security policy. */
+  styleSource: string;
+}
+
+const palette = readFileSync(join(import.meta.dirname, "palette.css"), "utf8");
+
+/**
+ * Reads and compiles the templates of a folder, at start. On first use the process may have no file descriptor left.
+ * @param stylesheet the name of a file in the folder; the palette of all pages is added before it
+ */
+export function loadTemplates(folder: string, stylesheet: string): Templates {
+  const eta = new Eta({ views: folder, cache: true, autoEscape: true });
+  for (const name of readdirSync(folder).filter((file) => file.endsWith(".eta"))) {
+    const path = join(folder, name);
+    eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
+  }
+  const css = palette + readFileSync(join(folder, stylesheet), "utf8");
+  const styleSource = `'sha256-${createHash("sha256").update(css).digest("base64")}'`;
+  return { render: (name, data) => eta.render(`./${name}`, data), css, styleSource };
+}
