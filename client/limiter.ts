@@ -81,6 +81,7 @@ export function createLimiter(runtime: Runtime): Limiter {
     },
     async enter(patience, signal, isRetry) {
       if (patience <= Math.max(0, nextTurn - runtime.now())) return false;
+      if (!queue.length && !signal?.aborted && takeTurn()) return true;
       return new Promise((resolve) => {
         const start = () => {
           cancel();

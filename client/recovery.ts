@@ -5,7 +5,7 @@ import type { Page } from "./list.ts";
 import { demand } from "./options.ts";
 import type { CreateSettings, Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
-import { responses } from "./result.ts";
+import type { Received } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome, Trace } from "./retry.ts";
 import type { Path } from "./transport.ts";
@@ -24,7 +24,6 @@ export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursemen
 export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
 
 type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
-type Created = Data & { recovered: boolean };
 type ExistingRecord = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
 
 /**
@@ -39,7 +38,7 @@ export async function create(
   kind: Kind,
   request: CreateRequest,
   settings: CreateSettings,
-): Promise<Created> {
+): Promise<Received> {
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
   const isCheckout = kind === checkout;
@@ -61,16 +60,16 @@ export async function create(
   };
   const trace = startTrace(context);
   const outcome = await sendWithRetries(context, job, settings, trace);
-  if (!outcome.error) return created(outcome.data, false);
+  if (!outcome.error) return created(outcome, false);
 
   const { error } = outcome;
   const ambiguous = outcome.ambiguous || settings.inDoubt;
   const isDuplicate = error instanceof DuplicateReferenceError;
   if (!isDuplicate && !ambiguous) throw error;
 
-  const { existing, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
+  const { existing, response, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
   const matches = existing && isSamePayment(existing, body);
-  if (matches && (ambiguous || settings.ifExists)) return created(existing, true);
+  if (matches && (ambiguous || settings.ifExists)) return created({ data: existing, response }, true);
   Object.assign(error, isDuplicate && { matches });
   // Not enumerable, so that a printed or serialised error does not show them: records contain phone numbers.
   Object.defineProperties(error, { existing: { value: existing }, cause: { value: cause } });
@@ -81,8 +80,8 @@ export async function create(
   );
 }
 
-function created(data: Data, recovered: boolean): Created {
-  return Object.assign(data, { recovered });
+function created({ data, response }: Received, recovered: boolean): Received {
+  return { data: Object.assign(data, { recovered }), response };
 }
 
 /** True if the record has the amount, currency, country and recipient of the request. */
@@ -107,7 +106,7 @@ async function findExisting(
   outcome: CallOutcome,
   settings: Settings,
   trace: Trace,
-): Promise<{ existing?: Data | undefined; cause?: unknown }> {
+): Promise<{ existing?: Data | undefined; response?: Response | undefined; cause?: unknown }> {
   const isMine = (record: Data) => isRecord(record) && record.merchantsReference === merchantsReference;
   const exists = outcome.error instanceof DuplicateReferenceError;
   let cause: unknown;
@@ -116,8 +115,8 @@ async function findExisting(
     try {
       // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
       const segment = new URL(location, context.baseUrl).pathname.replace(/.*\//, "");
-      const existing = await verify(context, kind, decodeURIComponent(segment), settings, () => true, trace);
-      if (isMine(existing)) return { existing };
+      const { data, response } = await verify(context, kind, decodeURIComponent(segment), settings, () => true, trace);
+      if (isMine(data)) return { existing: data, response };
     } catch (reason) {
       cause = reason;
     }
@@ -128,8 +127,7 @@ async function findExisting(
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
   const existing = (list.data as Page | undefined)?.items.find(isMine);
-  if (existing) responses.set(existing, list.response);
-  return { existing, cause: cause ?? list.error };
+  return { existing, response: list.response, cause: cause ?? list.error };
 }
 
 /** Reads a record by the service's reference. With `until`, polls until this is true of the record. */
@@ -140,13 +138,13 @@ export async function verify(
   settings: Settings,
   until?: (data: Data) => boolean,
   trace?: Trace,
-): Promise<Data> {
+): Promise<Received> {
   // `..`, a slash or an empty string would reach another path.
   const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
   demand(reference, isSegment, "reference", "one that create returned");
   const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
   const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
-  const { error, data } = await sendWithRetries(context, job, settings, trace);
+  const { error, data, response } = await sendWithRetries(context, job, settings, trace);
   if (error) throw error;
-  return data;
+  return { data, response };
 }

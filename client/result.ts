@@ -1,3 +1,4 @@
+import type { Data } from "./attempt.ts";
 import { ClientError, OutcomeUnknownError, UnexpectedAnswerError } from "./errors.ts";
 import type {
   AbortedError,
@@ -70,8 +71,11 @@ export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
   withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
-/** The response of each returned record, for withResponse. */
-export const responses = new WeakMap<object, Response | undefined>();
+/** What a call ends with: the record, and the response that it is from. */
+export interface Received {
+  data: Data;
+  response?: Response | undefined;
+}
 
 /** A set of all reported statuses of an operation. A set that omits a status of the contract does not compile. */
 type StatusSet<Op extends OperationId> = Record<ReportedStatus<Op>, 1>;
@@ -86,9 +90,10 @@ function statusOf(error: ClientError, statuses: object): unknown {
 }
 
 /** Starts a call. `statuses` are the HTTP statuses that its result reports by number. */
-export function toCall(statuses: object, run: () => Promise<object>) {
+export function toCall(statuses: object, run: () => Promise<Received>) {
   // The async function turns the exception for an invalid argument into a rejection, so that result() can report it.
-  const promise = (async () => run())();
+  const received = (async () => run())();
+  const promise = received.then(({ data }) => data);
   // Node ends the process if a call fails before result() is called. Whoever awaits the call still gets its error.
   promise.catch(ignore);
   const result = () =>
@@ -99,6 +104,5 @@ export function toCall(statuses: object, run: () => Promise<object>) {
         throw error;
       },
     );
-  const withResponse = () => promise.then((data) => ({ data, response: responses.get(data) }));
-  return Object.assign(promise, { result, withResponse });
+  return Object.assign(promise, { result, withResponse: () => received });
 }

@@ -3,7 +3,6 @@ import type { Context, Data, Job } from "./attempt.ts";
 import { NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
 import type { ResponseInfo, RetryInfo, Settings } from "./options.ts";
 import type { AttemptOutcome } from "./outcome.ts";
-import { responses } from "./result.ts";
 import { afterOrAbort } from "./runtime.ts";
 
 /** How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. */
@@ -77,6 +76,5 @@ export async function sendWithRetries(
   // Not enumerable, so that a printed or serialised error does not show it: records contain phone numbers.
   if (error)
     Object.defineProperty(Object.assign(error, { reference: job.reference, ...trace }), "last", { value: last });
-  else responses.set(outcome.data, outcome.response!);
   return { ...outcome, ambiguous };
 }
