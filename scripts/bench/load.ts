@@ -22,7 +22,11 @@ export interface Request {
 }
 
 /** Sends `amount` requests over 64 connections. @throws Error if a response is not 200 */
-export async function load(target: Target, amount: number, { method, path, body }: Request): Promise<Measured> {
+export async function load(
+  target: Pick<Target, "name" | "url" | "cpuMs">,
+  amount: number,
+  { method, path, body }: Request,
+): Promise<Measured> {
   const pool = new Pool(target.url, { connections: CONNECTIONS });
   const headers = { "x-api-key": API_KEY, ...(body && { "content-type": "application/json" }) };
   const latencies: number[] = [];

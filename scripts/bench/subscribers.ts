@@ -1,14 +1,13 @@
 // Measures what the log and the metrics cost a create: one server, which is told to subscribe them and to unsubscribe
 // them in turn. The throughput of both ways is measured in pairs, so that a slow moment of the machine affects both.
 // Usage: node scripts/bench/subscribers.ts [PAIRS] [CREATES]
-import { fork, type ChildProcess } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { API_KEY, load, payout } from "./load.ts";
-import type { Target } from "./target.ts";
 
 const [PAIRS = 15, CREATES = 10_000] = process.argv.slice(2).map(Number);
 /** The most of the throughput that log and metrics may cost. */
@@ -26,11 +25,11 @@ function cpuMs(): number {
   const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
-const target: Target = { name: "server", url, cpuMs, stop: () => stop(child) };
+const target = { name: "server", url, cpuMs };
 
-async function stop(process_: ChildProcess): Promise<void> {
-  const ended = once(process_, "exit");
-  process_.kill();
+async function stop(): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill();
   await ended;
 }
 
@@ -60,6 +59,6 @@ try {
   console.log(`  ${throughput.toFixed(3)} × the throughput without (${verdict} of ${LIMIT * 100} %)`);
   console.log(`  ${cpu.toFixed(3)} × the CPU time without`);
 } finally {
-  await target.stop();
+  await stop();
   await rm(folder, { recursive: true });
 }
