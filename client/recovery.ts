@@ -5,7 +5,6 @@ import type { Page } from "./list.ts";
 import { demand } from "./options.ts";
 import type { CreateSettings, Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
-import type { Received } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome, Trace } from "./retry.ts";
 import type { Path } from "./transport.ts";
@@ -24,6 +23,12 @@ export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursemen
 export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
 
 type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
+/** What a call ends with: the record, and the response that it is from. */
+export interface Received {
+  data: Data;
+  response?: Response | undefined;
+}
+
 type ExistingRecord = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
 
 /**

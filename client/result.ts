@@ -1,4 +1,3 @@
-import type { Data } from "./attempt.ts";
 import { ClientError, OutcomeUnknownError, UnexpectedAnswerError } from "./errors.ts";
 import type {
   AbortedError,
@@ -13,6 +12,7 @@ import type {
   ValidationError,
 } from "./errors.ts";
 import { ignore } from "./options.ts";
+import type { Received } from "./recovery.ts";
 import type { ErrorStatus, OperationId } from "./types.ts";
 
 type Creates = "createDisbursement" | "createCheckout";
@@ -69,12 +69,6 @@ export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
    * recovered record is from the response to reading it. Throws on failure, like the call.
    */
   withResponse(): Promise<{ data: Data; response: Response }>;
-}
-
-/** What a call ends with: the record, and the response that it is from. */
-export interface Received {
-  data: Data;
-  response?: Response | undefined;
 }
 
 /** A set of all reported statuses of an operation. A set that omits a status of the contract does not compile. */
