@@ -14,6 +14,9 @@ export type AuditAction =
   | "default-webhook.set"
   | "default-webhook.remove"
   | "payments.export"
+  | "sandbox.create"
+  | "sandbox.advance"
+  | "sandbox.reset"
   | "dashboard.link"
   | "dashboard.sign-in"
   | "dashboard.sign-out";

@@ -116,6 +116,7 @@ const PAGES: Record<string, () => string> = {
   "a payment": () => `${area()}/disbursements/${payout}`,
   webhooks: () => `${area()}/webhooks`,
   "a webhook": () => `${area()}/webhooks/${delivery}`,
+  "the sandbox": () => `${area()}/sandbox`,
   settings: () => `${area()}/settings`,
   "the audit trail": () => `${area()}/audit`,
   "an error": () => `${area()}/nothing`,

@@ -11,8 +11,12 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 /** Every page of a merchant, and the forms that change something. */
-const PAGES = ["disbursements", "disbursements.csv", "checkouts", "webhooks", "settings", "audit"];
+const PAGES = ["disbursements", "disbursements.csv", "checkouts", "webhooks", "sandbox", "settings", "audit"];
 const FORMS: [string, Record<string, string>][] = [
+  ["sandbox/disbursements", { phoneNumber: "2257038102473", amount: "10000" }],
+  ["sandbox/checkouts", { amount: "10000" }],
+  ["sandbox/advance", { amount: "1", unit: "days" }],
+  ["sandbox/reset", {}],
   ["settings/keys", {}],
   ["settings/keys/revoke", { key: "x" }],
   ["settings/secret/reveal", {}],

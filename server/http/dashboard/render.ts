@@ -50,6 +50,7 @@ const SECTIONS = {
   disbursements: "Disbursements",
   checkouts: "Checkouts",
   webhooks: "Webhooks",
+  sandbox: "Sandbox",
   settings: "Settings",
   audit: "Audit trail",
 } as const;
