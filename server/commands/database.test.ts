@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
+import { readMigrations } from "../storage/migrations.ts";
 import { openPostgres } from "../storage/postgres/index.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
@@ -148,6 +149,7 @@ describe("SQLite", () => {
 });
 
 describe("PostgreSQL", () => {
+  const MIGRATIONS = readMigrations(new URL("../storage/postgres/migrations/", import.meta.url));
   let database: TestDatabase;
   beforeEach(async () => {
     database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
@@ -157,11 +159,13 @@ describe("PostgreSQL", () => {
 
   test("migrates explicitly, after a check that changes nothing", async () => {
     const checked = await db("migrate", "--check");
-    expect([checked.code, checked.stdout]).toEqual([1, "Version 0. Pending migrations:\n  001-initial.sql\n"]);
+    const listed = MIGRATIONS.map(({ name }) => `  ${name}\n`).join("");
+    expect([checked.code, checked.stdout]).toEqual([1, `Version 0. Pending migrations:\n${listed}`]);
     expect(await json("status")).toMatchObject({ version: 0, rows: {} });
-    expect((await db("migrate")).stdout).toBe("Migrated from version 0 to 1.\n");
-    expect((await db("migrate", "--check")).stdout).toBe("Version 1. No migration is pending.\n");
-    expect((await db("migrate")).stdout).toBe("Version 1. Nothing to do.\n");
+    const latest = MIGRATIONS.length;
+    expect((await db("migrate")).stdout).toBe(`Migrated from version 0 to ${latest}.\n`);
+    expect((await db("migrate", "--check")).stdout).toBe(`Version ${latest}. No migration is pending.\n`);
+    expect((await db("migrate")).stdout).toBe(`Version ${latest}. Nothing to do.\n`);
   });
 
   test("status shows what waits, the server and its connections, and no password", async () => {
@@ -178,7 +182,7 @@ describe("PostgreSQL", () => {
       port: Number(port),
       database: pathname.slice(1),
       serverVersion: expect.stringMatching(/^\d+/),
-      version: 1,
+      version: MIGRATIONS.length,
       pendingMigrations: [],
       work: WORK,
       rows: { disbursements: 6, audit: 2 },

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
@@ -12,6 +13,7 @@ import { openSqlite } from "./index.ts";
 
 const clock = createFakeClock();
 const server = { clock, server: true };
+const LATEST_SCHEMA = readMigrations(new URL("migrations/", import.meta.url)).length;
 let folder: string;
 let path: string;
 beforeEach(() => {
@@ -94,7 +96,7 @@ describe("schema", () => {
   test("a new file gets the full schema, and a second start changes nothing", async () => {
     await openSqlite(path, server).close();
     const fresh = dump();
-    expect(fresh.version).toBe(7);
+    expect(fresh.version).toBe(LATEST_SCHEMA);
     expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
     await openSqlite(path, server).close();
     expect(dump()).toEqual(fresh);
@@ -117,11 +119,11 @@ describe("schema", () => {
     await openSqlite(path, server).close();
     inFile((db) => db.exec("PRAGMA user_version = 99"));
     expect(() => openSqlite(path, server)).toThrow(
-      /^The database has schema version 99; this server supports versions up to 7\. Start the newer server/,
+      `The database has schema version 99; this server supports versions up to ${LATEST_SCHEMA}. Start the newer server`,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
     // The failed start released the lock.
-    inFile((db) => db.exec("PRAGMA user_version = 7"));
+    inFile((db) => db.exec(`PRAGMA user_version = ${LATEST_SCHEMA}`));
     await openSqlite(path, server).close();
   });
 });
@@ -178,6 +180,6 @@ describe("refuses an unusable path and says what to do", () => {
   test("an empty file is a new database", async () => {
     writeFileSync(path, "");
     await openSqlite(path, server).close();
-    expect(dump().version).toBe(7);
+    expect(dump().version).toBe(LATEST_SCHEMA);
   });
 });
