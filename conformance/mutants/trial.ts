@@ -1,4 +1,5 @@
 // Runs the suite against one mutant, and finds out which checks run which code.
+import { fileURLToPath } from "node:url";
 import { Session } from "node:inspector/promises";
 import type { Check } from "../check.ts";
 import { checks } from "../checks/index.ts";
@@ -40,8 +41,10 @@ process.on("unhandledRejection", (error) => crash(error));
 
 const stop = (server: Running) =>
   Promise.race([server.stop(), new Promise((resolve) => setTimeout(resolve, 1500).unref())]);
+const projectFolder = fileURLToPath(new URL("../../", import.meta.url));
+/** The first line of an error's message, without the path of this checkout. */
 const sentence = (error: unknown) =>
-  (error instanceof Error ? error.message : String(error)).split("\n")[0]!.slice(0, 120);
+  (error instanceof Error ? error.message : String(error)).split("\n")[0]!.replaceAll(projectFolder, "").slice(0, 120);
 const idsWith = (report: CheckReport, verdict: string) =>
   Object.entries(report.results)
     .filter(([, result]) => result.verdict === verdict)
