@@ -21,7 +21,7 @@ export interface FailoverOptions extends WorldOptions {
 
 /**
  * Kills a primary under load and promotes its synchronous standby behind the same address. Returns the violations found.
- * @throws Missing without PostgreSQL as Debian packages it
+ * @throws Missing without PostgreSQL as Debian packages it, or as a root that cannot act as another user
  */
 export async function runFailover(options: FailoverOptions): Promise<string[]> {
   const { seed, print, loadMs, frozenMs, backMs } = options;

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { Client } from "pg";
 import { startPostgresProxy } from "../../server/testing/postgres-proxy.ts";
 import { freePort } from "../../server/testing/process.ts";
+import { Missing } from "./world.ts";
 
 const run = promisify(execFile);
 const DEBIAN = "/usr/lib/postgresql";
@@ -53,7 +54,12 @@ interface Server {
 export async function startPair(programs: string): Promise<Pair> {
   const user = await ordinaryUser();
   const folder = mkdtempSync(join(tmpdir(), "failover-"));
-  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!);
+  try {
+    if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!);
+  } catch {
+    rmSync(folder, { recursive: true });
+    throw new Missing("root cannot act as the user postgres here, as in a user namespace");
+  }
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { ...user, cwd: folder });
 
   async function start(data: string, settings: Record<string, string>): Promise<Server> {

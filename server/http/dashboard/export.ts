@@ -9,6 +9,8 @@ import { pageOf, type Kind } from "./payments.ts";
 import { actorIn, merchantIn } from "./visit.ts";
 
 const ROWS_PER_READ = 500;
+/** A visitor who reads nothing for this long loses the connection, which others may need. */
+const STALLED_MS = 30_000;
 
 const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => string | number>> = {
   reference: ({ reference }) => reference,
@@ -46,8 +48,15 @@ export async function sendCsv(
     if (!first.done) yield first.value;
     yield* rows;
   }
-  // After an error the connection is closed, so that an incomplete file does not pass for a complete one.
-  await pipeline(Readable.from(text()), res);
+  res.setTimeout(STALLED_MS, () => void res.destroy());
+  try {
+    // After an error the connection is closed, so that an incomplete file does not pass for a complete one.
+    await pipeline(Readable.from(text()), res);
+  } catch (error) {
+    // The status has been sent, so there is no page to show. A visitor may end a download at any time.
+    if ((error as NodeJS.ErrnoException).code === "ERR_STREAM_PREMATURE_CLOSE") return;
+    context.log.error({ err: error, requestId: res.locals.requestId }, "export ended early");
+  }
 }
 
 async function* rowsOf(context: DashboardContext, kind: Kind, merchantId: string, filter: PaymentFilter) {
@@ -62,10 +71,10 @@ async function* rowsOf(context: DashboardContext, kind: Kind, merchantId: string
 
 /**
  * A cell as spreadsheet programs read it. They take a text that begins with one of these characters as a formula, which
- * could send data away; an apostrophe makes it a text.
+ * could send data away; an apostrophe makes it a text. In some languages they also begin a cell after a semicolon or a tab.
  */
 function cell(value: string | number): string {
   const text = String(value);
-  const safe = /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
+  const safe = text.replace(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

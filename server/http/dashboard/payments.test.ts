@@ -116,6 +116,13 @@ describe("the export", () => {
     if (status === 200) expect(html).toContain(`,"'${reference},""",pending`);
     else expect(html.trim().split("\r\n")).toHaveLength(1);
   });
+
+  test("does not let a spreadsheet that splits at semicolons find a formula", async () => {
+    const { merchant, key } = await server.addMerchant("Semicolon");
+    await server.createPayout({ reference: "x;=1+1; ＝2;3" }, { key });
+    const { html } = await visitor.get(`/m/${merchant.id}/disbursements.csv`);
+    expect(html).toContain(",x;'=1+1;' ＝2;3,pending");
+  });
 });
 
 test("a payment's page tells its story to the last attempt of its webhook", async () => {

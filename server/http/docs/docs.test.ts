@@ -114,6 +114,12 @@ describe("pages", () => {
     }
   });
 
+  test("the page for a long unknown address stays small", async () => {
+    const { get } = await start();
+    const page = await (await get(`/docs${"/".repeat(10_000)}`)).text();
+    expect(page.length).toBeLessThan(20_000);
+  });
+
   test("an unknown address gets a page with status 404", async () => {
     const { get } = await start();
     for (const path of [

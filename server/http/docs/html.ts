@@ -48,7 +48,7 @@ const TEXTS: Record<number, string> = {
 
 /** @param path the path of the request, to which the links are relative */
 export function renderError(status: number, path: string, settings: Settings): string {
-  const base = "../".repeat(Math.max(0, path.split("/").length - 3));
+  const base = "../".repeat(Math.min(8, Math.max(0, path.split("/").length - 3)));
   const title = STATUS_CODES[status]!;
   const text = TEXTS[status] ?? "The server could not make sense of this request.";
   return show({ title, summary: text, base, body: `<h1>${title}</h1><p>${text}</p>` }, settings);

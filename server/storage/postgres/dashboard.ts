@@ -48,7 +48,8 @@ export function dashboard({ db }: Context): DashboardStore {
       db.transaction(async (query) => {
         const scope = scopeOf(session);
         await query("DELETE FROM dashboard_sessions WHERE merchant_id = $1 AND id = $2", [scope, session.id]);
-        for (const table of everywhere ? ["dashboard_sessions", "dashboard_links"] : []) {
+        // Links first: this waits for a sign-in in progress, whose session is then deleted too.
+        for (const table of everywhere ? ["dashboard_links", "dashboard_sessions"] : []) {
           await query(`DELETE FROM ${table} WHERE merchant_id = $1 AND name = $2`, [scope, session.name]);
         }
         await recordAction(query, signOutEntry(session, everywhere));
