@@ -8,8 +8,8 @@ export interface Templates {
   /** Renders a template; `name` is without its extension. Values that `<%= %>` inserts are escaped. */
   render(name: string, data: object): string;
   css: string;
-  /** The style sheet's source for a content security policy. */
-  styleSource: string;
+  /** The content security policy of the pages: their own style sheet and forms, and nothing else. */
+  policy: string;
 }
 
 const palette = readFileSync(join(import.meta.dirname, "palette.css"), "utf8");
@@ -25,6 +25,14 @@ export function loadTemplates(folder: string, stylesheet: string): Templates {
     eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
   }
   const css = palette + readFileSync(join(folder, stylesheet), "utf8");
-  const styleSource = `'sha256-${createHash("sha256").update(css).digest("base64")}'`;
-  return { render: (name, data) => eta.render(`./${name}`, data), css, styleSource };
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'`,
+    // Browsers also apply this to redirects after a form is sent, so these must not lead elsewhere (see
+    // pages/checkout.ts).
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+  return { render: (name, data) => eta.render(`./${name}`, data), css, policy };
 }

@@ -7,15 +7,7 @@ import { loadTemplates } from "../templates.ts";
 import type { DashboardContext } from "./context.ts";
 import { rootOf, type Visit } from "./visit.ts";
 
-const { render, css, styleSource } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
-
-const policy = [
-  "default-src 'none'",
-  `style-src ${styleSource}`,
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
 
 /**
  * Headers of every page of the dashboard. Forms need a Referrer-Policy that lets browsers state their origin; other

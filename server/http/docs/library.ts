@@ -41,14 +41,18 @@ const MARKDOWN = "text/markdown; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
 const STYLE = "text/css; charset=utf-8";
 
-const file = (type: string, url: string): Source => ({ type, read: () => readFile(new URL(url)) });
+/** Serves files, one after the other. */
+const file = (type: string, ...urls: string[]): Source => ({
+  type,
+  read: async () => Buffer.concat(await Promise.all(urls.map((url) => readFile(new URL(url))))),
+});
 const here = (path: string) => new URL(path, import.meta.url).href;
 
 /** Files that are served as they are. */
 const FILES: Record<string, Source> = {
   "/openapi.json": file("application/json", here("../../../generated/openapi.json")),
   "/openapi.yaml": file("application/yaml; charset=utf-8", here("../../../spec/openapi.yaml")),
-  "/docs/assets/docs.css": file(STYLE, here("templates/docs.css")),
+  "/docs/assets/docs.css": file(STYLE, here("../palette.css"), here("templates/docs.css")),
   "/docs/assets/icon.svg": file("image/svg+xml", here("templates/icon.svg")),
   "/docs/assets/reference.css": file(STYLE, here("templates/reference.css")),
   "/docs/assets/reference.js": file(SCRIPT, here("templates/reference.js")),

@@ -3,17 +3,7 @@ import type { RequestHandler, Response } from "express";
 import { loadTemplates } from "../templates.ts";
 import { texts, type Locale } from "./texts.ts";
 
-const { render, css, styleSource } = loadTemplates(join(import.meta.dirname, "templates"), "page.css");
-
-const policy = [
-  "default-src 'none'",
-  `style-src ${styleSource}`,
-  // Browsers also apply this to redirects after a form is sent, so these must not lead to the merchant (see
-  // checkout.ts).
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "page.css");
 
 /** Headers of every response under /checkouts. The URL is secret, and pages must not be framed or cached. */
 export const pageHeaders: RequestHandler = (_req, res, next) => {

@@ -42,8 +42,10 @@ async function takeAll(db: Queries, requests: readonly Request[]): Promise<boole
     },
     { items: requests.length },
   );
-  const granted = new Map(rows.map((row) => [row.merchant_id as string, row.granted as number]));
-  return requests.map(
-    (request) => byMerchant.get(request.merchantId)!.indexOf(request) < granted.get(request.merchantId)!,
-  );
+  const left = new Map(rows.map((row) => [row.merchant_id as string, row.granted as number]));
+  return requests.map(({ merchantId }) => {
+    const granted = left.get(merchantId)!;
+    left.set(merchantId, granted - 1);
+    return granted > 0;
+  });
 }
