@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { writeKeyPair } from "./certificate/keys.ts";
 import type { Report } from "./results.ts";
+import { BARE_ENVIRONMENT } from "./testing/command-line.ts";
 import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
@@ -33,7 +34,7 @@ type CertifyResult = { code: number | null; output: string; report?: Report };
 /** Runs the command line. `onOutput` is called during the run with the output so far. */
 function certify(args: string[], env: Record<string, string> = { API_KEY: key }, onOutput?: (text: string) => void) {
   const child = spawn(process.execPath, [join(import.meta.dirname, "certify.ts"), ...args, "--report", folder], {
-    env: { PATH: process.env["PATH"] ?? "", ...env },
+    env: { ...BARE_ENVIRONMENT, ...env },
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {

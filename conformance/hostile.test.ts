@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { BARE_ENVIRONMENT } from "./testing/command-line.ts";
 
 let folder = "";
 let server: ReturnType<typeof createServer>;
@@ -25,7 +26,7 @@ async function certify(listener: RequestListener): Promise<{ code: number | null
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const args = ["--base-url", url, "--effects", "money", "--timeout", "1000", "--report", folder];
   const child = spawn(process.execPath, [join(import.meta.dirname, "certify.ts"), ...args], {
-    env: { PATH: process.env["PATH"] ?? "", API_KEY: "key-of-the-tests" },
+    env: { ...BARE_ENVIRONMENT, API_KEY: "key-of-the-tests" },
   });
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));

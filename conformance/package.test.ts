@@ -36,8 +36,12 @@ afterAll(() => {
  * Node.
  */
 function certify(...args: string[]): Promise<{ exitCode: number; output: string }> {
-  const { PATH, HOME, SystemRoot } = process.env;
-  const options = { cwd: project.folder, env: { PATH, HOME, SystemRoot, API_KEY: key }, maxBuffer: 2 ** 26 };
+  const { PATH, HOME, SystemRoot, NODE_COMPILE_CACHE } = process.env;
+  const options = {
+    cwd: project.folder,
+    env: { PATH, HOME, SystemRoot, NODE_COMPILE_CACHE, API_KEY: key },
+    maxBuffer: 2 ** 26,
+  };
   return new Promise((resolve) => {
     execFile(join(project.folder, "node_modules/.bin/certify"), args, options, (error, stdout, stderr) => {
       const exitCode = error === null ? 0 : Number(error.code ?? -1);

@@ -21,9 +21,16 @@ afterEach(() => {
 /** Starts the server with this standard output. Its banner cannot be read, so the test asks until it responds. */
 async function start(stdout: number | "pipe"): Promise<number> {
   const port = await freePort();
-  const { PATH, HOME } = process.env;
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   server = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
-    env: { PATH, HOME, PORT: String(port), SANDBOX_API_KEY: KEY, DATABASE_URL: `sqlite:${join(folder, "server.db")}` },
+    env: {
+      PATH,
+      HOME,
+      NODE_COMPILE_CACHE,
+      PORT: String(port),
+      SANDBOX_API_KEY: KEY,
+      DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
+    },
     stdio: ["ignore", stdout, "inherit"],
   });
   const url = `http://127.0.0.1:${port}`;

@@ -7,6 +7,7 @@ import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
 import { createSystemClock, type Clock } from "./domain/clock.ts";
 import { createLink, linkAddress } from "./domain/dashboard.ts";
+import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
@@ -20,7 +21,7 @@ import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
-import { StorageError } from "./storage/storage-error.ts";
+import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
@@ -153,6 +154,8 @@ function explain(error: unknown): unknown {
   if (error instanceof KeyTakenError) {
     return new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]).message;
   }
+  const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
+  if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
   const expected = [ConfigError, StorageError, ListenError].some((known) => error instanceof known);
   return expected ? (error as Error).message : error;
 }

@@ -62,7 +62,8 @@ export async function runCertify({ runs, seed, only, print }: CertifyOptions): P
 
 /** Runs the suite in a process of its own, as its users do. */
 async function certify(args: readonly string[], secondKey: string): Promise<{ code: number; output: string }> {
-  const env = { PATH: process.env.PATH, API_KEY: KEY, API_KEY_2: secondKey };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, API_KEY: KEY, API_KEY_2: secondKey };
   return new Promise((resolve) => {
     execFile(process.execPath, [suite, ...args], { env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr }),

@@ -47,8 +47,8 @@ export async function prepareServer({ databaseUrl, key, violate, onEnd }: Option
 
   function launch() {
     if (child && child.exitCode === null && child.signalCode === null) return;
-    const { PATH, HOME } = process.env;
-    const env = { PATH, HOME, PORT: String(port), DATABASE_URL: databaseUrl, SANDBOX_API_KEY: key };
+    const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+    const env = { PATH, HOME, NODE_COMPILE_CACHE, PORT: String(port), DATABASE_URL: databaseUrl, SANDBOX_API_KEY: key };
     const limits = {
       SHUTDOWN_TIMEOUT_MS: String(SHUTDOWN_TIMEOUT_MS),
       SETTLE_DELAY_MS: "500",

@@ -2,3 +2,8 @@
 export class StorageError extends Error {
   override name = "StorageError";
 }
+
+/** The connection failed during a commit, so the transaction may or may not have been recorded. */
+export class UnknownOutcome extends Error {
+  override name = "UnknownOutcome";
+}

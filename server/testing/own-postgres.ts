@@ -25,7 +25,7 @@ export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<O
   const run = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
   let frozen: number[] = [];
   const thaw = () => {
-    for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
+    for (const pid of frozen.splice(0)) signalIfThere(pid, "SIGCONT");
   };
   return {
     url,
@@ -36,7 +36,7 @@ export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<O
       frozen = [main!.pid as number];
       process.kill(frozen[0]!, "SIGSTOP");
       frozen.push(...(await run("SELECT pid FROM pg_stat_activity")).map(({ pid }) => pid as number));
-      for (const pid of frozen.slice(1)) process.kill(pid, "SIGSTOP");
+      for (const pid of frozen.slice(1)) signalIfThere(pid, "SIGSTOP");
     },
     thaw,
     async restart(signal) {
@@ -52,6 +52,15 @@ export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<O
       await once(child, "exit");
     },
   };
+}
+
+/** The process of a connection ends when its client goes, which may be at any moment. */
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 async function connected(url: string): Promise<Client> {

@@ -7,7 +7,7 @@ import type { AttemptResult, Message } from "../webhooks/send.ts";
 import { createDeliveryWorker, type DeliveryWorker } from "./deliveries.ts";
 
 /** The lease of a claim (D47). */
-const LEASE_MS = 4_000;
+const LEASE_MS = 3_000;
 const claim = {
   event: { id: "event-1", merchantId: "m", body: "{}" },
   url: "http://receiver.example/",

@@ -2,7 +2,7 @@ import type { ClockMove, ClockStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context } from "./context.ts";
-import { UnknownOutcome } from "./errors.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 import { REBASE_LEASE_MS, rebase } from "./rebase.ts";
 import { settlement } from "./settlement.ts";

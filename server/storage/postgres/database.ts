@@ -3,7 +3,8 @@ import type { Pool, PoolClient } from "pg";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { overloaded } from "../overloaded.ts";
 import { connect, QUERY_TIMEOUT_MS, send, type Result, type Statement } from "./connections.ts";
-import { ConnectionLost, isConflict, isOutage, UnknownOutcome } from "./errors.ts";
+import { UnknownOutcome } from "../storage-error.ts";
+import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { statements } from "./statements.ts";
 import type { Time } from "./time.ts";
 

@@ -5,11 +5,6 @@ export class ConnectionLost extends Error {
   override name = "ConnectionLost";
 }
 
-/** The connection failed during a commit, so the transaction may or may not have been recorded. */
-export class UnknownOutcome extends Error {
-  override name = "UnknownOutcome";
-}
-
 /** The server is shutting down, restarting after a crash, or starting; class 08 are connection exceptions. */
 const SHUTDOWN = /^(08...|57P0[1-5])$/;
 /** The transaction lost against a concurrent one and was rolled back (serialization failure, deadlock). */

@@ -1,6 +1,7 @@
 import { ServiceError } from "../../domain/errors.ts";
 import { overloaded } from "../overloaded.ts";
-import { isUnavailable, UnknownOutcome } from "./errors.ts";
+import { UnknownOutcome } from "../storage-error.ts";
+import { isUnavailable } from "./errors.ts";
 
 export interface LaneOptions {
   /** How many batches may be in progress. */
