@@ -13,6 +13,7 @@ export const allControls = [
   "secret",
   "rotate",
   "reset",
+  "chaos",
 ] as const;
 
 export type Control = (typeof allControls)[number];

@@ -189,11 +189,37 @@ export interface paths {
         put?: never;
         /**
          * Reset the sandbox (extension)
-         * @description Deletes the merchant's disbursements, checkouts, events and deliveries, and sets its sandbox clock back to real
-         *     time. API keys and the current webhook secret are kept; replaced secrets stop signing. Webhook attempts in
-         *     flight are not cancelled. It is safe to retry.
+         * @description Deletes the merchant's disbursements, checkouts, events and deliveries, sets its sandbox clock back to real time and
+         *     switches chaos off. API keys and the current webhook secret are kept; replaced secrets stop signing. Webhook
+         *     attempts in flight are not cancelled. It is safe to retry.
          */
         post: operations["resetSandbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandbox/chaos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the chaos switch (extension)
+         * @description Returns what the chaos switch of the merchant's sandbox does. It is off while every value is 0.
+         */
+        get: operations["readChaos"];
+        /**
+         * Set the chaos switch (extension)
+         * @description Sets what the chaos switch of the merchant's sandbox does to requests under `/v1` and to webhooks. A field that is
+         *     left out becomes 0, so `{}` switches chaos off. So does a reset. Requests under `/sandbox` always work. Other
+         *     processes of the service follow within a second.
+         */
+        put: operations["setChaos"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -789,6 +815,32 @@ export interface components {
             statusCode: number;
             data: components["schemas"]["Clock"];
         };
+        /** @description What the chaos switch should do. A field that is left out becomes 0. */
+        ChaosSettings: {
+            /** @description How long each request waits before it is processed, in milliseconds. */
+            latencyMs?: number;
+            /** @description How many requests in 100 get 500 before anything is recorded. */
+            failedRequestsPercent?: number;
+            /** @description How many connections in 100 are dropped instead of a 200, after the request was processed. */
+            lostResponsesPercent?: number;
+            /** @description How many attempts in 100 to deliver a webhook are recorded as failed without being sent. The next attempt follows the schedule. */
+            lostWebhooksPercent?: number;
+        };
+        /** @description What the chaos switch does. It is off while every value is 0. */
+        Chaos: {
+            /** @description How long each request waits before it is processed, in milliseconds. */
+            latencyMs: number;
+            /** @description How many requests in 100 get 500 before anything is recorded. */
+            failedRequestsPercent: number;
+            /** @description How many connections in 100 are dropped instead of a 200, after the request was processed. */
+            lostResponsesPercent: number;
+            /** @description How many attempts in 100 to deliver a webhook are recorded as failed without being sent. The next attempt follows the schedule. */
+            lostWebhooksPercent: number;
+        };
+        ChaosEnvelope: {
+            statusCode: number;
+            data: components["schemas"]["Chaos"];
+        };
         CheckoutFinish: {
             /**
              * @description The checkout's final status.
@@ -1044,6 +1096,16 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ClockEnvelope"];
+            };
+        };
+        /** @description What the chaos switch of the merchant's sandbox does. */
+        Chaos: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ChaosEnvelope"];
             };
         };
         /** @description The current webhook secret, and the replaced ones that still sign. */
@@ -1414,6 +1476,46 @@ export interface operations {
             200: components["responses"]["Clock"];
             401: components["responses"]["Unauthorized"];
             405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    readChaos: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Chaos"];
+            401: components["responses"]["Unauthorized"];
+            405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    setChaos: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChaosSettings"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Chaos"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
         };

@@ -1,6 +1,7 @@
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Config } from "./config.ts";
+import { createChaosSwitch } from "./domain/chaos.ts";
 import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
@@ -36,7 +37,7 @@ interface Options {
   clock: Clock;
   ids: Ids;
   random: Random;
-  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries and for chaos. */
   chance: () => number;
   log: Logger;
   telemetry: Telemetry;
@@ -65,6 +66,7 @@ export interface Service {
 export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, telemetry, metrics, lookup } = options;
   const { emit } = telemetry;
+  const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
   const stopping = abort.signal;
   const drain = new AbortController();
@@ -83,6 +85,7 @@ export function createService(options: Options): Service {
     storage,
     clock,
     sender,
+    chaos,
     fairness,
     chance,
     log,
@@ -144,6 +147,8 @@ export function createService(options: Options): Service {
       emit,
       metrics,
       draining,
+      stopping,
+      chaos,
       disbursements,
       checkouts,
       webhooks,

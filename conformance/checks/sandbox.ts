@@ -17,6 +17,7 @@ const operations: [control: Control, method: string, path: string][] = [
   ["finish", "POST", "/sandbox/checkouts/certify/finish"],
   ["secret", "GET", "/sandbox/webhook-secret"],
   ["rotate", "POST", "/sandbox/webhook-secret/rotate"],
+  ["chaos", "GET", "/sandbox/chaos"],
 ];
 
 const badSteps: [string, unknown, number][] = [

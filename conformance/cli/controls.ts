@@ -9,6 +9,7 @@ const readable: Partial<Record<Control, string>> = {
   events: "/sandbox/events?limit=1",
   deliveries: "/sandbox/deliveries?limit=1",
   secret: "/sandbox/webhook-secret",
+  chaos: "/sandbox/chaos",
 };
 
 /** Returns true if the response is an envelope with data. Whether the data is right is for a check to judge. */

@@ -28,6 +28,7 @@ export const controls: Record<Control, string> = {
   secret: "GET /sandbox/webhook-secret",
   rotate: "POST /sandbox/webhook-secret/rotate",
   reset: "POST /sandbox/reset",
+  chaos: "GET /sandbox/chaos",
 };
 
 const control = (name: Control): Unmet =>
@@ -51,6 +52,7 @@ const unmet: Record<Need, Unmet> = {
   secret: control("secret"),
   rotate: control("rotate"),
   reset: control("reset"),
+  chaos: control("chaos"),
   "forced-outcomes": fromTarget(forcesOutcomes, "the target is not a sandbox whose phone numbers force an outcome"),
   "second-key": fromCaller(
     ({ secondKey }) => secondKey !== undefined,

@@ -17,6 +17,7 @@ export type AuditAction =
   | "sandbox.create"
   | "sandbox.advance"
   | "sandbox.reset"
+  | "sandbox.chaos"
   | "dashboard.link"
   | "dashboard.sign-in"
   | "dashboard.sign-out";

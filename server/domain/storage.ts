@@ -1,4 +1,5 @@
 import type { Actor, AuditEntry } from "./audit.ts";
+import type { Chaos } from "./chaos.ts";
 import type { DashboardLink, DashboardSession, NewSession } from "./dashboard.ts";
 import type {
   ApiKey,
@@ -11,6 +12,7 @@ import type {
   Draft,
   DueAfter,
   Event,
+  EventType,
   FinalStatus,
   Merchant,
   WebhookSecrets,
@@ -99,6 +101,8 @@ export interface MerchantStore {
    * Sets the address for events whose request gave none (D40), or removes it. Events that exist keep their destination.
    */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
+  /** Sets what the chaos switch of the merchant's sandbox does, or with undefined switches it off (D67). */
+  setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
 }
 
 /** The owner of a key, and the stored parts of the key. */
@@ -194,15 +198,30 @@ export interface ClockStore {
    * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries.
    */
   hasDue(merchantId: string, until: number): Promise<boolean>;
+  /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
+  listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;
   /**
-   * Deletes the merchant's records, events and refusal counts, and resets its clock to real time. Also deletes previous
-   * webhook secrets, because an expired one would become valid again on the reset clock. The rows of records and events
-   * become invisible immediately; `prune` removes them later.
+   * Deletes the merchant's records, events and refusal counts, resets its clock to real time and switches chaos off. Also
+   * deletes previous webhook secrets, because an expired one would become valid again on the reset clock. The rows of
+   * records and events become invisible immediately; `prune` removes them later.
    */
   reset(merchantId: string): Promise<void>;
 }
 
 export type ClockMove = { by: number } | { to: number };
+
+/** What will happen to a merchant's records and deliveries, the earliest first. */
+export interface Upcoming {
+  items: UpcomingItem[];
+  /** How many there are; `MOST_COUNTED` if there are more. */
+  total: number;
+}
+
+/** Something that falls due. `at` is in the merchant's sandbox time; `reference` is the service's. */
+export type UpcomingItem = { at: number; reference: string } & (
+  | { kind: "disbursement" | "checkout"; merchantsReference: string; status: FinalStatus }
+  | { kind: "delivery"; id: string; type: EventType; step: number }
+);
 
 export interface Housekeeping {
   /** Deletes up to about `limit` rows that resets left behind. Resolves with the number of deleted rows. */

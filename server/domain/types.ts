@@ -1,3 +1,5 @@
+import type { Chaos } from "./chaos.ts";
+
 /**
  * The records that the service stores. Amounts are whole numbers of the lowest denomination (10000 is 100.00). Times
  * are milliseconds since 1970. Times named `…At` are in the merchant's sandbox time (D18) unless their comment says
@@ -18,6 +20,8 @@ export interface Merchant {
   movedTo: number;
   /** The destination of events whose request gave none (D40). */
   webhookUrl?: string;
+  /** What the chaos switch of the sandbox does; absent while it is off (D67). */
+  chaos?: Chaos;
 }
 
 /** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */

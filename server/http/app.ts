@@ -1,7 +1,9 @@
 import express, { type Express, type Router } from "express";
 import { authenticate } from "./authentication.ts";
+import { disturbRequests } from "./chaos.ts";
 import { createContract } from "./contract.ts";
 import { createFailedKeys } from "./failed-keys.ts";
+import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { dashboardPages } from "./dashboard/dashboard.ts";
@@ -20,11 +22,14 @@ export interface AppContext extends DashboardContext, ObserverContext {
   metrics?: Metrics | undefined;
   /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
   draining: AbortSignal;
+  /** Aborted when the server stops. */
+  stopping: AbortSignal;
+  chaos: ChaosSwitch;
 }
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, metrics } = context;
+  const { config, storage, log, metrics, chaos } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const contract = createContract({
     handlers: createHandlers(context),
@@ -37,6 +42,8 @@ export function createApp(context: AppContext): Express {
       }
     },
     limits: config.rateLimit === undefined ? [] : [limiter(storage, config.rateLimit)],
+    disturb: disturbRequests(context),
+    losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
     sandbox: config.sandbox,
   });
 

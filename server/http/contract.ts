@@ -3,7 +3,7 @@ import express from "express";
 import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
-import { ServiceError } from "../domain/errors.ts";
+import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf, type Trace } from "../domain/trace.ts";
 import { jsonBody } from "./json-body.ts";
 import type { KeyOwner } from "../domain/storage.ts";
@@ -42,6 +42,10 @@ interface Options {
   authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId">>;
   /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
+  /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
+  disturb: RequestHandler;
+  /** True if the connection is to be dropped instead of this response, on the same paths. */
+  losesResponse(merchant: Merchant): boolean;
   /** True to serve the paths under /sandbox (D18). */
   sandbox: boolean;
 }
@@ -61,7 +65,8 @@ export interface Contract {
 }
 
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
-export function createContract({ handlers, authenticate, limits, sandbox }: Options): Contract {
+export function createContract(options: Options): Contract {
+  const { handlers, authenticate, limits, disturb, losesResponse, sandbox } = options;
   const validators = new Map<string, Validator>();
   const validatorFor = (group: string): Validator => {
     const paths = Object.keys(document.paths).filter((path) => groupOf(path) === group);
@@ -80,7 +85,9 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       next();
     };
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
-    if (path.startsWith("/sandbox/") && !sandbox) continue;
+    const isControl = path.startsWith("/sandbox/");
+    if (isControl && !sandbox) continue;
+    const [before, isLost] = isControl ? [limits, () => false] : [[...limits, disturb], losesResponse];
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     const allowed: string[] = [];
     for (const method of METHODS) {
@@ -92,7 +99,8 @@ export function createContract({ handlers, authenticate, limits, sandbox }: Opti
       // or the merchant's clock moved.
       const body = operation.requestBody ? [jsonBody, identify] : [];
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
-      route[method](identify, ...limits, ...body, ...check, respond(handlers, operation.operationId as OperationId));
+      const handle = respond(handlers[operation.operationId as OperationId] as Handle, isLost);
+      route[method](identify, ...before, ...body, ...check, handle);
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");
@@ -127,10 +135,11 @@ function isAnyString(schema: object = {}): boolean {
 /** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
-function respond<Op extends OperationId>(handlers: Handlers, operationId: Op): RequestHandler {
-  const handler = handlers[operationId] as (call: Call<Op>) => Promise<Data<Op>>;
+type Handle = (call: Call<OperationId>) => Promise<unknown>;
+
+function respond(handle: Handle, isLost: Options["losesResponse"]): RequestHandler {
   return async (req, res) => {
-    const { merchant, actor, trace } = res.locals as Pick<Call<Op>, "merchant" | "actor"> & { trace?: Trace };
+    const { merchant, actor, trace } = res.locals as Pick<Call<OperationId>, "merchant" | "actor"> & { trace?: Trace };
     const call = {
       merchant,
       actor,
@@ -139,7 +148,8 @@ function respond<Op extends OperationId>(handlers: Handlers, operationId: Op): R
       query: req.query,
       body: req.body,
     };
-    const data = await handler(call as unknown as Call<Op>);
+    const data = await handle(call as unknown as Call<OperationId>);
+    if (isLost(merchant)) throw new ConnectionDropped();
     res.json({ statusCode: 200, data });
   };
 }

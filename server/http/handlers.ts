@@ -1,9 +1,10 @@
 import type { Checkouts } from "../domain/checkouts.ts";
+import { NO_CHAOS, setChaos } from "../domain/chaos.ts";
 import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
-import type { ClockMove } from "../domain/storage.ts";
+import type { ClockMove, MerchantStore } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
@@ -24,11 +25,12 @@ export interface HandlerContext {
   checkouts: Checkouts;
   webhooks: Webhooks;
   merchantClock: MerchantClock;
+  storage: Pick<MerchantStore, "setChaos">;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, webhooks, merchantClock } = context;
+  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage } = context;
   return {
     createDisbursement: async ({ merchant, body, traceparent }) =>
       disbursementCreated(await disbursements.create(merchant, body, traceparent)),
@@ -55,6 +57,8 @@ export function createHandlers(context: HandlerContext): Handlers {
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
+    readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
+    setChaos: async ({ merchant, actor, body }) => setChaos(storage, merchant, body, actor),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Chaos } from "../domain/chaos.ts";
 import type { ApiKey, Merchant } from "../domain/types.ts";
 
 /** A row of a query's result, by column. */
@@ -18,6 +19,7 @@ export function optional<T>(value: unknown): T | undefined {
 
 export function toMerchant(row: Row): Merchant {
   const webhookUrl = optional<string>(row.webhook_url);
+  const chaos = optional<string>(row.chaos);
   return {
     id: row.id as string,
     name: row.name as string,
@@ -25,6 +27,7 @@ export function toMerchant(row: Row): Merchant {
     clockOffset: row.clock_offset as number,
     movedTo: row.moved_to as number,
     ...(webhookUrl === undefined ? {} : { webhookUrl }),
+    ...(chaos === undefined ? {} : { chaos: JSON.parse(chaos) as Chaos }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Actor } from "../domain/audit.ts";
+import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { Clock } from "../domain/clock.ts";
 import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/storage.ts";
@@ -45,6 +46,7 @@ export interface DeliveryOptions {
   storage: DeliveryQueue;
   clock: Clock;
   sender: Pick<Sender, "send">;
+  chaos: ChaosSwitch;
   fairness: Fairness;
   /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
   chance(): number;
@@ -171,7 +173,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
  * attempt whose claim lapsed is not recorded either: the delivery is claimed and attempted again.
  */
 async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<boolean> {
-  const { storage, clock, sender, chance, stopping, emit, span } = options;
+  const { storage, clock, sender, chaos, chance, stopping, emit, span } = options;
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
@@ -185,7 +187,9 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<b
     body: event.body,
     traceparent: trace && traceparentOf(trace),
   };
-  const { retryAfter, ...result } = await sender.send(message, entry.ending);
+  const isLost = chaos.strikes(merchant, "lostWebhooksPercent");
+  const sent = isLost ? lostAttempt(now) : await sender.send(message, entry.ending);
+  const { retryAfter, ...result } = sent;
   // The stop aborted the attempt; the receiver did not fail.
   if (stopping.aborted && result.httpStatus === undefined) return false;
   if (entry.hasLapsed && result.httpStatus === undefined) return true;
@@ -203,6 +207,9 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<b
   });
   return true;
 }
+
+/** The result of an attempt that the chaos switch has lost: nothing is sent (D67). */
+const lostAttempt = (sentAt: number): AttemptResult => ({ sentAt, latencyMs: 0, error: "Lost by the chaos switch." });
 
 /** The delivery's state after an attempt (D13). */
 function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {

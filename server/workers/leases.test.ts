@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
+import { createChaosSwitch } from "../domain/chaos.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { createFairness } from "../webhooks/fairness.ts";
@@ -47,6 +48,7 @@ beforeEach(() => {
     storage: storage as DeliveryQueue,
     clock,
     sender: { send },
+    chaos: createChaosSwitch(() => 0, false),
     fairness: createFairness({ perHost: 1, total: 100 }),
     chance: () => 0,
     log: pino({ level: "silent" }),

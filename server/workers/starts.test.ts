@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
+import { createChaosSwitch } from "../domain/chaos.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
 import { silent } from "../domain/telemetry.ts";
 import { createFakeClock } from "../testing/clock.ts";
@@ -32,6 +33,7 @@ test("of many claimed deliveries, a few attempts start per turn of the event loo
         return new Promise<never>(() => {});
       },
     },
+    chaos: createChaosSwitch(() => 0, false),
     fairness: createFairness({ perHost: 1, total: 100 }),
     chance: () => 0,
     log: pino({ level: "silent" }),

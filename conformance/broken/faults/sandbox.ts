@@ -146,6 +146,7 @@ export const sandboxFaults = [
     ["GET", "/sandbox/deliveries"],
     ["GET", "/sandbox/webhook-secret"],
     ["POST", "/sandbox/webhook-secret/rotate"],
+    ["GET", "/sandbox/chaos"],
   ].map(([method, path = ""]) =>
     fault(
       `${path.slice(1).replaceAll("/", "-")}-without-key`,

@@ -4,6 +4,7 @@ import type { Merchant } from "../../domain/types.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
 import { loadTemplates } from "../templates.ts";
+import { describeChaos } from "./chaos.ts";
 import type { DashboardContext } from "./context.ts";
 import { rootOf, type Visit } from "./visit.ts";
 
@@ -66,7 +67,8 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     ? sections.map(([name, label]) => ({ href: `${area}/${name}`, label, current: name === page.section }))
     : [];
   const { sandbox, publicUrl } = config;
-  const common = { ...helpers, css, title: page.title, root, area, nav, visit, merchant, sandbox, publicUrl };
+  const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
+  const common = { ...helpers, css, title: page.title, root, area, nav, visit, merchant, sandbox, publicUrl, chaos };
   res
     .status(page.status ?? 200)
     .type("html")

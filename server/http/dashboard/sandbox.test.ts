@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { startReceiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 
 let server: TestServer;
 let visitor: Visitor;
@@ -62,14 +66,109 @@ test("shows every outcome beside the form", async () => {
 
 test("moves the clock forward, which settles what falls due", async () => {
   const { headers } = await create("2257038102473");
-  expect((await visitor.post(`${area}/sandbox/advance`, { amount: "2", unit: "days" })).status).toBe(303);
+  const to = new Date(server.clock.now() + 2 * DAY).toISOString();
+  const moved = await visitor.post(`${area}/sandbox/advance`, { to });
+  expect(moved.html).toContain("The clock has moved");
+  expect(moved.html).toContain(`<time datetime="${to}">`);
   expect((await follow(headers)).html).toContain('<span class="badge success">');
-  const moved = new Date(server.clock.now() + 2 * 86_400_000).toISOString();
-  expect((await visitor.get(`${area}/sandbox`)).html).toContain(`<time datetime="${moved}">`);
-  expect(await lastAction()).toMatchObject({ action: "sandbox.advance", details: { by: "2 days" } });
-  for (const fields of [{ amount: "0", unit: "days" }, { amount: "1", unit: "toString" }, {}]) {
+  expect(await lastAction()).toMatchObject({ action: "sandbox.advance", details: { to } });
+
+  const again = await visitor.post(`${area}/sandbox/advance`, { to });
+  expect(again.html).toContain(`<time datetime="${to}">`);
+  expect(again.html).toContain("Nothing was due.");
+  for (const fields of [{}, { to: "tomorrow" }, { to: "2026-13-01T00:00:00Z" }, { to: "9999-12-31T23:59:59Z" }]) {
     expect((await visitor.post(`${area}/sandbox/advance`, fields as Record<string, string>)).status).toBe(422);
   }
+});
+
+const until = async (query: string) =>
+  /name="to" value="([^"]+)"/.exec((await visitor.get(`${area}/sandbox${query}`)).html)?.[1];
+
+test.each([
+  ["", 30 * MINUTE],
+  ["?stop=0&count=&unit=days", MINUTE],
+  ["?stop=7", 7 * DAY],
+  ["?stop=7&count=3&unit=hours", 180 * MINUTE],
+  ["?count=1000&unit=days", 1_000 * DAY],
+])("the form %j moves the clock by %i ms", async (query, by) => {
+  expect(await until(query)).toBe(new Date(server.clock.now() + by).toISOString());
+});
+
+test.each([
+  "?stop=8",
+  "?stop=1.5",
+  "?count=0&unit=days",
+  "?count=1001&unit=days",
+  "?count=1&unit=toString",
+  "?count=1",
+])("refuses the form %j", async (query) => {
+  expect((await visitor.get(`${area}/sandbox${query}`)).status).toBe(422);
+});
+
+test("shows what will happen until the chosen time, and afterwards what happened", async () => {
+  const receiver = await startReceiver(500);
+  const merchantId = area.slice("/m/".length);
+  await server.storage.setDefaultWebhook(merchantId, receiver.url, "command ada@host");
+  await create("2257038102089");
+  await visitor.post(`${area}/sandbox/checkouts`, { amount: "2500000" });
+  const [disbursement] = (await server.storage.listDisbursements({ merchantId, limit: 1 })).items;
+  const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
+
+  const minute = (await visitor.get(`${area}/sandbox?stop=0`)).html;
+  expect(minute).toContain(`Disbursement ${disbursement!.merchantsReference} becomes failed`);
+  expect(minute).not.toContain(checkout!.merchantsReference);
+  const { html: before } = await visitor.get(`${area}/sandbox?stop=3`);
+  expect(before).toContain(`Checkout ${checkout!.merchantsReference} expires`);
+  expect(before).toContain(`/checkouts/${checkout!.reference}`);
+
+  const { html } = await visitor.post(`${area}/sandbox/advance`, { to: (await until("?stop=3"))! });
+  expect(html).toContain("Event disbursement.failed");
+  expect(html).toContain("Event checkout.cancelled");
+  expect(html).toContain("Webhook disbursement.failed, attempt 1: status 500");
+  expect(html).toContain("Webhook disbursement.failed, attempt 4: status 500");
+  const [delivery] = (await server.storage.listDeliveries({ merchantId, limit: 1 })).items;
+  expect(html).toContain(`/webhooks/${delivery!.id}`);
+  expect((await visitor.get(`${area}/sandbox?stop=7`)).html).toContain("Webhook checkout.cancelled is sent again");
+  await receiver.close();
+});
+
+test("a long list says how much more there is", async () => {
+  for (let index = 0; index < 51; index += 1) await create("2257038102473");
+  expect((await visitor.get(`${area}/sandbox`)).html).toContain("… and 1 more.");
+});
+
+test("sets the chaos switch, and every page of the merchant says that it is on", async () => {
+  const settings = {
+    latencyMs: "50",
+    failedRequestsPercent: "10",
+    lostResponsesPercent: "",
+    lostWebhooksPercent: "100",
+  };
+  expect((await visitor.post(`${area}/sandbox/chaos`, settings)).status).toBe(303);
+  const text = "Each request waits 50 ms, 10 % of requests get 500, 100 % of webhooks are lost.";
+  for (const page of ["disbursements", "checkouts", "webhooks", "sandbox", "settings", "audit"]) {
+    expect((await visitor.get(`${area}/${page}`)).html).toContain(text);
+  }
+  expect((await visitor.get(`${area}/sandbox`)).html).toContain(
+    'name="latencyMs" type="number" min="0" max="10000" value="50"',
+  );
+  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "sandbox.chaos" });
+  // The dashboard itself is spared.
+  expect((await create("2257038102473")).status).toBe(303);
+
+  expect((await visitor.post(`${area}/sandbox/chaos`)).status).toBe(303);
+  expect((await visitor.get(`${area}/settings`)).html).not.toContain("Chaos is on");
+});
+
+test.each<Record<string, string>>([
+  { latencyMs: "10001" },
+  { lostWebhooksPercent: "101" },
+  { lostResponsesPercent: "-1" },
+  { latencyMs: "1.5" },
+])("refuses the chaos settings %j", async (settings) => {
+  const { status, html } = await visitor.post(`${area}/sandbox/chaos`, settings);
+  expect(status).toBe(422);
+  expect(html).toContain("enter a whole number from 0 to");
 });
 
 test("resets the merchant", async () => {
@@ -85,6 +184,7 @@ test("does not exist in live operation", async () => {
   const place = `/m/${live.merchant.id}`;
   expect((await operator.get(`${place}/sandbox`)).status).toBe(404);
   expect((await operator.post(`${place}/sandbox/reset`)).status).toBe(404);
+  expect((await operator.post(`${place}/sandbox/chaos`)).status).toBe(404);
   expect((await operator.get(`${place}/settings`)).html).not.toContain("/sandbox");
   await live.close();
 });

@@ -1,20 +1,26 @@
 import { Router, type Response } from "express";
 import type { AuditEntry } from "../../domain/audit.ts";
+import { NO_CHAOS, setChaos } from "../../domain/chaos.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
+import { timestamp } from "../../domain/representation.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import type { Merchant } from "../../domain/types.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
+import { CHAOS_FIELDS, chaosIn } from "./chaos.ts";
+import { clockChoice, SHOWN, storyOf, storySince, timeIn, type ClockChoice, type Story } from "./clock.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 
 /** Where test payments take place. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
-const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
+/** What precedes the digits that decide, in the numbers that the form suggests. */
+const TEST_NUMBER = "2250700000";
 /** Responses that the sandbox holds back would hold back the page, too. */
 const isHeld = (number: string) => FORCED_OUTCOMES[number.slice(-3)]?.response === "held";
 
-/** Trying things out in the sandbox: test payments beside the table of outcomes, the clock, and the reset. */
+/** Trying things out in the sandbox: test payments beside the table of outcomes, the clock, chaos, and the reset. */
 export function sandboxPages(context: DashboardContext): Router {
   const { config, clock, storage, disbursements, checkouts, merchantClock } = context;
   const router = Router({ caseSensitive: true, strict: true });
@@ -25,11 +31,25 @@ export function sandboxPages(context: DashboardContext): Router {
     await storage.recordAction({ actor: actorIn(res), action, merchantId: merchantIn(res).id, details });
   }
 
-  router.get(path, (_req, res) => {
-    const now = sandboxTime(merchantIn(res), clock.now());
-    const data = { outcomes: outcomeTable(config.settleDelayMs), now, units: Object.keys(UNITS_MS) };
+  /** @param moved what has happened on the way, if the clock has just been moved */
+  async function show(res: Response, merchant: Merchant, choice: ClockChoice, moved?: Story) {
+    const now = sandboxTime(merchant, clock.now());
+    const to = now + choice.byMs;
+    const next = storyOf(await storage.listUpcoming(merchant.id, to, SHOWN));
+    const data = {
+      outcomes: outcomeTable(config.settleDelayMs),
+      settings: merchant.chaos ?? NO_CHAOS,
+      fields: CHAOS_FIELDS,
+      now,
+      to,
+      choice,
+      next,
+      moved,
+    };
     showPage(context, res, { template: "sandbox", title: "Sandbox", section: "sandbox" }, data);
-  });
+  }
+
+  router.get(path, (req, res) => show(res, merchantIn(res), clockChoice(req.query)));
   router.post(`${path}/disbursements`, async (req, res) => {
     const phoneNumber = phoneIn(field(req.body, "phoneNumber"));
     const amount = amountIn(field(req.body, "amount"));
@@ -41,7 +61,8 @@ export function sandboxPages(context: DashboardContext): Router {
       // The program that sent this request would get no response; the payment exists.
       if (!(error instanceof ConnectionDropped)) throw error;
     }
-    seeOther(res, `${area(res)}/disbursements?search=${reference}`);
+    const created = await storage.findDisbursementByMerchantsReference(merchantIn(res).id, reference);
+    seeOther(res, `${area(res)}/disbursements/${created!.reference}`);
   });
   router.post(`${path}/checkouts`, async (req, res) => {
     const amount = amountIn(field(req.body, "amount"));
@@ -51,14 +72,18 @@ export function sandboxPages(context: DashboardContext): Router {
     seeOther(res, `${area(res)}/checkouts/${created.reference}`);
   });
   router.post(`${path}/advance`, async (req, res) => {
-    const unit = field(req.body, "unit") as keyof typeof UNITS_MS;
-    const count = Number(field(req.body, "amount"));
-    if (!Object.hasOwn(UNITS_MS, unit) || !Number.isInteger(count) || count < 1 || count > 1_000) {
-      throw new PageError(422, "Move the clock by 1 to 1,000 minutes, hours or days.");
-    }
-    await record(res, "sandbox.advance", { by: `${count} ${unit}` });
-    await merchantClock.advance(merchantIn(res).id, { by: count * UNITS_MS[unit] });
-    seeOther(res, `${area(res)}/sandbox`);
+    const to = timeIn(field(req.body, "to"));
+    const merchant = merchantIn(res);
+    const from = sandboxTime(merchant, clock.now());
+    const { items } = await storage.listUpcoming(merchant.id, to, SHOWN);
+    await record(res, "sandbox.advance", { to: timestamp(to) });
+    // A time, not a duration: the page shows what happened, and to load it again must not move the clock again.
+    const moved = await merchantClock.advance(merchant.id, { to });
+    await show(res, moved, clockChoice(undefined), await storySince(storage, merchant.id, from, items));
+  });
+  router.post(`${path}/chaos`, async (req, res) => {
+    await setChaos(storage, merchantIn(res), chaosIn(req.body), actorIn(res));
+    seeOther(res, `${area(res)}/sandbox#chaos`);
   });
   router.post(`${path}/reset`, async (_req, res) => {
     await record(res, "sandbox.reset");
@@ -86,7 +111,7 @@ function amountIn(typed: string): number {
 }
 
 /** What a payout to a number with each ending does, in words. */
-function outcomeTable(settleDelayMs: number): { digits: string; text: string }[] {
+function outcomeTable(settleDelayMs: number): { digits: string; text: string; number?: string }[] {
   const later = `after ${settleDelayMs / 1_000} s`;
   const describe = ({ refuse, status, at, response }: ForcedOutcome) => {
     if (refuse === "always") return "is refused with 500";
@@ -96,6 +121,6 @@ function outcomeTable(settleDelayMs: number): { digits: string; text: string }[]
     return response === "sent" ? result : `${result}; the response is ${response === "held" ? "late" : "lost"}`;
   };
   const sorted = Object.entries(FORCED_OUTCOMES).toSorted(([a], [b]) => a.localeCompare(b));
-  const forced = sorted.map(([digits, outcome]) => ({ digits, text: describe(outcome) }));
+  const forced = sorted.map(([digits, outcome]) => ({ digits, text: describe(outcome), number: TEST_NUMBER + digits }));
   return [...forced, { digits: "any other", text: `becomes success ${later}` }];
 }

@@ -12,6 +12,8 @@ export interface Moment {
   body?: { label: string; text: string };
   /** The id of the webhook's delivery, which has its own page. */
   delivery?: string;
+  /** The address of the page that the text leads to, without the part that all pages of the merchant share. */
+  link?: string;
 }
 
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */

@@ -61,6 +61,8 @@ async function fill(storage: Storage) {
   await storage.revokeKey(revoked.id, START + 1, ACTOR);
   await storage.rotateSecret(ada.id, "whsec_second", { keepMs: DAY, maxPrevious: 5, actor: ACTOR });
   await storage.setDefaultWebhook(kofi.id, "https://kofi.example/hook", ACTOR);
+  const chaos = { latencyMs: 9, failedRequestsPercent: 0, lostResponsesPercent: 0, lostWebhooksPercent: 0 };
+  await storage.setChaos(kofi.id, chaos, ACTOR);
   await storage.moveClock(kofi.id, { by: HOUR }, LATEST);
   await storage.insertDisbursement(aDisbursement(old.id));
   await storage.reset(old.id);

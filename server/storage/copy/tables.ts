@@ -30,6 +30,7 @@ const MERCHANTS: Columns = {
   created_at: "bigint",
   webhook_secret: "text",
   webhook_url: "text",
+  chaos: "text",
   clock_offset: "bigint",
   moved_to: "bigint",
   epoch: "bigint",

@@ -6,6 +6,7 @@ import { UnknownOutcome } from "../storage-error.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 import { REBASE_LEASE_MS, rebase } from "./rebase.ts";
 import { settlement } from "./settlement.ts";
+import { upcoming } from "./upcoming.ts";
 
 const SET_CLOCK = "UPDATE merchants SET clock_offset = $2, moved_to = $3, rebasing_until_real = $4 WHERE id = $1";
 const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = $1 AND (
@@ -38,13 +39,14 @@ export function clockStore(context: Context): ClockStore {
     async hasDue(merchantId, until) {
       return (await db.read(HAS_DUE, [merchantId, until])).count > 0;
     },
+    listUpcoming: upcoming(context),
     reset: (merchantId) =>
       db.transaction(async (query) => {
         const { epoch } = await lockMerchant(query, merchantId, "alone");
         await Promise.all([
           query(
-            `UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing_until_real = NULL
-             WHERE id = $1`,
+            `UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing_until_real = NULL,
+               chaos = NULL WHERE id = $1`,
             [merchantId],
           ),
           query("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES ($1, $2)", [merchantId, epoch]),

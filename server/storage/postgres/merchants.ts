@@ -1,3 +1,4 @@
+import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
 import type { KeyOwner, MerchantStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
@@ -98,6 +99,12 @@ export function merchants(context: Context): MerchantStore {
         const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
         const details: Record<string, string> = url === undefined ? {} : { receiver: receiverOf(url) };
         await recordAction(query, { actor, action, merchantId, details });
+      }),
+    setChaos: (merchantId, chaos, actor) =>
+      db.transaction(async (query) => {
+        const stored = chaos ? JSON.stringify(chaos) : null;
+        await query("UPDATE merchants SET chaos = $2 WHERE id = $1", [merchantId, stored]);
+        await recordAction(query, { actor, action: "sandbox.chaos", merchantId, details: chaosDetails(chaos) });
       }),
   };
 }

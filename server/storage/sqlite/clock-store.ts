@@ -5,6 +5,7 @@ import type { TelemetryEvents } from "../../domain/telemetry.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context, Row } from "./context.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { upcoming } from "./upcoming.ts";
 
 const RECORDS = [
   { table: "disbursements", toRecord: toDisbursement },
@@ -35,7 +36,8 @@ export function clockStore(context: Context): ClockStore {
   // Changes nothing if a later move has set another offset, because that move may still be recomputing rows.
   const endRebase = db.prepare("UPDATE merchants SET rebasing = 0 WHERE id = ? AND epoch = ? AND clock_offset = ?");
   const startEpoch = db.prepare(
-    "UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing = 0 WHERE id = ? RETURNING epoch",
+    `UPDATE merchants SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, rebasing = 0, chaos = NULL WHERE id = ?
+     RETURNING epoch`,
   );
   const discard = db.prepare("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES (?, ?)");
   const forgetSecrets = db.prepare("DELETE FROM previous_webhook_secrets WHERE merchant_id = ?");
@@ -73,6 +75,7 @@ export function clockStore(context: Context): ClockStore {
       const { epoch } = merchantOf(merchantId)!;
       return hasDue.some((statement) => statement.get(merchantId, epoch, until) !== undefined);
     },
+    listUpcoming: upcoming(context),
     async reset(merchantId) {
       await write(() => {
         const { epoch } = startEpoch.get(merchantId)!;

@@ -1,3 +1,4 @@
+import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { MerchantStore } from "../../domain/storage.ts";
@@ -23,6 +24,7 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
   );
   const setSecret = db.prepare("UPDATE merchants SET webhook_secret = ? WHERE id = ?");
   const setWebhookUrl = db.prepare("UPDATE merchants SET webhook_url = ? WHERE id = ?");
+  const setChaos = db.prepare("UPDATE merchants SET chaos = ? WHERE id = ?");
   const forgetSecrets = db.prepare(
     `DELETE FROM previous_webhook_secrets WHERE merchant_id = :merchant AND (expires_at <= :now OR number <=
        (SELECT max(number) FROM previous_webhook_secrets WHERE merchant_id = :merchant) - :kept)`,
@@ -108,6 +110,12 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
         // The path and query of a URL may contain a secret.
         const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
         audit.record({ actor, action, merchantId, details: url === undefined ? {} : { receiver: receiverOf(url) } });
+      }),
+    setChaos: (merchantId, chaos, actor) =>
+      write(() => {
+        cache.clear();
+        setChaos.run(chaos ? JSON.stringify(chaos) : null, merchantId);
+        audit.record({ actor, action: "sandbox.chaos", merchantId, details: chaosDetails(chaos) });
       }),
   };
 }

@@ -122,4 +122,39 @@ export function clockTests(storage: Current): void {
     await storage().recordAttempt(claimed!, attempt, { status: "delivered", step: 1 });
     expect(await hasDue(LATEST)).toBe(false);
   });
+
+  test("lists what is upcoming in order, with its number", async () => {
+    const [{ id }, other] = [await addMerchant(storage()), await addMerchant(storage())];
+    const payout = aDisbursement(id, { due: { afterMs: HOUR, status: "failed" } });
+    const checkout = aCheckout(id);
+    await storage().insertDisbursement(payout);
+    await storage().insertCheckout(checkout);
+    await storage().insertDisbursement(aDisbursement(other.id));
+    const delivery = await addDelivery(storage(), id);
+
+    const [sent, expired, settled] = [
+      { at: START, kind: "delivery", ...delivery, type: "disbursement.completed", step: 0 },
+      { at: START + 30 * MINUTE, kind: "checkout", status: "cancelled", ...referencesOf(checkout) },
+      { at: START + HOUR, kind: "disbursement", status: "failed", ...referencesOf(payout) },
+    ];
+    expect(await storage().listUpcoming(id, START + HOUR, 10)).toEqual({ items: [sent, expired, settled], total: 3 });
+    expect(await storage().listUpcoming(id, START + HOUR, 2)).toEqual({ items: [sent, expired], total: 3 });
+    expect(await storage().listUpcoming(id, START + HOUR - 1, 10)).toEqual({ items: [sent, expired], total: 2 });
+    expect(await storage().listUpcoming(id, START - 1, 10)).toEqual({ items: [], total: 0 });
+  });
+
+  test("what is upcoming follows the clock, and a reset deletes it", async () => {
+    const { id } = await addMerchant(storage());
+    await storage().moveClock(id, { by: HOUR }, LATEST);
+    await storage().insertDisbursement(aDisbursement(id));
+    const [item] = (await storage().listUpcoming(id, LATEST, 10)).items;
+    expect(item).toMatchObject({ at: START + HOUR + 2 * SECOND });
+    await storage().reset(id);
+    expect(await storage().listUpcoming(id, LATEST, 10)).toEqual({ items: [], total: 0 });
+  });
 }
+
+const referencesOf = ({ reference, merchantsReference }: { reference: string; merchantsReference: string }) => ({
+  reference,
+  merchantsReference,
+});

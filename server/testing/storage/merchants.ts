@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
 import type { Current } from "./current.ts";
-import { ACTOR, addMerchant, aKey, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
+import {
+  ACTOR,
+  addDelivery,
+  addMerchant,
+  aKey,
+  claimAll,
+  concurrently,
+  HOUR,
+  LATEST,
+  MINUTE,
+  START,
+} from "./fixtures.ts";
 
 const DAY = 24 * HOUR;
 const KEPT = 5;
@@ -144,5 +155,32 @@ export function merchantTests(storage: Current): void {
     await concurrently(3, (index) => rotate(id, secrets[index]!));
     const { current, previous } = await storage().readSecrets(id);
     expect([current, ...previous.map(({ secret }) => secret)].toSorted()).toEqual([first, ...secrets].toSorted());
+  });
+
+  test("keeps what the chaos switch does, until it is off", async () => {
+    const merchant = await addMerchant(storage());
+    const { id } = merchant;
+    const key = aKey(id);
+    await storage().insertKey(key, ACTOR);
+    const chaos = { latencyMs: 250, failedRequestsPercent: 0, lostResponsesPercent: 5, lostWebhooksPercent: 100 };
+    await storage().setChaos(id, chaos, ACTOR);
+    expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual({ ...merchant, chaos });
+    await addDelivery(storage(), id);
+    expect((await claimAll(storage()))[0]!.merchant).toMatchObject({ chaos });
+    await storage().setChaos(id, undefined, ACTOR);
+    expect(await storage().findMerchant(id)).toEqual(merchant);
+
+    await storage().setChaos(id, chaos, ACTOR);
+    await storage().reset(id);
+    expect(await storage().findMerchant(id)).toEqual(merchant);
+    const { items } = await storage().listAudit({ merchantId: id, limit: 2 });
+    expect(items.map(({ actor, action, details }) => ({ actor, action, details }))).toEqual([
+      {
+        actor: ACTOR,
+        action: "sandbox.chaos",
+        details: { latencyMs: "250", lostResponsesPercent: "5", lostWebhooksPercent: "100" },
+      },
+      { actor: ACTOR, action: "sandbox.chaos", details: { chaos: "off" } },
+    ]);
   });
 }

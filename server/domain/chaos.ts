@@ -1,0 +1,65 @@
+import type { Actor } from "./audit.ts";
+import type { MerchantStore } from "./storage.ts";
+import type { Merchant } from "./types.ts";
+
+/** What the chaos switch of a merchant's sandbox does (D67). Shares are whole numbers of per cent. */
+export interface Chaos {
+  /** How long each request waits before it is processed, in real milliseconds. */
+  latencyMs: number;
+  /** Requests that get 500 before anything is recorded. */
+  failedRequestsPercent: number;
+  /** Requests whose connection is dropped instead of a response, after they were processed. */
+  lostResponsesPercent: number;
+  /** Attempts to deliver a webhook that are recorded as failed without being sent. */
+  lostWebhooksPercent: number;
+}
+
+export const NO_CHAOS: Chaos = {
+  latencyMs: 0,
+  failedRequestsPercent: 0,
+  lostResponsesPercent: 0,
+  lostWebhooksPercent: 0,
+};
+export const LONGEST_LATENCY_MS = 10_000;
+
+/** What the audit trail says of a change of the switch. */
+export function chaosDetails(chaos: Chaos = NO_CHAOS): Record<string, string> {
+  const set = Object.entries(chaos).filter(([, value]) => value > 0);
+  return set.length > 0 ? Object.fromEntries(set.map(([name, value]) => [name, String(value)])) : { chaos: "off" };
+}
+
+type Share = Exclude<keyof Chaos, "latencyMs">;
+
+/** Decides what happens to the work of a merchant whose chaos switch is on. */
+export interface ChaosSwitch {
+  /** Returns 0 while the switch is off. */
+  latencyMs(merchant: Merchant): number;
+  /** True for as many of 100 calls as the merchant has set; never while the switch is off. */
+  strikes(merchant: Merchant, share: Share): boolean;
+}
+
+/** @param chance returns a random number from 0 (inclusive) to 1 (exclusive) */
+export function createChaosSwitch(chance: () => number, sandbox: boolean): ChaosSwitch {
+  if (!sandbox) return { latencyMs: () => 0, strikes: () => false };
+  return {
+    latencyMs: ({ chaos }) => chaos?.latencyMs ?? 0,
+    strikes: ({ chaos }, share) => chaos !== undefined && chance() * 100 < chaos[share],
+  };
+}
+
+/**
+ * Sets the switch of a merchant and returns what it does from now on. What is left out becomes 0, and with 0 everywhere the
+ * switch is off.
+ */
+export async function setChaos(
+  storage: Pick<MerchantStore, "setChaos">,
+  { id }: Merchant,
+  settings: Partial<Chaos>,
+  actor: Actor,
+): Promise<Chaos> {
+  const { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent } = { ...NO_CHAOS, ...settings };
+  const chaos: Chaos = { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent };
+  const isOn = Object.values(chaos).some((value) => value > 0);
+  await storage.setChaos(id, isOn ? chaos : undefined, actor);
+  return chaos;
+}

@@ -1,0 +1,117 @@
+import type { Storage, Upcoming, UpcomingItem } from "../../domain/storage.ts";
+import type { Delivery, Event } from "../../domain/types.ts";
+import { attemptMoment, type Moment } from "./timeline.ts";
+import { field, PageError } from "./visit.ts";
+
+const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
+const MOST_UNITS = 1_000;
+/** The stops of the slider. */
+const STOPS = [
+  { label: "1 min", unit: "minutes", count: 1 },
+  { label: "5 min", unit: "minutes", count: 5 },
+  { label: "30 min", unit: "minutes", count: 30 },
+  { label: "2 h", unit: "hours", count: 2 },
+  { label: "10 h", unit: "hours", count: 10 },
+  { label: "1 day", unit: "days", count: 1 },
+  { label: "3 days", unit: "days", count: 3 },
+  { label: "7 days", unit: "days", count: 7 },
+] as const;
+const FIRST_STOP = 2;
+/** How many moments a list shows. */
+export const SHOWN = 50;
+
+/** How far to move a clock. Contains what was typed, so that the form shows it again. */
+export interface ClockChoice {
+  byMs: number;
+  stops: readonly string[];
+  stop: number;
+  units: readonly string[];
+  unit: string;
+  /** The exact count; empty if the slider decides. */
+  count: string;
+}
+
+/** Reads the form for the clock: a count and its unit, or without a count a stop of the slider. @throws PageError */
+export function clockChoice(form: unknown): ClockChoice {
+  const [stop, count, unit] = [field(form, "stop"), field(form, "count"), field(form, "unit")];
+  const shown = { stops: STOPS.map(({ label }) => label), units: Object.keys(UNITS_MS) };
+  if (count === "") {
+    const index = stop === "" ? FIRST_STOP : Number(stop);
+    const chosen = STOPS[index];
+    if (!chosen) throw new PageError(422, `The slider has the stops 0 to ${STOPS.length - 1}.`);
+    return { ...shown, byMs: chosen.count * UNITS_MS[chosen.unit], stop: index, unit: "minutes", count };
+  }
+  const isCount = /^\d+$/.test(count) && Number(count) >= 1 && Number(count) <= MOST_UNITS;
+  if (!isCount || !Object.hasOwn(UNITS_MS, unit)) {
+    throw new PageError(422, "Move the clock by 1 to 1,000 minutes, hours or days.");
+  }
+  const byMs = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  return { ...shown, byMs, stop: FIRST_STOP, unit, count };
+}
+
+/** The sandbox time in a form. @throws PageError if it is none */
+export function timeIn(text: string): number {
+  const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new PageError(422, "Choose a time on the sandbox page, then move the clock to it.");
+  return time;
+}
+
+/** A list of moments that may be cut off. */
+export interface Story {
+  moments: Moment[];
+  /** How many more there are. */
+  more: number;
+}
+
+/** What will happen to a merchant's payments and webhooks. */
+export const storyOf = ({ items, total }: Upcoming): Story => ({
+  moments: items.map(upcomingMoment),
+  more: total - items.length,
+});
+
+function upcomingMoment(item: UpcomingItem): Moment {
+  const { at, reference, kind } = item;
+  const common = { at, tone: "next" } as const;
+  if (kind === "delivery") {
+    const text = `Webhook ${item.type} is sent${item.step > 0 ? " again" : ""}`;
+    return { ...common, text, note: reference, link: `webhooks/${item.id}` };
+  }
+  const what = kind === "checkout" && item.status === "cancelled" ? "expires" : `becomes ${item.status}`;
+  const name = kind === "checkout" ? "Checkout" : "Disbursement";
+  return { ...common, text: `${name} ${item.merchantsReference} ${what}`, link: `${kind}s/${reference}` };
+}
+
+/**
+ * What has happened since a sandbox time: the newest events, and the attempts of their webhooks and of those that were due.
+ * @param due what was due before the clock moved
+ */
+export async function storySince(
+  storage: Storage,
+  merchantId: string,
+  since: number,
+  due: readonly UpcomingItem[],
+): Promise<Story> {
+  const page = { merchantId, limit: SHOWN };
+  const [events, newest] = await Promise.all([storage.listEvents(page), storage.listDeliveries(page)]);
+  const known = new Set(newest.items.map(({ id }) => id));
+  const others = due.flatMap((item) => (item.kind === "delivery" && !known.has(item.id) ? [item.id] : []));
+  const older = await Promise.all(others.map((id) => storage.findDelivery(merchantId, id)));
+  const deliveries = [...newest.items, ...older.filter((delivery) => delivery !== undefined)];
+  const moments = [...events.items.map(eventMoment), ...deliveries.flatMap(attemptMoments)]
+    .filter(({ at }) => at >= since)
+    .toSorted((a, b) => a.at - b.at);
+  return { moments: moments.slice(0, SHOWN), more: Math.max(0, moments.length - SHOWN) };
+}
+
+function eventMoment({ type, reference, createdAt }: Event): Moment {
+  const [kind] = type.split(".");
+  const tone = type.endsWith("completed") ? "good" : "bad";
+  return { at: createdAt, tone, text: `Event ${type}`, note: reference, link: `${kind}s/${reference}` };
+}
+
+const attemptMoments = ({ id, type, reference, attempts }: Delivery): Moment[] =>
+  attempts.map((attempt) => {
+    const { at, tone, text, note } = attemptMoment(attempt);
+    const notes = note === undefined ? reference : `${reference}: ${note}`;
+    return { at, tone, text: `Webhook ${type}, ${text.toLowerCase()}`, note: notes, link: `webhooks/${id}` };
+  });
