@@ -38,6 +38,70 @@ test("defaults to a sandbox on loopback", () => {
   expect(readConfig(Object.fromEntries(empty.map((name) => [name, ""])))).toEqual(expected);
 });
 
+describe("traces", () => {
+  const base = "http://127.0.0.1:4318";
+  const tracesOf = (env: Record<string, string>) => readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: base, ...env }).traces;
+
+  test("are off without an address of a collector, and when they are disabled", () => {
+    expect(readConfig({ OTEL_SERVICE_NAME: "pay", OTEL_TRACES_SAMPLER: "always_on" }).traces).toBeUndefined();
+    expect(tracesOf({ OTEL_SDK_DISABLED: "true" })).toBeUndefined();
+  });
+
+  test("need only the address", () => {
+    expect(tracesOf({})).toEqual({
+      url: `${base}/v1/traces`,
+      headers: {},
+      serviceName: "disbursement-checkout",
+      attributes: {},
+      sampler: { parentBased: true, ratio: 1 },
+    });
+    const url = "https://traces.example/otlp/v1/traces";
+    expect(tracesOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url })).toMatchObject({ url });
+  });
+
+  test("have a name, attributes and headers", () => {
+    const env = {
+      OTEL_SERVICE_NAME: "pay",
+      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=ci, team = money%20out",
+      OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20x=",
+    };
+    expect(tracesOf(env)).toMatchObject({
+      serviceName: "pay",
+      attributes: { "deployment.environment": "ci", team: "money out" },
+      headers: { authorization: "Bearer x=" },
+    });
+  });
+
+  test.each([
+    ["always_on", undefined, false, 1],
+    ["always_off", undefined, false, 0],
+    ["traceidratio", "0.25", false, 0.25],
+    ["traceidratio", undefined, false, 1],
+    ["parentbased_always_on", "0.25", true, 1],
+    ["parentbased_always_off", undefined, true, 0],
+    ["parentbased_traceidratio", "0.5", true, 0.5],
+  ])("are sampled by %s with %s", (name, argument, parentBased, ratio) => {
+    const env = { OTEL_TRACES_SAMPLER: name, ...(argument && { OTEL_TRACES_SAMPLER_ARG: argument }) };
+    expect(tracesOf(env)!.sampler).toEqual({ parentBased, ratio });
+  });
+
+  test.each([
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
+    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://user:secret@traces.example"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "secret"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "key=secret%zz"],
+    ["OTEL_RESOURCE_ATTRIBUTES", "secret"],
+    ["OTEL_TRACES_SAMPLER", "jaeger_remote"],
+    ["OTEL_TRACES_SAMPLER_ARG", "2"],
+    ["OTEL_SDK_DISABLED", "perhaps"],
+  ])("%s must not be %s", (name, value) => {
+    const [problem, ...others] = problemsOf({ [name]: value });
+    expect(problem).toMatch(new RegExp(`^${name} must be`));
+    expect(problem).not.toContain("secret");
+    expect(others).toEqual([]);
+  });
+});
+
 describe("valid values", () => {
   test.each<[string, string, Partial<Config>]>([
     ["HOST", "0.0.0.0", { host: "0.0.0.0", publicUrl: "http://127.0.0.1:3000", webhookAllowPrivate: false }],

@@ -23,6 +23,8 @@ export interface Config {
   trustProxy: boolean | number | string;
   /** Serves `/metrics`, to those who send the token if there is one. */
   metrics?: { token?: string };
+  /** Sends traces to a collector if present (D68). */
+  traces?: TracesConfig;
   logLevel: string;
   /** How long the process may take to stop after a signal, in milliseconds. */
   shutdownTimeoutMs: number;
@@ -35,6 +37,19 @@ export interface Config {
   /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
+}
+
+/** Where and how to send traces, as OpenTelemetry's standard variables say. */
+export interface TracesConfig {
+  /** The address that takes spans over OTLP/HTTP, in JSON. */
+  url: string;
+  /** Sent with every request; may contain a secret. */
+  headers: Readonly<Record<string, string>>;
+  serviceName: string;
+  /** Further attributes of the service. */
+  attributes: Readonly<Record<string, string>>;
+  /** The share of traces to send, from 0 to 1. With `parentBased`, a caller's own decision counts first. */
+  sampler: { parentBased: boolean; ratio: number };
 }
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
@@ -53,6 +68,8 @@ export type Role = "all" | "api" | "worker";
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Parse<T> = (text: string) => T;
+/** Reads a variable, or returns `otherwise` if it is not set. */
+type Read = <T>(name: string, otherwise: T, parse: Parse<T>) => T;
 
 const ROLES: readonly Role[] = ["all", "api", "worker"];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
@@ -82,6 +99,7 @@ export function readConfig(env: Env): Config {
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
   const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
+  const traces = readTraces(read);
   const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
   const config: Config = {
     host,
@@ -102,6 +120,7 @@ export function readConfig(env: Env): Config {
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
     ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(traces === undefined ? {} : { traces }),
     ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),
     fees: {
       // The rate stays below 100 %, so that the fee for the largest amount, fixed part included, is still an exact
@@ -124,6 +143,30 @@ export function readConfig(env: Env): Config {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
+const PARENT_BASED = "parentbased_";
+
+/** Reads the standard variables of OpenTelemetry. Undefined if none of them says where to send traces. */
+function readTraces(read: Read): TracesConfig | undefined {
+  const base = read("OTEL_EXPORTER_OTLP_ENDPOINT", undefined, webAddress);
+  const url = read("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", base && `${base}/v1/traces`, webAddress);
+  const names = SAMPLERS.flatMap((name) => [name, `${PARENT_BASED}${name}` as const]);
+  const sampler = read("OTEL_TRACES_SAMPLER", "parentbased_always_on", oneOf(names));
+  const share = read("OTEL_TRACES_SAMPLER_ARG", 1, ratio);
+  const isRatio = sampler.endsWith("traceidratio");
+  const traces = {
+    headers: read("OTEL_EXPORTER_OTLP_HEADERS", {}, pairs),
+    serviceName: read("OTEL_SERVICE_NAME", "disbursement-checkout", (text) => text),
+    attributes: read("OTEL_RESOURCE_ATTRIBUTES", {}, pairs),
+    sampler: {
+      parentBased: sampler.startsWith(PARENT_BASED),
+      ratio: isRatio ? share : Number(sampler.endsWith("always_on")),
+    },
+  };
+  const isDisabled = read("OTEL_SDK_DISABLED", false, boolean);
+  return url === undefined || isDisabled ? undefined : { url, ...traces };
 }
 
 /**
@@ -169,6 +212,22 @@ function wholeNumber(minimum: number, maximum: number): Parse<number> {
     if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
     throw new Error(`must be a whole number from ${minimum} to ${maximum}`);
   };
+}
+
+function ratio(text: string): number {
+  const value = Number(text);
+  if (/^[\d.]+$/.test(text) && value >= 0 && value <= 1) return value;
+  throw new Error("must be a number from 0 to 1");
+}
+
+/** Parses `name=value,name=value`, with values as in a URL. */
+function pairs(text: string): Record<string, string> {
+  const found = text.split(",").map((pair) => /^\s*([^=\s]+)\s*=(.*)$/.exec(pair));
+  try {
+    return Object.fromEntries(found.map((pair) => [pair![1]!, decodeURIComponent(pair![2]!.trim())]));
+  } catch {
+    throw new Error("must be NAME=VALUE,NAME=VALUE with values as in a URL (its value is not shown)");
+  }
 }
 
 function boolean(text: string): boolean {

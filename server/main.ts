@@ -17,6 +17,7 @@ import { createTelemetry } from "./domain/telemetry.ts";
 import { createLog } from "./log.ts";
 import { logTelemetry } from "./observability/log-telemetry.ts";
 import type { Metrics, MetricsContext } from "./observability/metrics.ts";
+import type { Traces, TracesContext } from "./observability/traces.ts";
 import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { createService, type Service } from "./service.ts";
@@ -44,6 +45,7 @@ async function start(config: Config): Promise<void> {
   });
 
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
+  const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
@@ -62,6 +64,7 @@ async function start(config: Config): Promise<void> {
       log,
       telemetry,
       metrics,
+      traces,
       lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
     });
     return service.app;
@@ -73,7 +76,7 @@ async function start(config: Config): Promise<void> {
   const running = withPort(config, listener.port);
   const signIn = await signInLink(running, merchants);
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  stopOnSignal({ config, service, listener, storage, clock, flush });
+  stopOnSignal({ config, service, listener, storage, traces, clock, flush });
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
 }
@@ -84,6 +87,12 @@ async function startMetrics(context: MetricsContext): Promise<Metrics> {
   const metrics = createMetrics(context);
   metrics.watchProcess();
   return metrics;
+}
+
+/** The libraries are loaded only if they are used. */
+async function exportTraces(context: TracesContext): Promise<Traces> {
+  const { startTraces } = await import("./observability/traces.ts");
+  return startTraces(context);
 }
 
 /**
@@ -119,6 +128,7 @@ interface Running {
   service: Service;
   listener: Listener;
   storage: Storage;
+  traces: Traces | undefined;
   clock: Clock;
   flush(timeoutMs: number): Promise<void>;
 }
@@ -128,7 +138,7 @@ interface Running {
  * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
  * exits immediately with 1; what was not finished continues in another process or at the next start.
  */
-function stopOnSignal({ config, service, listener, storage, clock, flush }: Running): void {
+function stopOnSignal({ config, service, listener, storage, traces, clock, flush }: Running): void {
   const { shutdownTimeoutMs, drainDelayMs } = config;
   const timeoutMs = shutdownTimeoutMs - drainDelayMs;
   let stopping = false;
@@ -142,7 +152,7 @@ function stopOnSignal({ config, service, listener, storage, clock, flush }: Runn
     service.release();
     await listener.close(0.5 * timeoutMs);
     await service.stop(0.3 * timeoutMs);
-    await storage.close();
+    await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
     await flush(0.1 * timeoutMs);
     process.exit(0);
   };

@@ -11,6 +11,7 @@ import type { Telemetry } from "./domain/telemetry.ts";
 import { createWebhooks } from "./domain/webhooks.ts";
 import { createApp } from "./http/app.ts";
 import type { Metrics } from "./observability/metrics.ts";
+import type { Traces } from "./observability/traces.ts";
 import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
@@ -43,6 +44,8 @@ interface Options {
   telemetry: Telemetry;
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
+  /** Exports traces if present. */
+  traces?: Traces | undefined;
   lookup: Lookup;
 }
 
@@ -64,7 +67,7 @@ export interface Service {
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options): Service {
-  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, lookup } = options;
+  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup } = options;
   const { emit } = telemetry;
   const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
@@ -146,6 +149,7 @@ export function createService(options: Options): Service {
       log,
       emit,
       metrics,
+      traces,
       draining,
       stopping,
       chaos,

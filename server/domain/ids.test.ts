@@ -48,6 +48,14 @@ test("record ids sort by creation time", () => {
   expect(made.toSorted()).toEqual(made);
 });
 
+test("ids of traces and of their work are hexadecimal and not all 0, whatever is random", () => {
+  const zeros = createIds((length) => new Uint8Array(length));
+  expect([zeros.trace(), zeros.span()]).toEqual([`${"0".repeat(31)}1`, `${"0".repeat(15)}1`]);
+  const ids = createIds(randomBytes);
+  expect(ids.trace()).toMatch(/^[0-9a-f]{32}$/);
+  expect(ids.span()).toMatch(/^[0-9a-f]{16}$/);
+});
+
 function someIds() {
   const ids = createIds(seededRandom(3).bytes);
   return [ids.reference("DSB", NOW), ids.record(NOW), ids.apiKey(), ids.request()];

@@ -14,6 +14,8 @@ export interface Ids {
   reference(prefix: "DSB" | "CHK", now: number): string;
   apiKey(): string;
   request(): string;
+  /** The id of a trace: 32 hexadecimal digits, not all 0. */
+  trace(): string;
   /** The id of a piece of work in a trace: 16 hexadecimal digits, not all 0. */
   span(): string;
 }
@@ -32,11 +34,14 @@ export function createIds(source: Random): Ids {
     reference: (prefix, now) => prefix + timeText(now) + text(RANDOM_LENGTH),
     apiKey: () => `sk_${text(32).toLowerCase()}`,
     request: () => `req_${text(16).toLowerCase()}`,
-    span() {
-      const id = Buffer.from(random(8)).toString("hex");
-      return /[^0]/.test(id) ? id : "0000000000000001";
-    },
+    trace: () => hexId(random(16)),
+    span: () => hexId(random(8)),
   };
+}
+
+function hexId(bytes: Uint8Array): string {
+  const id = Buffer.from(bytes).toString("hex");
+  return /[^0]/.test(id) ? id : id.replace(/0$/, "1");
 }
 
 function timeText(now: number): string {

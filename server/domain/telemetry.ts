@@ -8,13 +8,20 @@ export interface TelemetryEvents {
   /** A transaction was committed. */
   commit: { items: number; durationMs: number };
   /** A record got its final status, so long after it was due. */
-  settled: { merchantId: string; delayMs: number };
+  settled: RecordSettled;
   /** An attempt to deliver a webhook has ended and was recorded. */
   attempt: AttemptEnded;
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
   /** The longest time that the event loop was blocked in the last second. */
   loopDelay: { longestMs: number };
+}
+
+export interface RecordSettled {
+  merchantId: string;
+  delayMs: number;
+  /** The trace context of the request that created the record, if it had one. */
+  traceparent?: string;
 }
 
 export interface RequestEnded {
@@ -32,7 +39,7 @@ export interface RequestEnded {
   merchantId?: string;
   /** The client's network. */
   client?: string;
-  /** Absent if the request had no trace context. */
+  /** Absent if the request had no trace context and traces are off or leave it out. */
   trace?: Trace;
 }
 

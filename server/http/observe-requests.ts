@@ -2,22 +2,25 @@ import type { RequestHandler } from "express";
 import type { Ids } from "../domain/ids.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { childOf, readTraceparent } from "../domain/trace.ts";
+import type { Traces } from "../observability/traces.ts";
 import { shortenedAddress } from "./client-address.ts";
 
 export interface ObserverContext {
   ids: Ids;
   emit: Emit;
+  /** Begins the trace of a request that brings none, if present. */
+  traces?: Pick<Traces, "begin"> | undefined;
 }
 
 /** Assigns each request an id, returned as `x-request-id` (D20), and reports the request when its connection or response ends. */
-export function observeRequests({ ids, emit }: ObserverContext): RequestHandler {
+export function observeRequests({ ids, emit, traces }: ObserverContext): RequestHandler {
   return (req, res, next) => {
     const requestId = ids.request();
     const begun = performance.now();
     // Express cannot tell the address once the connection is closed.
     const client = shortenedAddress(req.ip);
     const parent = readTraceparent(req.get("traceparent"));
-    const trace = parent && childOf(parent, ids.span());
+    const trace = parent ? childOf(parent, ids.span()) : traces?.begin();
     res.locals.requestId = requestId;
     res.locals.trace = trace;
     res.setHeader("x-request-id", requestId);

@@ -1,3 +1,4 @@
+import type { RecordSettled } from "../domain/telemetry.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout, Disbursement, Draft, DueAfter, FinalStatus } from "../domain/types.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
@@ -45,6 +46,11 @@ export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }
 export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, now: number): Values {
   if (due === undefined) return { due_at: null, due_real: null, due_status: null };
   return { due_at: sandboxTime(merchant, now) + due.afterMs, due_real: now + due.afterMs, due_status: due.status };
+}
+
+/** Returns what to report about a record that was settled so long after it was due. */
+export function settledReport({ merchantId, traceparent }: Disbursement | Checkout, delayMs: number): RecordSettled {
+  return { merchantId, delayMs, ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
 function toRecord(row: Row) {

@@ -10,6 +10,7 @@ import type { Storage } from "../domain/storage.ts";
 import { createTelemetry, type Emit, type Telemetry } from "../domain/telemetry.ts";
 import { createMetrics } from "../observability/metrics.ts";
 import { logTelemetry } from "../observability/log-telemetry.ts";
+import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Merchant } from "../domain/types.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
@@ -27,6 +28,7 @@ export interface TestServer {
   service: Service;
   storage: Storage;
   telemetry: Telemetry;
+  traces: Traces | undefined;
   /** The arguments that the functions in `domain/merchants.ts` need. */
   merchants: MerchantContext;
   /** The first merchant. Requests use its key by default. */
@@ -71,6 +73,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
   const storage = openStorage({ clock, server: true, emit: telemetry.emit });
+  const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
   let service!: Service;
   const listener = await listen(
     { ...config, maxConnections: options.maxConnections ?? 10_000, clock, ids, log },
@@ -89,6 +92,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         log,
         telemetry,
         metrics,
+        traces,
         lookup,
       });
       return service.app;
@@ -111,6 +115,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     service,
     storage,
     telemetry,
+    traces,
     merchants,
     ...first,
     addMerchant,
@@ -126,10 +131,19 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       service.release();
       await listener.close(10_000);
       await service.stop(5_000);
+      // A collector that does not respond must not delay the end of a test.
+      const exported = traces?.close(1);
+      clock.advance(1);
+      await exported;
       await storage.close();
       await close();
     },
   };
+}
+
+async function exportTraces(context: TracesContext): Promise<Traces> {
+  const { startTraces } = await import("../observability/traces.ts");
+  return startTraces(context);
 }
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));

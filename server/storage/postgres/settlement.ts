@@ -1,7 +1,8 @@
 import type { ClockStore } from "../../domain/storage.ts";
+import type { RecordSettled } from "../../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import type { Checkout, Disbursement } from "../../domain/types.ts";
-import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
@@ -70,7 +71,7 @@ export function settlement({ db, emit }: Context): ClockStore["settleDue"] {
 interface Settled {
   /** Includes records that a reset has deleted. */
   count: number;
-  settled: { merchantId: string; delayMs: number }[];
+  settled: RecordSettled[];
 }
 
 async function settle(query: Query, candidates: readonly Candidate[], wait: boolean): Promise<Settled> {
@@ -87,8 +88,11 @@ async function settle(query: Query, candidates: readonly Candidate[], wait: bool
     return record ? [{ record, merchant: merchants.get(merchantId)! }] : [];
   });
   await writeEvents(query, inOrder);
-  const delays = locked.flat().flatMap((row) => delayOf(row, merchants));
-  return { count: locked.flat().length, settled: delays };
+  const reports = locked.flat().flatMap((row) => {
+    const record = records.get(row.reference as string);
+    return record ? [settledReport(record, delayOf(row, merchants))] : [];
+  });
+  return { count: locked.flat().length, settled: reports };
 }
 
 async function lockDue(
@@ -108,12 +112,11 @@ async function lockDue(
   });
 }
 
-/** Returns how long after it was due a record is settled, unless a reset has deleted it. */
-function delayOf(row: Row, merchants: Merchants): Settled["settled"] {
+/** Returns how long after it was due a record is settled. */
+function delayOf(row: Row, merchants: Merchants): number {
   const merchant = merchants.get(row.merchant_id as string)!;
   const dueAt = row.due_at as number;
-  if (row.epoch !== merchant.epoch) return [];
-  return [{ merchantId: merchant.id, delayMs: happensAt(merchant, dueAt, merchant.now) - dueAt }];
+  return happensAt(merchant, dueAt, merchant.now) - dueAt;
 }
 
 const keysOf = (rows: readonly Row[]) => [rows.map((row) => row.merchant_id), rows.map((row) => row.reference)];

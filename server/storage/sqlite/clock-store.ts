@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import type { ClockMove, ClockStore } from "../../domain/storage.ts";
-import type { TelemetryEvents } from "../../domain/telemetry.ts";
+import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context, Row } from "./context.ts";
-import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
 import { upcoming } from "./upcoming.ts";
 
 const RECORDS = [
@@ -87,8 +87,6 @@ export function clockStore(context: Context): ClockStore {
   };
 }
 
-type Settled = TelemetryEvents["settled"];
-
 function settlement({ db, now, merchantOf, events }: Context) {
   const statements = RECORDS.map(({ table, toRecord }) => ({
     toRecord,
@@ -109,7 +107,7 @@ function settlement({ db, now, merchantOf, events }: Context) {
   type Statements = (typeof statements)[number];
 
   /** Returns what to report, unless a reset has deleted the record. */
-  function settleRow({ settle, forget, toRecord }: Statements, row: Row): Settled | undefined {
+  function settleRow({ settle, forget, toRecord }: Statements, row: Row): RecordSettled | undefined {
     const merchant = merchantOf(row.merchant_id as string);
     // A reset has deleted this record; only its row is left.
     if (merchant?.epoch !== row.epoch) {
@@ -118,8 +116,9 @@ function settlement({ db, now, merchantOf, events }: Context) {
     }
     const dueAt = row.due_at as number;
     const at = happensAt(merchant!, dueAt, now());
-    events.insert(toRecord(settle.get(at, row.rowid!)!), merchant!);
-    return { merchantId: merchant!.id, delayMs: at - dueAt };
+    const record = toRecord(settle.get(at, row.rowid!)!);
+    events.insert(record, merchant!);
+    return settledReport(record, at - dueAt);
   }
 
   /** Settles rows of all tables in the order in which they fell due. */

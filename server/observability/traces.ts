@@ -1,0 +1,182 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace as spans,
+  type Attributes,
+  type HrTime,
+  type Tracer,
+} from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+  type Sampler,
+  type SpanExporter,
+} from "@opentelemetry/sdk-trace";
+import type { Logger } from "pino";
+import type { TracesConfig } from "../config.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Ids } from "../domain/ids.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { childOf, readTraceparent, type Trace } from "../domain/trace.ts";
+import packageJson from "../package.json" with { type: "json" };
+
+const { name, version } = packageJson;
+/** How many spans may wait for the collector; more are dropped. */
+const WAITING = 2_048;
+
+export interface Traces {
+  /** Begins the trace of a request that brings none. Returns undefined if it is not sampled. */
+  begin(): Trace | undefined;
+  /** Sends the spans that wait. Resolves after `timeoutMs` of real time at the latest. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+export interface TracesContext {
+  config: TracesConfig;
+  telemetry: Pick<Telemetry, "on">;
+  clock: Clock;
+  ids: Pick<Ids, "span" | "trace">;
+  log: Logger;
+}
+
+/** Sends spans of the server's work to a collector (D68). They have no secret, phone number or body. */
+export function startTraces({ config, telemetry, clock, ids, log }: TracesContext): Traces {
+  const { url, headers, serviceName, attributes, sampler: sampled } = config;
+  const root = new TraceIdRatioBasedSampler(sampled.ratio);
+  const sampler = sampled.parentBased ? new ParentBasedSampler({ root }) : root;
+  const exporter = reporting(new OTLPTraceExporter({ url, headers }), log);
+  // A span has the ids that were passed on when its work began.
+  let place: Trace;
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ "service.version": version, ...attributes, "service.name": serviceName }),
+    sampler,
+    idGenerator: { generateTraceId: () => place.traceId, generateSpanId: () => place.spanId },
+    spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: WAITING })],
+  });
+  const tracer = provider.getTracer(name, version);
+
+  const begin = () => beginTrace(ids, sampler);
+  subscribe(telemetry, { ids, begin }, (trace, work) => {
+    if (!trace) return;
+    place = trace;
+    recordSpan(tracer, trace, work, clock.now());
+  });
+
+  return {
+    begin,
+    async close(timeoutMs) {
+      const ended = new AbortController();
+      const closed = provider.shutdown().catch(() => undefined);
+      await Promise.race([closed, clock.sleep(timeoutMs, ended.signal)]);
+      ended.abort();
+    },
+  };
+}
+
+/** Logs once when the collector stops accepting spans, and once when it accepts them again. */
+function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
+  let failing = false;
+  return {
+    export(batch, done) {
+      exporter.export(batch, ({ error }) => {
+        if (error && !failing)
+          log.error({ detail: error.message }, "the collector does not accept traces; they are lost");
+        if (!error && failing) log.info("the collector accepts traces again");
+        failing = error !== undefined;
+        done({ code: 0 });
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+function beginTrace(ids: TracesContext["ids"], sampler: Sampler): Trace | undefined {
+  const traceId = ids.trace();
+  const { decision } = sampler.shouldSample(ROOT_CONTEXT, traceId, "", SpanKind.INTERNAL, {}, []);
+  return decision === SamplingDecision.RECORD_AND_SAMPLED ? { traceId, spanId: ids.span(), flags: "01" } : undefined;
+}
+
+/** A piece of work that has just ended. */
+interface Work {
+  name: string;
+  kind?: SpanKind;
+  durationMs: number;
+  failed?: boolean;
+  attributes: Attributes;
+}
+
+interface Beginnings {
+  ids: TracesContext["ids"];
+  begin(): Trace | undefined;
+}
+
+function subscribe(
+  { on }: Pick<Telemetry, "on">,
+  { ids, begin }: Beginnings,
+  record: (trace: Trace | undefined, work: Work) => void,
+): void {
+  on("request", ({ trace, operationId, method, route, status, durationMs, requestId, merchantId }) =>
+    record(trace, {
+      name: operationId ?? `${method} ${route}`,
+      kind: SpanKind.SERVER,
+      durationMs,
+      failed: status === undefined || status >= 500,
+      attributes: {
+        "http.request.method": method,
+        "http.route": route,
+        "http.response.status_code": status,
+        "request.id": requestId,
+        "merchant.id": merchantId,
+      },
+    }),
+  );
+  on("commit", ({ items, durationMs }) =>
+    record(begin(), { name: "commit", durationMs, attributes: { "commit.items": items } }),
+  );
+  on("settled", ({ merchantId, delayMs, traceparent }) => {
+    const cause = readTraceparent(traceparent);
+    const attributes = { "merchant.id": merchantId, "settlement.delay_ms": delayMs };
+    record(cause ? childOf(cause, ids.span()) : begin(), { name: "settlement", durationMs: 0, attributes });
+  });
+  on("attempt", ({ trace = begin(), eventId, merchantId, status, httpStatus, durationMs, delayMs }) =>
+    record(trace, {
+      name: "webhook attempt",
+      kind: SpanKind.CLIENT,
+      durationMs,
+      failed: status !== "delivered",
+      attributes: {
+        "http.request.method": "POST",
+        "http.response.status_code": httpStatus,
+        "webhook.id": eventId,
+        "webhook.status": status,
+        "webhook.delay_ms": delayMs,
+        "merchant.id": merchantId,
+      },
+    }),
+  );
+}
+
+function recordSpan(tracer: Tracer, trace: Trace, work: Work, endedAt: number): void {
+  const { traceId, parentId, flags } = trace;
+  const { name: spanName, kind = SpanKind.INTERNAL, durationMs, attributes } = work;
+  const traceFlags = Number.parseInt(flags, 16);
+  const parent =
+    parentId === undefined
+      ? ROOT_CONTEXT
+      : spans.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags, isRemote: true });
+  const span = tracer.startSpan(spanName, { kind, attributes, startTime: hrTime(endedAt - durationMs) }, parent);
+  if (work.failed) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(hrTime(endedAt));
+}
+
+/** The library takes a number before the start of the process for the time since that start. */
+function hrTime(milliseconds: number): HrTime {
+  const seconds = Math.floor(milliseconds / 1_000);
+  return [seconds, Math.floor((milliseconds - seconds * 1_000) * 1e6)];
+}
