@@ -332,3 +332,27 @@ describe("signWebhook", () => {
     expect(signed).toEqual({ body: text, headers: { "content-type": "application/json", ...headers() } });
   });
 });
+
+describe("test vectors of the conformance suite", () => {
+  type Vector = {
+    id: string;
+    secrets: string[];
+    headers: Record<string, string>;
+    body: string;
+    time: number;
+    verdict: string;
+  };
+  const file = new URL("../conformance/vectors/webhooks.json", import.meta.url);
+  const { vectors } = JSON.parse(readFileSync(file, "utf8")) as { vectors: Vector[] };
+
+  test.each(vectors.map((vector) => [vector.id, vector] as const))("%s", async (_, vector) => {
+    const verified = verifyWebhook(Buffer.from(vector.body, "base64"), vector.headers, vector.secrets, {
+      now: vector.time * 1000,
+    });
+    const verdict = await verified.then(
+      () => "accept",
+      (error: unknown) => (error instanceof WebhookError ? "refuse" : error),
+    );
+    expect(verdict).toBe(vector.verdict);
+  });
+});

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterEach, expect, test, vi } from "vitest";
 import { newSecret } from "../domain/secrets.ts";
@@ -49,4 +50,17 @@ test.each([
 
 test("refuses an empty list of secrets", () => {
   expect(() => sign([], id, 1, body)).toThrow("at least one secret");
+});
+
+test("signatures equal those of the conformance suite's test vectors", () => {
+  type Vector = { asSent?: boolean; secrets: string[]; headers: Record<string, string>; body: string };
+  const file = new URL("../../conformance/vectors/webhooks.json", import.meta.url);
+  const { vectors } = JSON.parse(readFileSync(file, "utf8")) as { vectors: Vector[] };
+  const sent = vectors.filter(({ asSent }) => asSent);
+  expect(sent.length).toBeGreaterThan(10);
+  for (const { secrets, headers, body: bytes } of sent) {
+    const text = Buffer.from(bytes, "base64").toString("utf8");
+    const seconds = Number(headers["webhook-timestamp"]);
+    expect(sign(secrets, headers["webhook-id"] ?? "", seconds, text)).toBe(headers["webhook-signature"]);
+  }
 });
