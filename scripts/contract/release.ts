@@ -1,0 +1,37 @@
+import { readFile, readdir } from "node:fs/promises";
+import { parse } from "yaml";
+import { declaredPlaces, HEADING } from "./changelog.ts";
+import type { Contract } from "./comparison.ts";
+import { compareContracts } from "./diff.ts";
+import { undeclared } from "./report.ts";
+
+/** Reads an OpenAPI document, YAML or JSON. @throws Error that says what is wrong with the file */
+export async function readContract(file: string | URL): Promise<Contract> {
+  const text = await readFile(file, "utf8").catch(({ message }: Error) =>
+    fail(`Cannot read ${String(file)}: ${message}`),
+  );
+  const document: unknown = parse(text);
+  const isContract = typeof document === "object" && document !== null && "openapi" in document;
+  return isContract ? document : fail(`${String(file)} is no OpenAPI document: it has no field \`openapi\`.`);
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+/**
+ * Compares spec/openapi.yaml with the last contract in spec/released. Returns the breaking changes that CHANGELOG.md
+ * does not declare, and the declared ones that do not exist.
+ * @param root the folder of the project
+ */
+export async function releaseFaults(root: URL): Promise<string[]> {
+  const files = await readdir(new URL("spec/released/", root));
+  const last = files.toSorted((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1)!;
+  const changes = compareContracts(
+    await readContract(new URL(`spec/released/${last}`, root)),
+    await readContract(new URL("spec/openapi.yaml", root)),
+  );
+  const changelog = await readFile(new URL("CHANGELOG.md", root), "utf8");
+  const faults = undeclared(changes, declaredPlaces(changelog, last.replace(".yaml", "")));
+  return faults.length > 0 ? [...faults, `CHANGELOG.md declares such changes under "${HEADING}".`] : [];
+}

@@ -1,0 +1,91 @@
+// What each kind of change means for a merchant's program. The tolerance of readers is that of the contract's section
+// "Compatibility".
+
+/** `unclear` is treated as breaking: what a change means could not be decided. */
+export type Verdict = "breaking" | "unclear" | "compatible";
+
+/**
+ * Who writes a value. Merchants write requests and responses to webhooks. The service writes responses and webhooks.
+ * A merchant's program breaks if it may no longer write what it writes, or must read what it does not know.
+ */
+export type Writer = "merchant" | "service";
+
+export const other = (writer: Writer): Writer => (writer === "merchant" ? "service" : "merchant");
+
+interface Rule {
+  /** What happened, in words. */
+  says: string;
+  merchant: Verdict;
+  service: Verdict;
+}
+
+const rule = (says: string, merchant: Verdict, service: Verdict): Rule => ({ says, merchant, service });
+const always = (says: string, verdict: Verdict): Rule => rule(says, verdict, verdict);
+
+export const RULES = {
+  text: always("a text, an example or an extension changed", "compatible"),
+  unknown: always("this changed, and no rule judges it", "unclear"),
+  // Values
+  narrower: rule("fewer values are valid", "breaking", "compatible"),
+  wider: rule("more values are valid", "compatible", "breaking"),
+  different: always("other values are valid", "breaking"),
+  incomparable: always("values may have become valid or invalid", "unclear"),
+  // Readers expect enums to grow.
+  valueAdded: always("a value was added to the list", "compatible"),
+  valueRemoved: rule("a value was removed from the list", "breaking", "compatible"),
+  // A generator chooses the type of a field by its format.
+  formatAdded: rule("a format was added", "breaking", "unclear"),
+  defaultChanged: rule("leaving this out means something else", "breaking", "compatible"),
+  // Properties, parameters, headers, bodies
+  added: always("added, optional", "compatible"),
+  addedRequired: rule("added, required", "breaking", "compatible"),
+  addedToClosed: rule("added to an object that allowed no others", "compatible", "breaking"),
+  removed: always("removed", "breaking"),
+  nowRequired: rule("now required", "breaking", "compatible"),
+  nowOptional: rule("no longer required", "compatible", "breaking"),
+  // Operations
+  operationAdded: always("added", "compatible"),
+  operationRemoved: always("removed", "breaking"),
+  // Readers treat an unknown error like 400 or 500, but not an unknown success.
+  errorStatusAdded: always("an error status was added", "compatible"),
+  errorStatusRemoved: rule("an error status was removed", "breaking", "unclear"),
+  successStatusAdded: rule("a status that is no error was added", "compatible", "breaking"),
+  successStatusRemoved: always("a status that is no error was removed", "breaking"),
+  contentTypeAdded: rule("a content type was added", "compatible", "unclear"),
+  contentTypeRemoved: always("a content type was removed", "breaking"),
+  encoding: always("the value is written in another way", "breaking"),
+  securityStricter: always("a request that was authorised no longer is", "breaking"),
+  securityLooser: always("more requests are authorised", "compatible"),
+  // Generated clients
+  renamed: always("generated clients use this name", "breaking"),
+  grouped: always("some generators group operations by tags", "unclear"),
+  typeAdded: always("added", "compatible"),
+  typeRemoved: always("removed, and generated clients use this name", "unclear"),
+  linkAdded: always("a link was added", "compatible"),
+  linkRemoved: always("a link was removed or changed", "breaking"),
+  serverAdded: always("a server was added", "compatible"),
+  serverRemoved: always("a server was removed", "unclear"),
+} satisfies Record<string, Rule>;
+
+export type RuleName = keyof typeof RULES;
+
+/** A part of the contract whose values are compared, and who writes these values. */
+export interface Place {
+  /** An operation or a component, then the way to the part: `schemas/Amount > minimum`. */
+  where: string;
+  writer: Writer;
+}
+
+export const inside = ({ where, writer }: Place, ...parts: string[]): Place => ({
+  where: [where, ...parts].join(" > "),
+  writer,
+});
+
+export interface Change extends Place {
+  rule: RuleName;
+  verdict: Verdict;
+  before?: unknown;
+  after?: unknown;
+}
+
+export const breaks = ({ verdict }: Change): boolean => verdict !== "compatible";
