@@ -10,16 +10,21 @@ import type { Query } from "./database.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 import { readSecrets } from "./secrets.ts";
 
-const PROMOTE = "UPDATE events e SET ready = true, claimed = false, due_real = NULL FROM due";
-const OF_DUE = "WHERE e.merchant_id = due.merchant_id AND e.id = due.id";
+/**
+ * Limits an update to the events of a common table expression. As arrays, because PostgreSQL expects a few elements of an
+ * array, and so uses the index; for a join it may expect many rows and read the whole table.
+ */
+const among = (name: string) =>
+  `e.merchant_id = ANY(ARRAY(SELECT merchant_id FROM ${name})) AND e.id = ANY(ARRAY(SELECT id FROM ${name}))`;
+const PROMOTE = `UPDATE events e SET ready = true, claimed = false, due_real = NULL WHERE ${among("due")}`;
 const PROMOTE_ALL = `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE due_real <= (SELECT :now)
     ORDER BY due_real LIMIT $1 FOR UPDATE SKIP LOCKED)
-  ${PROMOTE} ${OF_DUE}`;
+  ${PROMOTE}`;
 const PROMOTE_OF_MERCHANT = `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE merchant_id = $2
     AND epoch = (SELECT epoch FROM merchants WHERE id = $2)
     AND next_attempt_at <= (SELECT :now + clock_offset FROM merchants WHERE id = $2) AND due_real <= (SELECT :now)
     ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-  ${PROMOTE} ${OF_DUE}`;
+  ${PROMOTE}`;
 
 /** Jumps from lane to lane in the index, so that the number of deliveries in a lane does not matter. */
 const READY_LANES = `WITH RECURSIVE lanes AS (
@@ -36,8 +41,7 @@ const READY_LANES = `WITH RECURSIVE lanes AS (
 const CLAIM = `UPDATE events e SET ready = false, claimed = (e.epoch = m.epoch), claim_token = e.claim_token + 1,
     due_real = CASE WHEN e.epoch = m.epoch THEN :now + $1::bigint END,
     next_attempt_at = CASE WHEN e.epoch = m.epoch THEN e.next_attempt_at END
-  FROM picked JOIN merchants m ON m.id = picked.merchant_id
-  WHERE e.merchant_id = picked.merchant_id AND e.id = picked.id RETURNING e.*`;
+  FROM merchants m WHERE m.id = e.merchant_id AND ${among("picked")} RETURNING e.*`;
 const CLAIM_LANES = `WITH picked AS MATERIALIZED (
     SELECT e.merchant_id, e.id
     FROM unnest($2::text[], $3::text[], $4::bigint[]) AS lane (merchant_id, host, count)
@@ -55,8 +59,9 @@ const LOCK_ONE = `SELECT e.*, e.claimed AND e.due_real > :now AS is_underway
 export function deliveryQueue({ db }: Context): DeliveryQueue {
   return {
     async promoteDue(limit, merchantId) {
-      // Usually nothing is due. Avoid a transaction then.
-      const due = await db.read("SELECT 1 FROM events WHERE due_real <= (SELECT :now) LIMIT 1");
+      // Usually nothing is due. Avoid a transaction then. Without the order, PostgreSQL expects to find a row soon and
+      // reads the whole table.
+      const due = await db.read("SELECT 1 FROM events WHERE due_real <= (SELECT :now) ORDER BY due_real LIMIT 1");
       if (due.count === 0) return 0;
       const promoted = await db.transaction(
         (query) =>

@@ -2,6 +2,7 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
 import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.ts";
 import { openPostgres } from "./index.ts";
 
@@ -82,4 +83,25 @@ test("no statement reads a whole table or sorts, except those that may", async (
         String(sql),
       )
       .toBe(true);
+});
+
+/** Makes 20,000 copies of the only event, which fall due later. */
+const MANY_EVENTS = `INSERT INTO events SELECT copy.* FROM events e, generate_series(1, 20000) AS n,
+  LATERAL jsonb_populate_record(e, jsonb_build_object('id', e.id || n, 'seq', e.seq + n, 'ready', false,
+    'due_real', e.created_at + 86400000)) AS copy`;
+
+test("with many events, of which few are due, the queue is read by its indexes", async () => {
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  const storage = await openPostgres(database.url, { clock: createFakeClock(), server: false });
+  await addDelivery(storage, (await addMerchant(storage)).id);
+  await database.run(`${MANY_EVENTS}; ANALYZE events`);
+  await storage.close();
+  const ofQueue = [...statements].filter((sql) => /FROM events WHERE (due_real|ready)/.test(sql));
+  expect(ofQueue.length).toBeGreaterThan(3);
+  for (const sql of ofQueue) {
+    const rows = await database.run(`EXPLAIN (GENERIC_PLAN, COSTS OFF) ${sql}`);
+    const plan = rows.map((row) => String(row["QUERY PLAN"])).join("\n");
+    expect.soft(plan, sql).not.toContain("Seq Scan on events");
+  }
+  await database.drop();
 });
