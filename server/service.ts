@@ -23,11 +23,13 @@ import {
 } from "./workers/deliveries.ts";
 import { startLoop } from "./workers/loop.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
+import { createReplays, type Replays } from "./workers/replays.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
 /** A look costs a round trip to PostgreSQL, for each process. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
 const DELIVER_EVERY_MS = 100;
+const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
@@ -54,6 +56,7 @@ export interface Service {
   checkouts: Checkouts;
   settlement: Settlement;
   deliveries: DeliveryWorker;
+  replays: Replays;
   /** Makes the service not ready and ends its search for background work. It still serves requests. */
   drain(): void;
   /** Makes the service send the responses that it holds back. Call it before waiting for open connections. */
@@ -97,6 +100,7 @@ export function createService(options: Options): Service {
     stopping,
     onEnd: wake,
   });
+  const replays = createReplays({ storage, stopping: draining, onReady: wake });
   const settlement = createSettlement(storage, stopping);
   const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
 
@@ -116,6 +120,7 @@ export function createService(options: Options): Service {
     DELIVER_EVERY_MS,
     { clock, log },
   );
+  const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
   // A process without background work also attempts deliveries: replays, and what a move of a clock makes due.
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
   // A SQLite database has one process, so nobody else takes its claims over.
@@ -131,7 +136,8 @@ export function createService(options: Options): Service {
     { clock, log },
   );
 
-  const endSearch = () => Promise.all([settlementLoop, deliveryLoop, pruningLoop].map((loop) => loop?.stop()));
+  const endSearch = () =>
+    Promise.all([settlementLoop, deliveryLoop, replayLoop, pruningLoop].map((loop) => loop?.stop()));
 
   const { sandbox, settleDelayMs, fees } = config;
   const shared = { storage, clock, ids, sandbox, settleDelayMs, stopping, wake };
@@ -161,6 +167,7 @@ export function createService(options: Options): Service {
     checkouts,
     settlement,
     deliveries,
+    replays,
     drain() {
       drain.abort();
       void endSearch();

@@ -11,6 +11,8 @@ export type AuditAction =
   | "secret.reveal"
   | "secret.rotate"
   | "delivery.replay"
+  | "replay.start"
+  | "replay.stop"
   | "default-webhook.set"
   | "default-webhook.remove"
   | "payments.export"

@@ -4,6 +4,14 @@ import type { Checkout, Disbursement, Event, EventType, FinalStatus } from "./ty
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
 
+export const EVENT_TYPES: readonly EventType[] = [
+  "disbursement.completed",
+  "disbursement.failed",
+  "checkout.completed",
+  "checkout.failed",
+  "checkout.cancelled",
+];
+
 /**
  * The event that reports a record's final status (D11). Its body is what verify returns at this moment; it is rendered
  * here once, so that a later version of this code cannot change the bytes of a retry.

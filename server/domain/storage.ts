@@ -1,6 +1,7 @@
 import type { Actor, AuditEntry } from "./audit.ts";
 import type { Chaos } from "./chaos.ts";
 import type { DashboardLink, DashboardSession, NewSession } from "./dashboard.ts";
+import type { NewReplay, Replay } from "./replays.ts";
 import type {
   ApiKey,
   Attempt,
@@ -31,6 +32,7 @@ export interface Storage
     ClockStore,
     DeliveryQueue,
     EventLog,
+    ReplayStore,
     AuditLog,
     DashboardStore,
     Housekeeping {
@@ -201,9 +203,9 @@ export interface ClockStore {
   /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
   listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;
   /**
-   * Deletes the merchant's records, events and refusal counts, resets its clock to real time and switches chaos off. Also
-   * deletes previous webhook secrets, because an expired one would become valid again on the reset clock. The rows of
-   * records and events become invisible immediately; `prune` removes them later.
+   * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and stops
+   * a running replay. Also deletes previous webhook secrets, because an expired one would become valid again on the reset
+   * clock. The rows of records and events become invisible immediately; `prune` removes them later.
    */
   reset(merchantId: string): Promise<void>;
 }
@@ -342,10 +344,7 @@ export interface PageQuery {
   merchantId: string;
   /** The service's reference of a record. If set, only the entries of that record are listed. */
   reference?: string;
-  /**
-   * If set, only the entries of events created at or after this time are listed. The last page takes as long as reading
-   * all older entries, so requests of merchants do not offer this filter.
-   */
+  /** If set, only the entries of events created at or after this time are listed. */
   createdAfter?: number;
   limit: number;
   /** A cursor from an earlier page. */
@@ -361,6 +360,11 @@ export interface Page<T> {
    * only while the list is empty, so that a caller can poll for later entries.
    */
   cursor?: string;
+  /**
+   * Set if the page ended because many entries were looked at and few found: when the last one looked at was created.
+   * Such a page has fewer items than its limit, or none, and a cursor.
+   */
+  searchedTo?: number;
 }
 
 export interface EventLog {
@@ -368,11 +372,58 @@ export interface EventLog {
   /** @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listEvents(query: PageQuery): Promise<Page<Event>>;
   /** Lists the events that have an address. @throws InvalidCursorError as for `listEvents` */
-  listDeliveries(query: PageQuery & { status?: DeliveryFilter }): Promise<Page<Delivery>>;
+  listDeliveries(query: PageQuery & DeliverySearch): Promise<Page<Delivery>>;
 }
 
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
 export type DeliveryFilter = DeliveryStatus | "failed";
+
+/** Which deliveries of a merchant to find: those that meet all conditions. */
+export interface DeliverySearch {
+  status?: DeliveryFilter;
+  type?: EventType;
+  /** Host and port of the receiver. */
+  host?: string;
+  /** The service's reference of a record. */
+  reference?: string;
+  /** Of events created at or after this time. */
+  createdAfter?: number;
+  /** Of events created before this time. */
+  createdBefore?: number;
+}
+
+// ---- replays by filter --------------------------------------------------------------------------------------------
+
+/** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D64). */
+export interface ReplayStore {
+  /** Counts the deliveries that a replay of this filter would make ready. It looks at a bounded number of them. */
+  countDeliveries(merchantId: string, filter: DeliverySearch): Promise<DeliveryCount>;
+  /**
+   * Stores a replay of the deliveries that exist now. Resolves with undefined, and stores nothing, if another replay of
+   * the merchant is running.
+   */
+  startReplay(replay: NewReplay, actor: Actor): Promise<Replay | undefined>;
+  /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
+  stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
+  findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
+  /** Lists the newest first. */
+  listReplays(merchantId: string, limit: number): Promise<Replay[]>;
+  /**
+   * Makes the next few deliveries of a replay ready whose next step is due, as `requestReplay` does, except for those
+   * that are pending or being attempted. They and the progress of the replay are one transaction. Each delivery is
+   * visited once, whichever processes call this.
+   * @returns the number of deliveries made ready; undefined if no step is due
+   */
+  advanceReplay(): Promise<number | undefined>;
+}
+
+export interface DeliveryCount {
+  count: number;
+  /** False if there may be more. */
+  isExact: boolean;
+  /** The receivers of those counted, the one with the most first. */
+  hosts: { host: string; count: number }[];
+}
 
 // ---- audit trail --------------------------------------------------------------------------------------------------
 

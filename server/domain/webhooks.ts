@@ -5,7 +5,7 @@ import type { Random } from "./ids.ts";
 import { newSecret } from "./secrets.ts";
 import {
   DEFAULT_LIMIT,
-  type DeliveryFilter,
+  type DeliverySearch,
   type EventLog,
   type MerchantStore,
   type Page,
@@ -36,7 +36,7 @@ export type ListFilter = Partial<Pick<PageQuery, "reference" | "createdAfter" | 
 /** A merchant's view of its webhooks, and its actions on them. */
 export interface Webhooks {
   listEvents(merchant: Merchant, filter: ListFilter): Promise<Page<Event>>;
-  listDeliveries(merchant: Merchant, filter: ListFilter & { status?: DeliveryFilter }): Promise<Page<Delivery>>;
+  listDeliveries(merchant: Merchant, filter: ListFilter & DeliverySearch): Promise<Page<Delivery>>;
   /**
    * Makes or requests one attempt of a delivery (see `WebhookContext.attempt`).
    * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress

@@ -1,4 +1,4 @@
-import type { Attempt, Event, EventType } from "../domain/types.ts";
+import type { Attempt, Delivery, Event, EventType } from "../domain/types.ts";
 import { optional, type Row } from "./rows.ts";
 
 export function toEvent(row: Row): Event {
@@ -26,5 +26,17 @@ export function toAttempt(row: Row): Attempt {
     ...(httpStatus === undefined ? {} : { httpStatus }),
     ...(responseBody === undefined ? {} : { responseBody }),
     ...(error === undefined ? {} : { error }),
+  };
+}
+
+export function toDelivery(row: Row, attempts: Attempt[]): Delivery {
+  const nextAttemptAt = optional<number>(row.next_attempt_at);
+  return {
+    ...toEvent(row),
+    url: row.url as string,
+    status: row.status as Delivery["status"],
+    step: row.step as number,
+    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
+    attempts,
   };
 }

@@ -148,7 +148,8 @@ async function exportTraces(context: TracesContext): Promise<Traces> {
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ settlement, deliveries }: Service): Promise<void> {
+async function untilIdle({ settlement, deliveries, replays }: Service): Promise<void> {
+  await replays.advance();
   for (let done = 1; done > 0;) {
     done = (await settlement.settle()) + (await deliveries.begin());
     await deliveries.idle();

@@ -15,6 +15,7 @@ import {
   aCheckout,
   aDisbursement,
   aKey,
+  attempted,
   claimAll,
   concurrently,
   DAY,
@@ -69,6 +70,7 @@ async function fill(storage: Storage) {
 
   const pending = aDisbursement(ada.id, { amount: LARGEST, merchantsReference: "Pâques 🐣" });
   await storage.insertDisbursement(pending);
+  await attempted(storage, kofi.id, "ended");
   await storage.insertDisbursement(aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0 }));
   const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
   for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
@@ -86,6 +88,8 @@ async function fill(storage: Storage) {
   const claimed = await addDelivery(storage, ada.id);
   await claimAll(storage, { merchantId: ada.id, leaseMs: MINUTE });
   const due = await addDelivery(storage, ada.id);
+  const replay = { id: nextId(), merchantId: kofi.id, filter: { status: "failed" }, pace: 1, expected: 1 } as const;
+  await storage.startReplay(replay, ACTOR);
   return { ada, kofi, old, key, revoked, pending, delivered, claimed, due };
 }
 
@@ -102,6 +106,7 @@ async function contents(storage: Storage) {
       deliveries: await storage.listDeliveries(query),
       disbursements: await storage.listDisbursements(query),
       checkouts: await storage.listCheckouts(query),
+      replays: await storage.listReplays(merchantId, 10),
     };
   });
   return { merchants, keys, audit, lists: await Promise.all(lists) };
@@ -119,8 +124,8 @@ test("the copy has everything, and a service continues on it", async () => {
 
   const copied = await copyToPostgres(path, database.url);
   const copyOf = (name: string) => copied.find(({ table }) => table === name)!.tally;
-  expect([copyOf("refusals").rows, copyOf("disbursements").rows]).toEqual([1_001n, 6n]);
-  expect(copyOf("disbursements").sums[0]).toBe(BigInt(LARGEST) + 50_000n);
+  expect([copyOf("refusals").rows, copyOf("disbursements").rows]).toEqual([1_001n, 7n]);
+  expect(copyOf("disbursements").sums[0]).toBe(BigInt(LARGEST) + 60_000n);
 
   const copy = await openCopy();
   expect(await contents(copy)).toEqual(before);
@@ -139,6 +144,8 @@ test("the copy has everything, and a service continues on it", async () => {
   expect((await claimAll(copy)).map(({ event }) => event.id)).toContain(claimed.id);
   expect(await copy.settleDue(100)).toBeGreaterThan(0);
   expect(await copy.findDisbursement(ada.id, pending.reference)).toMatchObject({ status: "success" });
+
+  expect(await copy.advanceReplay()).toBe(1);
 
   const later = await copy.listEvents({ ...query, limit: 100, direction: "newer", cursor: events.cursor! });
   expect(later.items.map(({ reference }) => reference)).toEqual([pending.reference]);

@@ -65,6 +65,23 @@ const ATTEMPTS: Columns = {
   response_body: "text",
   error: "text",
 };
+const REPLAYS: Columns = {
+  merchant_id: "text",
+  id: "text",
+  filter: "text",
+  pace: "bigint",
+  expected: "bigint",
+  started_real: "bigint",
+  started_by: "text",
+  seq: "bigint",
+  last_seq: "bigint",
+  replayed: "bigint",
+  skipped: "bigint",
+  state: "text",
+  due_real: "bigint",
+  ended_real: "bigint",
+  stopped_by: "text",
+};
 const AUDIT: Columns = { merchant_id: "text", at_real: "bigint", actor: "text", action: "text", details: "text" };
 
 export const TABLES: readonly CopiedTable[] = [
@@ -97,6 +114,7 @@ export const TABLES: readonly CopiedTable[] = [
     select: `SELECT e.merchant_id, ${Object.keys(ATTEMPTS).map((name) => `a.${name}`)}
       FROM attempts a JOIN events e ON e.id = a.event_id`,
   },
+  copied("replays", REPLAYS),
   copied("discarded_epochs", { merchant_id: "text", epoch: "bigint" }),
   {
     table: "audit",

@@ -51,6 +51,10 @@ export function clockStore(context: Context): ClockStore {
           ),
           query("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES ($1, $2)", [merchantId, epoch]),
           query("DELETE FROM previous_webhook_secrets WHERE merchant_id = $1", [merchantId]),
+          query(
+            "UPDATE replays SET state = 'stopped', ended_real = :now WHERE merchant_id = $1 AND state = 'running'",
+            [merchantId],
+          ),
         ]);
       }),
   };

@@ -1,56 +1,28 @@
-import type { DeliveryFilter, EventLog, Page, PageQuery } from "../../domain/storage.ts";
+import type { EventLog } from "../../domain/storage.ts";
 import type { Delivery } from "../../domain/types.ts";
-import { openCursor, sealCursor } from "../cursor.ts";
-import { toAttempt, toEvent } from "../event-rows.ts";
-import { optional, type Row } from "../rows.ts";
+import { toAttempt, toDelivery, toEvent } from "../event-rows.ts";
+import { pageOf, type EventReader } from "../event-search.ts";
+import type { Row } from "../rows.ts";
 import type { Context } from "./context.ts";
 
-type Query = PageQuery & { status?: DeliveryFilter };
+export const eventReader = ({ db }: Pick<Context, "db">): EventReader => ({
+  place: (number) => `$${number}`,
+  unindexed: (condition) => condition,
+  read: async (sql, values) => (await db.read(sql, values)).rows,
+});
 
-interface List {
-  list: "events" | "deliveries";
-  /** The condition that every entry meets. */
-  base: string;
-}
-
-/** Each combination of filters and direction is a separate statement, so that each can use its index. */
-function select(query: Query, base: string, position: number): [sql: string, values: unknown[]] {
-  const { merchantId, limit, reference, createdAfter, status, direction } = query;
-  // One extra row shows whether another page follows.
-  const values: unknown[] = [merchantId, position, limit + 1];
-  const conditions = ["merchant_id = $1", "epoch = (SELECT epoch FROM merchants WHERE id = $1)", base];
-  const add = (condition: string, value: unknown) => conditions.push(`${condition} $${values.push(value)}`);
-  if (reference !== undefined) add("reference =", reference);
-  if (createdAfter !== undefined) add("created_at >=", createdAfter);
-  if (status === "failed") conditions.push("status IN ('ended', 'exhausted')");
-  else if (status !== undefined) add("status =", status);
-  const [before, order] = direction === "newer" ? [">", "ASC"] : ["<", "DESC"];
-  const where = conditions.join(" AND ");
-  return [`SELECT * FROM events WHERE ${where} AND seq ${before} $2 ORDER BY seq ${order} LIMIT $3`, values];
-}
-
-export function eventLog({ db }: Context): EventLog {
-  async function page(query: Query, { list, base }: List): Promise<Page<Row>> {
-    // The positions of a merchant's events are in the order of commits.
-    const cursorAt = (row: Row) => sealCursor(list, query.merchantId, [row.seq as number]);
-    const { merchantId, limit, cursor, direction = "older" } = query;
-    const start = direction === "older" ? Number.MAX_SAFE_INTEGER : 0;
-    const position = cursor === undefined ? start : openCursor(list, merchantId, cursor, 1)[0]!;
-    const { rows: found } = await db.read(...select(query, base, position));
-    const rows = found.slice(0, limit);
-    const last = rows.at(-1);
-    const next = direction === "newer" ? (last ? cursorAt(last) : cursor) : found.length > limit && cursorAt(last!);
-    return { items: rows, ...(next ? { cursor: next } : {}) };
-  }
+export function eventLog(context: Context): EventLog {
+  const { db } = context;
+  const reader = eventReader(context);
 
   /** Adds the attempts of deliveries of one merchant. */
-  async function toDeliveries(merchantId: string, rows: readonly Row[]): Promise<Delivery[]> {
+  async function withAttempts(merchantId: string, rows: readonly Row[]): Promise<Delivery[]> {
     const found = await db.read(
       "SELECT * FROM attempts WHERE merchant_id = $1 AND event_id = ANY($2::text[]) ORDER BY event_id, number",
       [merchantId, rows.map(({ id }) => id)],
     );
     const attempts = Map.groupBy(found.rows, ({ event_id }) => event_id);
-    return rows.map((row) => toDelivery(row, attempts.get(row.id) ?? []));
+    return rows.map((row) => toDelivery(row, (attempts.get(row.id) ?? []).map(toAttempt)));
   }
 
   return {
@@ -60,27 +32,15 @@ export function eventLog({ db }: Context): EventLog {
          WHERE e.merchant_id = $1 AND e.id = $2 AND e.url IS NOT NULL`,
         [merchantId, id],
       );
-      return (await toDeliveries(merchantId, rows))[0];
+      return (await withAttempts(merchantId, rows))[0];
     },
     async listEvents(query) {
-      const { items, ...rest } = await page(query, { list: "events", base: "TRUE" });
+      const { items, ...rest } = await pageOf(reader, "events", query);
       return { ...rest, items: items.map(toEvent) };
     },
     async listDeliveries(query) {
-      const { items, ...rest } = await page(query, { list: "deliveries", base: "url IS NOT NULL" });
-      return { ...rest, items: await toDeliveries(query.merchantId, items) };
+      const { items, ...rest } = await pageOf(reader, "deliveries", query);
+      return { ...rest, items: await withAttempts(query.merchantId, items) };
     },
-  };
-}
-
-function toDelivery(row: Row, attempts: readonly Row[]): Delivery {
-  const nextAttemptAt = optional<number>(row.next_attempt_at);
-  return {
-    ...toEvent(row),
-    url: row.url as string,
-    status: row.status as Delivery["status"],
-    step: row.step as number,
-    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
-    attempts: attempts.map(toAttempt),
   };
 }

@@ -19,6 +19,7 @@ import { keepLatestTime } from "./latest-time.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
 import { finishRebases } from "./rebase.ts";
+import { replays } from "./replays.ts";
 import { databaseTime, processTime, type Time } from "./time.ts";
 
 interface Options {
@@ -80,6 +81,7 @@ async function open(db: Database, time: Time, { server, emit = silent }: Options
     ...clockStore(context),
     ...deliveryQueue(context),
     ...eventLog(context),
+    ...replays(context),
     ...auditLog(context),
     ...dashboard(context),
     ...housekeeping(context),

@@ -41,6 +41,9 @@ export function clockStore(context: Context): ClockStore {
   );
   const discard = db.prepare("INSERT INTO discarded_epochs (merchant_id, epoch) VALUES (?, ?)");
   const forgetSecrets = db.prepare("DELETE FROM previous_webhook_secrets WHERE merchant_id = ?");
+  const endReplay = db.prepare(
+    "UPDATE replays SET state = 'stopped', ended_real = ? WHERE merchant_id = ? AND state = 'running'",
+  );
 
   /** Returns the sandbox time after a move, which never goes backwards. */
   function target(merchant: Merchant, move: ClockMove): number {
@@ -82,6 +85,7 @@ export function clockStore(context: Context): ClockStore {
         cache.clear();
         discard.run(merchantId, (epoch as number) - 1);
         forgetSecrets.run(merchantId);
+        endReplay.run(now(), merchantId);
       });
     },
   };

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Emit } from "../../domain/telemetry.ts";
+import type { EventReader } from "../event-search.ts";
 import type { Values } from "../rows.ts";
 import type { AuditWriter } from "./audit.ts";
 import type { EventWriter } from "./events.ts";
@@ -21,6 +22,7 @@ export interface Context {
   cache: MerchantCache;
   events: EventWriter;
   audit: AuditWriter;
+  reader: EventReader;
   emit: Emit;
 }
 

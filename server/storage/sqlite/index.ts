@@ -12,7 +12,7 @@ import { explained, lockDatabase, openDatabase } from "./database.ts";
 import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
-import { eventLog } from "./event-log.ts";
+import { eventLog, eventReader } from "./event-log.ts";
 import { eventWriter } from "./events.ts";
 import { watchHealth, type Health } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
@@ -22,6 +22,7 @@ import { merchants } from "./merchants.ts";
 import { migrate, migrateUnused } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPace } from "./pace.ts";
+import { replays } from "./replays.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
@@ -83,6 +84,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       cache,
       events: eventWriter(db),
       audit: auditWriter(db, () => clock.now()),
+      reader: eventReader({ db }),
       emit,
     };
     const storage: Storage = {
@@ -92,6 +94,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       ...clockStore(context),
       ...deliveryQueue(context),
       ...eventLog(context),
+      ...replays(context),
       ...auditLog(context),
       ...dashboard(context),
       ...housekeeping(context),

@@ -1,5 +1,6 @@
 import type { Storage } from "../../domain/storage.ts";
-import type { ApiKey, Checkout, Disbursement, Draft, Merchant } from "../../domain/types.ts";
+import type { ApiKey, Checkout, DeliveryStatus, Disbursement, Draft, Merchant } from "../../domain/types.ts";
+import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */
 export const START = Date.UTC(2026, 10, 20, 9, 30);
@@ -88,6 +89,29 @@ export async function addDelivery(storage: Storage, merchantId: string, changes:
   const draft = aFinalDisbursement(merchantId, { webhookURL: "https://merchant.example/hook", ...changes });
   await storage.insertDisbursement(draft);
   return { id: `msg_${draft.id.replaceAll("-", "")}`, reference: draft.reference };
+}
+
+/** A delivery after an attempt that left it in this status; pending until long after the test. */
+export async function attempted(
+  storage: Storage,
+  merchantId: string,
+  status: DeliveryStatus,
+  changes: Partial<Draft<Disbursement>> = {},
+) {
+  const delivery = await addDelivery(storage, merchantId, changes);
+  const claimed = (await claimAll(storage, { merchantId })).find(({ event }) => event.id === delivery.id);
+  const attempt = { at: START, sentAt: START, latencyMs: 1 };
+  const next = { status, step: 1, ...(status === "pending" && { nextAttemptAt: LATEST }) };
+  await storage.recordAttempt(claimed!, attempt, next);
+  return delivery;
+}
+
+/** Takes all steps of the replays in progress, for as long as they need. */
+export async function replayAll(storage: Storage, clock: FakeClock): Promise<void> {
+  for (let waited = 0; waited < 10; waited += 1) {
+    while ((await storage.advanceReplay()) !== undefined) waited = 0;
+    clock.advance(SECOND);
+  }
 }
 
 /** Starts `count` promises concurrently. */

@@ -17,8 +17,10 @@ import { pruneTests } from "./prune.ts";
 import { queueTests } from "./queue.ts";
 import { recordListTests } from "./record-lists.ts";
 import { replayTests } from "./replay.ts";
+import { replayByFilterTests } from "./replays.ts";
 import { reportTests } from "./reports.ts";
 import { resetTests } from "./reset.ts";
+import { searchTests } from "./search.ts";
 import { settlementTests } from "./settlement.ts";
 
 /** A storage under test. */
@@ -38,7 +40,9 @@ const PARTS = {
   "delivery queue": queueTests,
   "claims and attempts": claimTests,
   replays: replayTests,
+  "replays by filter": replayByFilterTests,
   lists: listTests,
+  "search for deliveries": searchTests,
   "lists of records": recordListTests,
   "old events": pruneTests,
   "audit trail": auditTests,

@@ -1,0 +1,258 @@
+import { MOST_COUNTED, type DeliveryCount, type DeliverySearch, type Page, type PageQuery } from "../domain/storage.ts";
+import { openCursor, sealCursor } from "./cursor.ts";
+import type { Row } from "./rows.ts";
+
+/** How to read the events in a database. */
+export interface EventReader {
+  /** The placeholder of a statement's parameter; the first has number 1. */
+  place(number: number): string;
+  /** Rewrites a condition, if necessary, so that the database does not choose an index for it. */
+  unindexed(condition: string): string;
+  read(sql: string, values: readonly Value[]): Promise<readonly Row[]>;
+}
+
+type Value = string | number;
+/** The positions greater than `after` and less than `before`. */
+type Range = Record<"after" | "before", number>;
+/** SQL, and the parameter that follows it. */
+type Condition = [sql: string, value?: Value];
+
+/** What to read of a merchant's events. */
+interface Look {
+  merchantId: string;
+  search: DeliverySearch;
+  range: Range;
+  /** Conditions besides those of the search. The database reads the row of each entry to test `others`. */
+  base: { indexed: readonly Condition[]; others?: readonly Condition[] };
+  /** True if the range has only events of the times in `search`. */
+  isTimed?: boolean;
+  order: "ASC" | "DESC";
+  columns: string;
+  limit: number;
+  /** The most entries to look at if no index has just those that are searched for. */
+  most: number;
+}
+
+interface Found {
+  rows: readonly Row[];
+  /** The last entry looked at, if there are entries behind it that were not. */
+  reached?: { seq: number; createdAt: number };
+}
+
+/** The condition of the indexes `deliveries_failed` and `deliveries_failed_by_host`. */
+const FAILED: Condition = ["status IN ('ended', 'exhausted')"];
+const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
+const NOT_PENDING: Condition = ["status <> 'pending'"];
+const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
+
+/** The most entries to look at for a page, and for a step of a replay, whose transaction must be short. */
+const MOST_FOR_PAGE = 5_000;
+const MOST_PER_STEP = 1_000;
+/** After this many looks a count ends. */
+const MOST_LOOKS = 10;
+
+/** The entries that meet `indexed` are one range of an index, in the order of their positions. */
+function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "others", Condition[]> {
+  const { reference, status, type, host, createdAfter, createdBefore } = search;
+  const indexed = [...base.indexed];
+  const others = [...(base.others ?? [])];
+  if (reference !== undefined) indexed.push(["reference =", reference]);
+  // A record has one event, so the index by reference is the best.
+  const byStatus = reference === undefined ? indexed : others;
+  if (status !== undefined) byStatus.push(status === "failed" ? FAILED : ["status =", status]);
+  if (host !== undefined) (status === "failed" ? byStatus : others).push(["host =", host]);
+  if (type !== undefined) others.push(["type =", type]);
+  if (!isTimed && createdAfter !== undefined) others.push(["created_at >=", createdAfter]);
+  if (!isTimed && createdBefore !== undefined) others.push(["created_at <", createdBefore]);
+  return { indexed, others };
+}
+
+/** Collects the parameters of a statement. */
+function parameters({ place }: EventReader) {
+  const values: Value[] = [];
+  const put = (value: Value) => place(values.push(value));
+  const render = ([sql, value]: Condition) => (value === undefined ? sql : `${sql} ${put(value)}`);
+  return { values, put, render };
+}
+
+const ofMerchant = (merchant: string) =>
+  `merchant_id = ${merchant} AND epoch = (SELECT epoch FROM merchants WHERE id = ${merchant})`;
+
+/** Reads the next entries that are searched for. Looks at a bounded number of entries. */
+async function look(reader: EventReader, asked: Look): Promise<Found> {
+  const { indexed, others } = conditionsOf(asked);
+  const { order, columns, limit, most, search } = asked;
+
+  function read(what: string, { after, before }: Range, conditions: readonly Condition[], last: [Value, Value?]) {
+    const { values, put, render } = parameters(reader);
+    const [count, skipped] = last;
+    const where = [ofMerchant(put(asked.merchantId)), ...indexed.map(render)];
+    where.push(...conditions.map((each) => reader.unindexed(render(each))));
+    // PostgreSQL would expect few rows in a range with two ends, and could sort them.
+    if (after > EVERYTHING.after) where.push(`seq > ${put(after)}`);
+    if (before < EVERYTHING.before) where.push(`seq < ${put(before)}`);
+    const end = `LIMIT ${put(count)}${skipped === undefined ? "" : ` OFFSET ${put(skipped)}`}`;
+    return reader.read(`SELECT ${what} FROM events WHERE ${where.join(" AND ")} ORDER BY seq ${order} ${end}`, values);
+  }
+
+  const isBounded = others.length > 0 && search.reference === undefined;
+  const [end] = isBounded ? await read("seq, created_at", asked.range, [], [1, most - 1]) : [];
+  if (!end) return { rows: await read(columns, asked.range, others, [limit]) };
+  const seq = end.seq as number;
+  const range = order === "ASC" ? { ...asked.range, before: seq + 1 } : { ...asked.range, after: seq - 1 };
+  const rows = await read(columns, range, others, [limit]);
+  return { rows, reached: { seq, createdAt: end.created_at as number } };
+}
+
+/**
+ * Reads a page of a list of events or deliveries. Positions are in the order of commits, so nothing appears behind a
+ * cursor later (D51).
+ */
+export async function pageOf(
+  reader: EventReader,
+  list: "events" | "deliveries",
+  query: PageQuery & DeliverySearch,
+): Promise<Page<Row>> {
+  const { merchantId, limit, cursor, direction = "older" } = query;
+  const position = cursor === undefined ? undefined : openCursor(list, merchantId, cursor, 1)[0]!;
+  const { isTimed, ...timed } = await rangeOf(reader, merchantId, query);
+  const [after, before] = direction === "older" ? [0, position ?? EVERYTHING.before] : [position ?? 0, Infinity];
+  const { rows: found, reached } = await look(reader, {
+    merchantId,
+    search: query,
+    range: { after: Math.max(after, timed.after), before: Math.min(before, timed.before) },
+    base: { indexed: list === "deliveries" ? [WITH_ADDRESS] : [] },
+    isTimed,
+    order: direction === "older" ? "DESC" : "ASC",
+    columns: "*",
+    // One extra row shows whether another page follows.
+    limit: limit + 1,
+    most: MOST_FOR_PAGE,
+  });
+  const rows = found.slice(0, limit);
+  const seal = (seq: unknown) => sealCursor(list, merchantId, [seq as number]);
+  if (found.length > limit) return { items: rows, cursor: seal(rows.at(-1)!.seq) };
+  if (reached) return { items: rows, cursor: seal(reached.seq), searchedTo: reached.createdAt };
+  if (direction === "older") return { items: rows };
+  const next = rows.length > 0 ? seal(rows.at(-1)!.seq) : cursor;
+  return { items: rows, ...(next !== undefined && { cursor: next }) };
+}
+
+/** Counts the deliveries that a replay would make ready. */
+export async function countDeliveries(
+  reader: EventReader,
+  merchantId: string,
+  search: DeliverySearch,
+): Promise<DeliveryCount> {
+  const { isTimed, ...timed } = await rangeOf(reader, merchantId, search);
+  const hosts: string[] = [];
+  const base = { indexed: [WITH_ADDRESS], others: [NOT_PENDING] };
+  const how = { order: "DESC", columns: "host", limit: MOST_COUNTED + 1, most: MOST_FOR_PAGE } as const;
+  let isExact = false;
+  for (let looks = 0, range: Range = timed; looks < MOST_LOOKS && hosts.length <= MOST_COUNTED; looks += 1) {
+    const { rows, reached } = await look(reader, { merchantId, search, range, base, isTimed, ...how });
+    hosts.push(...rows.map(({ host }) => host as string));
+    isExact = !reached;
+    if (!reached) break;
+    range = { ...range, before: reached.seq };
+  }
+  const counted = hosts.slice(0, MOST_COUNTED);
+  const byHost = [...Map.groupBy(counted, (host) => host)].map(([host, of]) => ({ host, count: of.length }));
+  return {
+    count: counted.length,
+    isExact: isExact && hosts.length === counted.length,
+    hosts: byHost.toSorted((a, b) => b.count - a.count),
+  };
+}
+
+/** The positions that a replay visits: from behind `seq` to `lastSeq`. */
+export interface Course {
+  seq: number;
+  lastSeq: number;
+}
+
+/** Returns the course of a replay that starts now. Events that are written later are not on it. */
+export async function courseOf(reader: EventReader, merchantId: string, search: DeliverySearch): Promise<Course> {
+  const [{ after, before }, last] = [await rangeOf(reader, merchantId, search), await lastSeq(reader, merchantId)];
+  return { seq: after, lastSeq: Math.min(before - 1, last) };
+}
+
+/**
+ * Reads the next deliveries on a replay's course.
+ * @returns their rows, and the position up to which the course has been read
+ */
+export async function nextOnCourse(
+  reader: EventReader,
+  merchantId: string,
+  search: DeliverySearch,
+  { seq, lastSeq: end }: Course,
+  limit: number,
+): Promise<{ rows: readonly Row[]; seq: number }> {
+  const { rows, reached } = await look(reader, {
+    merchantId,
+    search,
+    range: { after: seq, before: end + 1 },
+    base: { indexed: [WITH_ADDRESS] },
+    order: "ASC",
+    columns: "id, seq, status",
+    limit,
+    most: MOST_PER_STEP,
+  });
+  return { rows, seq: rows.length === limit ? (rows.at(-1)!.seq as number) : (reached?.seq ?? end) };
+}
+
+/**
+ * Returns the positions of the events of a period. Events are written in the order of their times, unless the merchant's
+ * clock was moved: then events of the skipped time may follow later ones, and the period says nothing about positions.
+ */
+async function rangeOf(
+  reader: EventReader,
+  merchantId: string,
+  { createdAfter, createdBefore }: DeliverySearch,
+): Promise<Range & { isTimed: boolean }> {
+  if (createdAfter === undefined && createdBefore === undefined) return { ...EVERYTHING, isTimed: true };
+  const [merchant] = await reader.read(`SELECT moved_to FROM merchants WHERE id = ${reader.place(1)}`, [merchantId]);
+  if (merchant?.moved_to !== 0) return { ...EVERYTHING, isTimed: false };
+  const last = await lastSeq(reader, merchantId);
+  return {
+    after: createdAfter === undefined ? 0 : (await firstSince(reader, merchantId, createdAfter, last)) - 1,
+    before: createdBefore === undefined ? EVERYTHING.before : await firstSince(reader, merchantId, createdBefore, last),
+    isTimed: true,
+  };
+}
+
+/** The position of a merchant's last event; 0 if it has none. */
+async function lastSeq(reader: EventReader, merchantId: string): Promise<number> {
+  const where = ofMerchant(reader.place(1));
+  const [row] = await reader.read(`SELECT seq FROM events WHERE ${where} ORDER BY seq DESC LIMIT 1`, [merchantId]);
+  return (row?.seq as number | undefined) ?? 0;
+}
+
+/** How many positions a step of a search looks at. PostgreSQL needs a round trip for each step. */
+const LOOKS_PER_STEP = 16;
+
+/** Returns the position of the first event at or after `time`, or one behind `last` if all events were created earlier. */
+async function firstSince(reader: EventReader, merchantId: string, time: number, last: number): Promise<number> {
+  let [low, high] = [0, last + 1];
+  while (low < high) {
+    const width = (high - low) / LOOKS_PER_STEP;
+    const places = Array.from({ length: LOOKS_PER_STEP }, (_, index) => low + Math.floor(index * width));
+    const times = await timesAt(reader, merchantId, places);
+    const index = times.findIndex((each) => each >= time);
+    if (index === -1) low = places.at(-1)! + 1;
+    else [low, high] = [index === 0 ? low : places[index - 1]! + 1, places[index]!];
+  }
+  return high;
+}
+
+/** When the first event at or behind each of these positions was created; infinite if there is none. */
+async function timesAt(reader: EventReader, merchantId: string, positions: readonly number[]): Promise<number[]> {
+  const { values, put } = parameters(reader);
+  const where = ofMerchant(put(merchantId));
+  const columns = positions.map(
+    (position, index) =>
+      `(SELECT created_at FROM events WHERE ${where} AND seq >= ${put(position)} ORDER BY seq LIMIT 1) AS t${index}`,
+  );
+  const [row] = await reader.read(`SELECT ${columns.join(", ")}`, values);
+  return positions.map((_, index) => (row![`t${index}`] as number | null) ?? Infinity);
+}

@@ -1,0 +1,29 @@
+import type { ReplayStore } from "../domain/storage.ts";
+import { createYielding } from "./yielding.ts";
+
+interface Options {
+  storage: Pick<ReplayStore, "advanceReplay">;
+  stopping: AbortSignal;
+  /** Called when deliveries have become ready. */
+  onReady(): void;
+}
+
+export interface Replays {
+  /** Takes the steps that are due of the replays in progress. */
+  advance(): Promise<void>;
+}
+
+/** Carries out the replays that the storage keeps (D64). Other processes may do so too: each step is taken once. */
+export function createReplays({ storage, stopping, onReady }: Options): Replays {
+  const giveWay = createYielding();
+  return {
+    async advance() {
+      while (!stopping.aborted) {
+        const replayed = await storage.advanceReplay();
+        if (replayed === undefined) return;
+        if (replayed > 0) onReady();
+        await giveWay();
+      }
+    },
+  };
+}
