@@ -6,6 +6,7 @@ import { withDatabase, withStorage } from "./commands/context.ts";
 import { dashboardCommands } from "./commands/dashboard.ts";
 import { databaseCommands } from "./commands/database.ts";
 import { keyCommands } from "./commands/keys.ts";
+import { replayCommands } from "./commands/replays.ts";
 import { commandGroup, isExpected, type Printed } from "./commands/run.ts";
 import { webhookCommands } from "./commands/webhooks.ts";
 
@@ -20,7 +21,7 @@ Without a command, keys and db print theirs. DATABASE_URL selects the database.`
 const GROUPS: Readonly<Record<string, (args: readonly string[]) => Promise<Printed>>> = {
   keys: commandGroup(
     "keys",
-    { ...keyCommands, ...webhookCommands, ...auditCommands, ...dashboardCommands },
+    { ...keyCommands, ...webhookCommands, ...replayCommands, ...auditCommands, ...dashboardCommands },
     withStorage,
   ),
   db: commandGroup("db", databaseCommands, withDatabase),

@@ -2,7 +2,7 @@ import type { AuditEntry } from "../domain/audit.ts";
 import { timestamp } from "../domain/representation.ts";
 import { type Commands } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
-import { filterOf } from "./options.ts";
+import { pageIn } from "./options.ts";
 import { listing } from "./output.ts";
 
 export const auditCommands: Commands<CommandContext> = {
@@ -12,7 +12,7 @@ export const auditCommands: Commands<CommandContext> = {
     summary: "List who did what and when, newest first, for all merchants or one.",
     async run(context, [id], options) {
       const merchant = id === undefined ? {} : { merchantId: (await merchantOf(context, id)).id };
-      const page = await context.storage.listAudit({ ...filterOf(options), ...merchant });
+      const page = await context.storage.listAudit({ ...pageIn(options), ...merchant });
       return listing(page, entryView, ({ at, actor, action, merchantId, details }) => [
         [
           at,

@@ -1,25 +1,31 @@
-import { DEFAULT_LIMIT, type DeliveryFilter } from "../domain/storage.ts";
+import { EVENT_TYPES } from "../domain/events.ts";
+import { PACE } from "../domain/replays.ts";
+import { DEFAULT_LIMIT, type DeliveryFilter, type DeliverySearch } from "../domain/storage.ts";
 
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
 const LIMIT_MAX = 1_000;
 
-function status(text: string): DeliveryFilter {
-  const found = STATUSES.find((one) => one === text);
-  if (!found) throw new Error(`--status must be one of ${STATUSES.join(", ")}.`);
+const oneOf =
+  <T extends string>(name: string, values: readonly T[]) =>
+  (text: string): T => {
+    const found = values.find((one) => one === text);
+    if (!found) throw new Error(`--${name} must be one of ${values.join(", ")}.`);
+    return found;
+  };
+
+const time = (name: string) => (text: string) => {
+  const found = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(found)) {
+    throw new Error(`--${name} must be a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z.`);
+  }
   return found;
-}
+};
 
-function since(text: string): number {
-  const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw new Error("--since must be a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z.");
-  return time;
-}
-
-function limit(text: string): number {
+const numberUpTo = (name: string, most: number) => (text: string) => {
   const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
-  throw new Error(`--limit must be a whole number from 1 to ${LIMIT_MAX}.`);
-}
+  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${most}.`);
+};
 
 const UNITS = { d: 86_400_000, h: 3_600_000 };
 
@@ -36,18 +42,30 @@ const flag = (): true => true;
 export const OPTIONS = {
   status: {
     value: "STATUS",
-    parse: status,
+    parse: oneOf("status", STATUSES),
     meaning: "pending, delivered, ended, exhausted, or failed (ended or exhausted)",
   },
   reference: { value: "REFERENCE", parse: text, meaning: "of the service, such as DSB… or CHK…" },
-  since: { value: "TIME", parse: since, meaning: "in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
-  limit: { value: "N", parse: limit, meaning: `entries on a page, 1 to ${LIMIT_MAX}; ${DEFAULT_LIMIT} by default` },
+  type: { value: "EVENT", parse: oneOf("type", EVENT_TYPES), meaning: "such as disbursement.completed" },
+  host: { value: "HOST", parse: text, meaning: "of the receiver, with its port if its address has one" },
+  since: { value: "TIME", parse: time("since"), meaning: "in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
+  until: { value: "TIME", parse: time("until"), meaning: "in UTC; events of this time or later are left out" },
+  pace: {
+    value: "N",
+    parse: numberUpTo("pace", PACE.most),
+    meaning: `deliveries per second, ${PACE.least} to ${PACE.most}; ${PACE.usual} by default`,
+  },
+  limit: {
+    value: "N",
+    parse: numberUpTo("limit", LIMIT_MAX),
+    meaning: `entries on a page, 1 to ${LIMIT_MAX}; ${DEFAULT_LIMIT} by default`,
+  },
   cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
   name: { value: "NAME", parse: text, meaning: "of the person, for the audit trail; by default your own" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
   "older-than": { value: "AGE", parse: duration, meaning: "in days or hours, such as 90d or 12h" },
-  "dry-run": { parse: flag, meaning: "change nothing; print what would be deleted" },
+  "dry-run": { parse: flag, meaning: "change nothing; print what would be done" },
   check: { parse: flag, meaning: "change nothing; exit with 1 if there is something to do" },
   replace: { parse: flag, meaning: "replace a database that has data; the old file is kept" },
   json: { parse: flag, meaning: "print JSON" },
@@ -55,19 +73,17 @@ export const OPTIONS = {
 
 export type Options = { readonly [Name in keyof typeof OPTIONS]?: ReturnType<(typeof OPTIONS)[Name]["parse"]> };
 
-/** The filter of a list of events or deliveries. */
-export function filterOf({
-  reference,
-  since: createdAfter,
-  limit: most = DEFAULT_LIMIT,
-  cursor,
-  status: wanted,
-}: Options) {
-  return {
-    limit: most,
-    ...(reference !== undefined && { reference }),
-    ...(createdAfter !== undefined && { createdAfter }),
-    ...(cursor !== undefined && { cursor }),
-    ...(wanted !== undefined && { status: wanted }),
-  };
+/** The options with conditions for deliveries. */
+export const SEARCH = ["status", "type", "host", "reference", "since", "until"] as const;
+
+/** The page of a list. */
+export const pageIn = ({ limit = DEFAULT_LIMIT, cursor }: Options) => ({
+  limit,
+  ...(cursor !== undefined && { cursor }),
+});
+
+/** The conditions for events or deliveries. */
+export function searchIn({ status, type, host, reference, since, until }: Options): DeliverySearch {
+  const search = { status, type, host, reference, createdAfter: since, createdBefore: until };
+  return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as DeliverySearch;
 }

@@ -138,9 +138,6 @@ test("a delivery is not replayed while the server attempts it", async () => {
 
   const { code, stderr } = await runKeys(env, "replay", merchantId, id);
   expect([code, stderr]).toEqual([2, "An attempt of this delivery is in progress. Replay it when that has ended.\n"]);
-  expect(await keys("replay", merchantId, "--reference", reference, "--status", "pending", "--yes")).toBe(
-    "1 delivery matches.\nReplays requested: 0\nLeft alone, as an attempt is in progress: 1\n",
-  );
   response.writeHead(204).end();
   await untilDelivered(reference, 1);
   slow.closeAllConnections();
@@ -164,12 +161,64 @@ test("all failed deliveries are counted first, and replayed once that is confirm
     "None.\n",
   );
 
-  expect(await keys("replay", merchantId, "--status", "failed", "--yes")).toBe(
-    "2 deliveries match.\nReplays requested: 2\n",
-  );
+  const { host } = new URL(receiver.url);
+  const filter = ["--status", "failed", "--host", host, "--since", "2020-01-01", "--until", "9999-01-01"];
+  expect(await keys("replay", merchantId, ...filter, "--dry-run")).toBe(`2 deliveries match.\n  2 to ${host}\n`);
+  const started = await keys("replay", merchantId, ...filter, "--pace", "50", "--yes");
+  const [, replayId] = /^2 deliveries match\.\nReplay (\S+) started, 50 per second\n$/.exec(started)!;
   for (const { reference } of failed) await untilDelivered(reference, 2);
   for (const { id } of failed) expect(receivedFor(id)).toHaveLength(2);
   expect(await keys("replay", merchantId, "--status", "failed", "--yes")).toBe("0 deliveries match.\n");
+
+  await vi.waitUntil(async () => (await storage.findReplay(merchantId, replayId!))!.state === "done", {
+    timeout: 10_000,
+  });
+  expect(await json("replays", merchantId)).toEqual({
+    items: [
+      {
+        id: replayId,
+        merchantId,
+        filter: { status: "failed", host, since: "2020-01-01T00:00:00.000Z", until: "9999-01-01T00:00:00.000Z" },
+        pace: 50,
+        expected: 2,
+        startedAt: expect.stringMatching(/Z$/),
+        startedBy: ACTOR,
+        replayed: 2,
+        skipped: 0,
+        state: "done",
+        endedAt: expect.stringMatching(/Z$/),
+      },
+    ],
+  });
+});
+
+test("a replay is stopped, and another is refused while it runs", async () => {
+  receiver.respondWith(204);
+  // More than it replays before it is stopped.
+  await Promise.all(Array.from({ length: 50 }, () => pay({ webhookURL: receiver.url })));
+  const query = { merchantId, status: "delivered", limit: 50 } as const;
+  await vi.waitUntil(async () => (await storage.listDeliveries(query)).items.length === 50, { timeout: 10_000 });
+  const filter = ["--type", "disbursement.completed", "--status", "delivered", "--pace", "1", "--yes"];
+  const started = await keys("replay", merchantId, ...filter);
+  const [, replayId] = /Replay (\S+) started, 1 per second\n$/.exec(started)!;
+  const second = await runKeys(env, "replay", merchantId, ...filter);
+  expect([second.code, second.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^Another replay of this merchant is running\./),
+  ]);
+  expect(await keys("stop-replay", merchantId, replayId!)).toBe(`Stopped ${replayId}\n`);
+  expect(await keys("stop-replay", merchantId, replayId!)).toBe(`${replayId} is stopped already.\n`);
+  expect(await storage.findReplay(merchantId, replayId!)).toMatchObject({ state: "stopped", stoppedBy: ACTOR });
+  expect(await keys("replays", merchantId)).toMatch(
+    new RegExp(
+      `^${replayId}  \\S+Z  ${ACTOR}  stopped  \\d+ of \\d+ replayed, 0 left alone, 1 per second\n  status delivered  `,
+    ),
+  );
+  const trail = await keys("audit", merchantId, "--limit", "2");
+  expect(trail).toMatch(new RegExp(`^\\S+  ${ACTOR}  replay\\.stop  merchant ${merchantId}  replay ${replayId}\n`));
+  expect(trail).toMatch(
+    new RegExp(`replay\\.start  merchant ${merchantId}  replay ${replayId}  status delivered  type `),
+  );
 });
 
 test("lists page by cursor and filter by time", async () => {
@@ -231,6 +280,10 @@ test.each<[string[], RegExp]>([
   ],
   [["replay", "M"], /^Give a DELIVERY_ID, or --status/],
   [["replay", "M", "msg_x", "--yes"], /^Give either a DELIVERY_ID or --status\.\n$/],
+  [["replay", "M", "--status", "pending"], /^Pending webhooks are attempted without a replay\./],
+  [["replay", "M", "--status", "failed", "--pace", "501"], /^--pace must be a whole number from 1 to 500\.\n/],
+  [["stop-replay", "M", "nothing"], /^The merchant has no replay nothing\. List them with the command replays\.\n$/],
+  [["deliveries", "M", "--type", "lost"], /^--type must be one of disbursement\.completed, /],
   [["deliveries", "M", "--status", "lost"], /^--status must be one of pending, .+\nUsage: /],
   [["deliveries", "M", "--since", "yesterday"], /^--since must be a time in UTC, such as /],
   [["deliveries", "M", "--limit", "0"], /^--limit must be a whole number from 1 to 1000\.\n/],

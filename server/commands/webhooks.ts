@@ -5,9 +5,8 @@ import type { Config } from "../config.ts";
 import type { WebhookSecrets } from "../domain/types.ts";
 import { UsageError, type Commands, type Output } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
-import { filterOf } from "./options.ts";
+import { pageIn, SEARCH, searchIn } from "./options.ts";
 import { listing } from "./output.ts";
-import { replay } from "./replay.ts";
 
 const PAGE = ["limit", "cursor", "json"] as const;
 
@@ -47,7 +46,10 @@ export const webhookCommands: Commands<CommandContext> = {
     options: ["reference", "since", ...PAGE],
     summary: "List the events, newest first.",
     async run(context, [id], options) {
-      const page = await context.webhooks.listEvents(await merchantOf(context, id!), filterOf(options));
+      const page = await context.webhooks.listEvents(await merchantOf(context, id!), {
+        ...pageIn(options),
+        ...searchIn(options),
+      });
       return listing(page, eventView, ({ id: eventId, createdAt, reference, body }) => [
         `${eventId}  ${createdAt}  ${body.event}  ${reference}`,
       ]);
@@ -55,18 +57,15 @@ export const webhookCommands: Commands<CommandContext> = {
   },
   deliveries: {
     args: ["MERCHANT"],
-    options: ["status", "reference", "since", ...PAGE],
+    options: [...SEARCH, ...PAGE],
     summary: "List the deliveries with their attempts, newest first.",
     async run(context, [id], options) {
-      const page = await context.webhooks.listDeliveries(await merchantOf(context, id!), filterOf(options));
+      const page = await context.webhooks.listDeliveries(await merchantOf(context, id!), {
+        ...pageIn(options),
+        ...searchIn(options),
+      });
       return listing(page, deliveryView, deliveryLines);
     },
-  },
-  replay: {
-    args: ["MERCHANT", "[DELIVERY_ID]"],
-    options: ["status", "reference", "since", "yes"],
-    summary: "Deliver one webhook again, or (--status) all with this status.",
-    run: replay,
   },
 };
 

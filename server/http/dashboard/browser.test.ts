@@ -15,6 +15,7 @@ let receiver: Receiver;
 let browser: Browser;
 let payout: string;
 let delivery: string;
+let replay: string;
 beforeAll(async () => {
   [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
   const { body } = await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1, webhookURL: receiver.url });
@@ -23,6 +24,14 @@ beforeAll(async () => {
   await server.pass(server.config.settleDelayMs);
   const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
   delivery = items[0]!.id;
+  const { id: merchantId } = server.merchant;
+  replay = "stopped-replay";
+  const filter = { host: `${LONG.toLowerCase()}.example`, createdAfter: server.clock.now() };
+  await server.storage.startReplay({ id: replay, merchantId, filter, pace: 20, expected: 7 }, "dashboard Ada");
+  await server.storage.stopReplay(merchantId, replay, "dashboard Ada");
+  receiver.respondWith(410);
+  await server.createPayout({ phoneNumber: "2250700000001", webhookURL: receiver.url });
+  await server.pass(0);
 });
 afterAll(() => Promise.all([browser.close(), server.close(), receiver.close()]));
 
@@ -116,6 +125,10 @@ const PAGES: Record<string, () => string> = {
   "a payment": () => `${area()}/disbursements/${payout}`,
   webhooks: () => `${area()}/webhooks`,
   "a webhook": () => `${area()}/webhooks/${delivery}`,
+  "a search for webhooks": () => `${area()}/webhooks?status=failed&type=disbursement.completed`,
+  "a replay before it starts": () => `${area()}/replays/new?status=failed`,
+  "a replay": () => `${area()}/replays/${replay}`,
+  replays: () => `${area()}/replays`,
   "the sandbox": () => `${area()}/sandbox`,
   settings: () => `${area()}/settings`,
   "the audit trail": () => `${area()}/audit`,

@@ -109,9 +109,11 @@ function eventMoment({ type, reference, createdAt }: Event): Moment {
   return { at: createdAt, tone, text: `Event ${type}`, note: reference, link: `${kind}s/${reference}` };
 }
 
-const attemptMoments = ({ id, type, reference, attempts }: Delivery): Moment[] =>
-  attempts.map((attempt) => {
-    const { at, tone, text, note } = attemptMoment(attempt);
+function attemptMoments(delivery: Delivery): Moment[] {
+  const { id, type, reference, attempts } = delivery;
+  return attempts.map((attempt) => {
+    const { at, tone, text, note } = attemptMoment(attempt, delivery);
     const notes = note === undefined ? reference : `${reference}: ${note}`;
     return { at, tone, text: `Webhook ${type}, ${text.toLowerCase()}`, note: notes, link: `webhooks/${id}` };
   });
+}

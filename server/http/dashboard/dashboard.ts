@@ -5,6 +5,7 @@ import { dashboardErrors } from "./errors.ts";
 import { auditPage } from "./audit.ts";
 import { merchantPages } from "./merchants.ts";
 import { paymentPages } from "./payments.ts";
+import { replayPages } from "./replays.ts";
 import { sandboxPages } from "./sandbox.ts";
 import { settingsPages } from "./settings.ts";
 import { webhookPages } from "./webhooks.ts";
@@ -27,6 +28,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(merchantPages(context));
   router.use(paymentPages(context));
   router.use(webhookPages(context));
+  router.use(replayPages(context));
   if (context.config.sandbox) router.use(sandboxPages(context));
   router.use(settingsPages(context));
   router.use(auditPage(context));

@@ -11,8 +11,20 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 /** Every page of a merchant, and the forms that change something. */
-const PAGES = ["disbursements", "disbursements.csv", "checkouts", "webhooks", "sandbox", "settings", "audit"];
+const PAGES = [
+  "disbursements",
+  "disbursements.csv",
+  "checkouts",
+  "webhooks",
+  "replays",
+  "replays/new?status=failed",
+  "sandbox",
+  "settings",
+  "audit",
+];
 const FORMS: [string, Record<string, string>][] = [
+  ["replays", { status: "failed", pace: "10" }],
+  ["replays/x/stop", {}],
   ["sandbox/disbursements", { phoneNumber: "2257038102473", amount: "10000" }],
   ["sandbox/checkouts", { amount: "10000" }],
   ["sandbox/advance", { amount: "1", unit: "days" }],

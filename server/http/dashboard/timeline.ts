@@ -1,3 +1,4 @@
+import { timestamp } from "../../domain/representation.ts";
 import type { Attempt, Checkout, Delivery, Disbursement, Event } from "../../domain/types.ts";
 
 /** Something that happened to a payment, or will. Times are in the merchant's sandbox time. */
@@ -8,8 +9,8 @@ export interface Moment {
   text: string;
   /** What is said below the text. */
   note?: string;
-  /** A body that was sent or received. */
-  body?: { label: string; text: string };
+  /** What was sent or received. */
+  texts?: { label: string; text: string }[];
   /** The id of the webhook's delivery, which has its own page. */
   delivery?: string;
   /** The address of the page that the text leads to, without the part that all pages of the merchant share. */
@@ -25,7 +26,7 @@ export function timelineOf(payment: Disbursement | Checkout, event?: Event, deli
   } else if (due) moments.push({ at: due.at, tone: "next", text: `Becomes ${due.status}` });
   if (event) moments.push(eventMoment(event, delivery));
   if (delivery) {
-    moments.push(...delivery.attempts.map(attemptMoment));
+    moments.push(...delivery.attempts.map((attempt) => attemptMoment(attempt, delivery)));
     moments.push(...nextAttempt(delivery));
   }
   return moments;
@@ -34,7 +35,7 @@ export function timelineOf(payment: Disbursement | Checkout, event?: Event, deli
 function eventMoment({ type, body, createdAt }: Event, delivery?: Delivery): Moment {
   const note = delivery ? `For ${delivery.url}` : "No webhook: there is no address for it.";
   const link = delivery && { delivery: delivery.id };
-  return { at: createdAt, tone: "", text: `Event ${type}`, note, body: { label: "Body", text: body }, ...link };
+  return { at: createdAt, tone: "", text: `Event ${type}`, note, texts: [{ label: "Body", text: body }], ...link };
 }
 
 /** The attempt that is due next, if any. */
@@ -43,7 +44,9 @@ export function nextAttempt({ nextAttemptAt, attempts }: Delivery): Moment[] {
   return nextAttemptAt === undefined ? [] : [{ at: nextAttemptAt, tone: "next", text: `Attempt ${number}` }];
 }
 
-export function attemptMoment({ number, at, latencyMs, httpStatus, responseBody, error }: Attempt): Moment {
+/** What happened at an attempt. The body that it sent is that of the delivery. */
+export function attemptMoment(attempt: Attempt, delivery: Delivery): Moment {
+  const { number, at, latencyMs, httpStatus, responseBody, error } = attempt;
   const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
   const result = httpStatus === undefined ? "no response" : `status ${httpStatus}`;
   return {
@@ -51,6 +54,23 @@ export function attemptMoment({ number, at, latencyMs, httpStatus, responseBody,
     tone: isGood ? "good" : "bad",
     text: `Attempt ${number}: ${result} after ${latencyMs} ms`,
     ...(error !== undefined && { note: error }),
-    ...(responseBody && { body: { label: "Response", text: responseBody } }),
+    texts: [
+      { label: "Request", text: requestOf(attempt, delivery) },
+      ...(responseBody ? [{ label: "Response", text: responseBody }] : []),
+    ],
   };
+}
+
+/** The part of a traceparent that all attempts share: the version and the trace's id. */
+const TRACE_LENGTH = "00-".length + 32 + "-".length;
+
+/** The request of an attempt without its signature, which is not stored, and the body, which all attempts share. */
+function requestOf({ sentAt }: Attempt, { url, id, traceparent }: Delivery): string {
+  return [
+    `POST ${url}`,
+    `sent at ${timestamp(sentAt)}`,
+    `webhook-id: ${id}`,
+    `webhook-timestamp: ${Math.floor(sentAt / 1_000)}`,
+    ...(traceparent === undefined ? [] : [`traceparent: ${traceparent.slice(0, TRACE_LENGTH)}…`]),
+  ].join("\n");
 }

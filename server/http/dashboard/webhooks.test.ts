@@ -18,16 +18,23 @@ beforeAll(async () => {
 afterAll(() => Promise.all([server.close(), receiver.close()]));
 
 /** Creates a payout that is final from the start, lets its webhook be attempted, and returns the delivery's id. */
-async function delivered(status: number, url = receiver.url): Promise<{ id: string; reference: string }> {
+async function delivered(status: number, url = receiver.url) {
   receiver.respondWith(status);
   const { body } = await server.createPayout({ phoneNumber: "2250700000001", webhookURL: url });
   await server.pass(0);
-  const { reference } = body.data;
-  const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, reference, limit: 1 });
-  return { id: items[0]!.id, reference };
+  const { reference, merchantsReference } = body.data as Record<string, string>;
+  const { items } = await server.storage.listDeliveries({
+    merchantId: server.merchant.id,
+    reference: reference!,
+    limit: 1,
+  });
+  return { id: items[0]!.id, reference: reference!, merchantsReference: merchantsReference! };
 }
 /** The ids of the webhooks in a part of a page, in order. */
 const idsIn = (html: string) => [...html.matchAll(/\/webhooks\/(msg_\w+)"/g)].map(([, id]) => id);
+
+/** True if a search offers to replay what it found. */
+const offers = async (query: string) => (await visitor.get(list + query)).html.includes("Replay these…");
 
 describe("the list", () => {
   test("teaches if it is empty", async () => {
@@ -44,19 +51,41 @@ describe("the list", () => {
     expect(html).toContain(receiver.url);
   });
 
-  test("filters by status and by reference, and has pages", async () => {
+  test("filters by each field and by several, and has pages", async () => {
     const gone = await delivered(410);
+    await server.pass(60_000);
     const fine = await delivered(204);
     const found = async (query: string) => idsIn((await visitor.get(list + query)).html);
+    const { host } = new URL(receiver.url);
+    const time = new Date(server.clock.now()).toISOString().slice(0, 16);
     expect(await found("?status=failed")).toContain(gone.id);
     expect(await found("?status=delivered")).not.toContain(gone.id);
-    expect(await found(`?reference=${fine.reference}`)).toEqual([fine.id]);
-    expect(await found(`?reference=${fine.reference}&status=failed`)).toEqual([]);
+    expect(await found(`?from=${time}`)).toEqual([fine.id]);
+    expect(await found(`?to=${time}&status=failed&type=disbursement.completed&host=${host}`)).toContain(gone.id);
+    expect(await found(`?to=${time}`)).not.toContain(fine.id);
+    expect(await found(`?host=${encodeURIComponent(receiver.url)}`)).toContain(fine.id);
+    expect(await found("?host=other.example")).toEqual([]);
+    expect(await found("?type=checkout.completed")).toEqual([]);
+    for (const reference of [fine.reference, fine.merchantsReference]) {
+      expect(await found(`?reference=${reference}`)).toEqual([fine.id]);
+      expect(await found(`?reference=${reference}&status=failed`)).toEqual([]);
+    }
+    expect(await found("?reference=nothing")).toEqual([]);
     for (let index = 0; index < 25; index++) await delivered(204);
     const first = await visitor.get(`${list}?status=delivered`);
     const [, next] = /href="(\?status=delivered&amp;cursor=[^"]+)">Older/.exec(first.html)!;
     expect(await found(next!.replace("&amp;", "&"))).toContain(fine.id);
-    for (const query of ["?status=nothing", "?cursor=x"]) expect((await visitor.get(list + query)).status).toBe(422);
+    for (const query of ["?status=nothing", "?type=nothing", "?from=yesterday", "?to=2026-11-22", "?cursor=x"]) {
+      expect((await visitor.get(list + query)).status).toBe(422);
+    }
+  });
+
+  test("has no form to replay a single payment's webhook, pending ones, or everything", async () => {
+    await delivered(410);
+    expect(await offers("?status=failed")).toBe(true);
+    for (const query of ["", "?status=pending", `?reference=${(await delivered(410)).reference}`, "?host=x.example"]) {
+      expect([query, await offers(query)]).toEqual([query, false]);
+    }
   });
 });
 
@@ -65,6 +94,8 @@ describe("a webhook", () => {
     const { id, reference } = await delivered(410);
     const { html } = await visitor.get(`${list}/${id}`);
     expect(html).toContain("Attempt 1: status 410");
+    expect(html).toContain(`POST ${receiver.url}`);
+    expect(html).toContain(`webhook-timestamp: ${Math.floor(server.clock.now() / 1_000)}`);
     expect(html).toContain(`disbursements/${reference}">${reference}</a>`);
     const payment = await visitor.get(`/m/${server.merchant.id}/disbursements/${reference}`);
     expect(payment.html).toContain(`/webhooks/${id}">Open or replay it</a>`);

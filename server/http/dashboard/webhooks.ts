@@ -1,21 +1,16 @@
 import { Router, type Request, type Response } from "express";
 import { ServiceError } from "../../domain/errors.ts";
-import type { DeliveryFilter } from "../../domain/storage.ts";
+import { EVENT_TYPES } from "../../domain/events.ts";
+import type { DeliverySearch, Page, Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import type { Delivery } from "../../domain/types.ts";
 import type { DashboardContext } from "./context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./render.ts";
 import { attemptMoment, nextAttempt } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+import { searchOf, STATUSES, typedIn } from "./webhook-filter.ts";
 
-/** The statuses to filter by, with what they mean to people. */
-const STATUSES: Readonly<Record<DeliveryFilter, string>> = {
-  failed: "failed for good",
-  pending: "pending",
-  delivered: "delivered",
-  ended: "refused by the receiver",
-  exhausted: "given up after all attempts",
-};
 const ON_A_PAGE = 25;
 /** How many failed deliveries stand before the list of all. */
 const FAILED_FIRST = 10;
@@ -33,39 +28,55 @@ export function webhookPages(context: DashboardContext): Router {
 }
 
 async function showList({ config, storage }: DashboardContext, req: Request, res: Response): Promise<void> {
-  const [status, reference, cursor] = ["status", "reference", "cursor"].map((name) => field(req.query, name));
-  if (status !== "" && !Object.hasOwn(STATUSES, status!)) throw new PageError(422, "There is no such status.");
   const merchantId = merchantIn(res).id;
-  const typed = { status: status!, reference: reference! };
-  const isFiltered = status !== "" || reference !== "";
-  const page = await storage.listDeliveries({
-    merchantId,
-    limit: ON_A_PAGE,
-    ...(status !== "" && { status: status as DeliveryFilter }),
-    ...(reference !== "" && { reference: reference! }),
-    ...(cursor !== "" && { cursor: cursor! }),
-  });
+  const cursor = field(req.query, "cursor");
+  const typed = typedIn(req.query);
+  const search = searchOf(typed);
+  const isFiltered = Object.values(typed).some((text) => text !== "");
   const isFirst = cursor === "";
-  const failed =
+  const query = { merchantId, limit: ON_A_PAGE, ...search, ...(!isFirst && { cursor }) };
+  const [page, failed] = await Promise.all([
+    typed.reference === "" ? storage.listDeliveries(query) : ofRecord(storage, query, typed.reference),
     isFirst && !isFiltered
-      ? await storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST })
-      : undefined;
+      ? storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST })
+      : { items: [], cursor: undefined },
+  ]);
   showPage(
     { config },
     res,
     { template: "webhooks", title: "Webhooks", section: "webhooks" },
     {
       statuses: STATUSES,
+      types: EVENT_TYPES,
       typed,
       isFiltered,
       isFirst,
-      failed: failed?.items ?? [],
-      moreFailed: failed?.cursor !== undefined,
+      failed: failed.items,
+      moreFailed: failed.cursor !== undefined,
       deliveries: page.items,
+      searchedTo: page.searchedTo,
+      // One webhook is replayed on its own page, and a pending one needs no replay.
+      mayReplay: isFiltered && typed.reference === "" && typed.status !== "pending",
       query: queryOf(typed),
       next: page.cursor && queryOf({ ...typed, cursor: page.cursor }),
     },
   );
+}
+
+/** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
+async function ofRecord(
+  storage: Storage,
+  query: DeliverySearch & { merchantId: string; limit: number },
+  typed: string,
+): Promise<Page<Delivery>> {
+  const { merchantId } = query;
+  const [payout, checkouts] = await Promise.all([
+    storage.findDisbursementByMerchantsReference(merchantId, typed),
+    storage.listCheckouts({ merchantId, merchantsReference: typed, limit: 1 }),
+  ]);
+  const references = new Set([typed, payout?.reference ?? typed, checkouts.items[0]?.reference ?? typed]);
+  const pages = await Promise.all([...references].map((reference) => storage.listDeliveries({ ...query, reference })));
+  return { items: pages.flatMap(({ items }) => items) };
 }
 
 async function showDelivery(context: DashboardContext, id: string, res: Response): Promise<void> {
@@ -74,7 +85,7 @@ async function showDelivery(context: DashboardContext, id: string, res: Response
   const delivery = await storage.findDelivery(merchant.id, id);
   if (!delivery) throw new PageError(404, "There is no webhook with this id.");
   const { attempts, nextAttemptAt } = delivery;
-  const timeline = [...attempts.map(attemptMoment), ...nextAttempt(delivery)];
+  const timeline = [...attempts.map((attempt) => attemptMoment(attempt, delivery)), ...nextAttempt(delivery)];
   // After a replay the page shows the attempt as soon as it has been made.
   const isDue = nextAttemptAt !== undefined && nextAttemptAt <= sandboxTime(merchant, clock.now());
   if (isDue) res.set("Refresh", RELOAD_SECONDS);

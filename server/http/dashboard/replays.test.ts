@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { startReceiver, type Receiver } from "../../testing/receiver.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+
+let server: TestServer;
+let receiver: Receiver;
+beforeAll(async () => {
+  [server, receiver] = await Promise.all([startServer(), startReceiver()]);
+});
+afterAll(() => Promise.all([server.close(), receiver.close()]));
+
+/** A merchant of its own for each test, with this many webhooks that failed, and its visitor. */
+async function merchantWith(count: number) {
+  const { merchant, key } = await server.addMerchant("Own");
+  receiver.respondWith(410);
+  const payout = () => server.createPayout({ phoneNumber: "2250700000001", webhookURL: receiver.url }, { key });
+  for (let made = 0; made < count; made += 1) await payout();
+  await server.pass(0);
+  receiver.respondWith(204);
+  const visitor = await signedIn(server, { merchantId: merchant.id, name: "Kofi" });
+  return { merchant, visitor, area: `/m/${merchant.id}`, payout };
+}
+
+async function started(visitor: Visitor, area: string, fields: Record<string, string> = {}): Promise<string> {
+  const { status, headers } = await visitor.post(`${area}/replays`, { status: "failed", pace: "4", ...fields });
+  expect(status).toBe(303);
+  return headers.get("location")!.replace("/dashboard", "");
+}
+const sentTo = (from: number) => receiver.received.slice(from).map(({ headers }) => headers["webhook-id"]);
+
+test("from a search to its preview, to the replay with its progress, to the list", async () => {
+  const { merchant, visitor, area, payout } = await merchantWith(3);
+  const { host } = new URL(receiver.url);
+  expect((await visitor.get(`${area}/replays`)).html).toContain("None yet.");
+  const { html: found } = await visitor.get(`${area}/webhooks?status=failed&host=${host}`);
+  const [, link] = /href="\/dashboard([^"]+)">Replay these…/.exec(found)!;
+  const { html: preview } = await visitor.get(link!.replaceAll("&amp;", "&"));
+  expect(preview).toContain("3 webhooks");
+  expect(preview).toContain(`<td>${host}</td><td class="number">3</td>`);
+  expect(preview).toContain("status: failed for good");
+
+  const before = receiver.received.length;
+  const page = await started(visitor, area, { host, pace: "8" });
+  await payout();
+  const running = await visitor.get(page);
+  expect(running.headers.get("refresh")).toBe("2");
+  expect(running.html).toContain("0 of 3");
+  await server.pass(0);
+  expect((await visitor.get(page)).html).toContain("2 of 3");
+  await server.pass(1_000);
+  const done = await visitor.get(page);
+  expect(done.headers.get("refresh")).toBeNull();
+  expect(done.html).toMatch(/3 of 3[^]*8 per second/);
+  expect(done.html).not.toContain("Stop the replay");
+  const { items } = await server.storage.listDeliveries({ merchantId: merchant.id, limit: 10 });
+  expect(items.map(({ status, attempts }) => [status, attempts.length])).toEqual([
+    ["delivered", 1],
+    ["delivered", 2],
+    ["delivered", 2],
+    ["delivered", 2],
+  ]);
+  expect(sentTo(before).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
+  const { html: list } = await visitor.get(`${area}/replays`);
+  expect(list).toContain(page);
+  expect(list).toContain("dashboard Kofi");
+});
+
+test("replays successes of a period, too", async () => {
+  const { visitor, area, payout } = await merchantWith(0);
+  await payout();
+  await server.pass(0);
+  await server.pass(60_000);
+  const from = new Date(server.clock.now()).toISOString().slice(0, 16);
+  await payout();
+  await server.pass(0);
+  const before = receiver.received.length;
+  const page = await started(visitor, area, { status: "delivered", from });
+  await server.pass(0);
+  expect(sentTo(before)).toHaveLength(1);
+  expect((await visitor.get(page)).html).toContain("1 of 1");
+});
+
+test("is stopped by its button, and one runs at a time", async () => {
+  const { merchant, visitor, area } = await merchantWith(3);
+  const page = await started(visitor, area);
+  const second = await visitor.post(`${area}/replays`, { status: "failed", pace: "4" });
+  expect([second.status, second.html]).toEqual([409, expect.stringContaining("Another replay is running.")]);
+  await server.pass(0);
+  expect((await visitor.post(`${page}/stop`)).status).toBe(303);
+  // It has ended already: nothing to complain about.
+  expect((await visitor.post(`${page}/stop`)).status).toBe(303);
+  await server.pass(60_000);
+  const { html } = await visitor.get(page);
+  expect(html).toContain("1 of 3");
+  expect(html).toContain("stopped by dashboard Kofi");
+  const { items } = await server.storage.listAudit({ merchantId: merchant.id, limit: 2 });
+  const actor = "dashboard Kofi";
+  expect(items).toMatchObject([
+    { action: "replay.stop", actor },
+    { action: "replay.start", actor },
+  ]);
+  await started(visitor, area);
+});
+
+test("a reset of the sandbox ends it", async () => {
+  const { visitor, area } = await merchantWith(2);
+  const page = await started(visitor, area);
+  await visitor.post(`${area}/sandbox/reset`);
+  const { html } = await visitor.get(page);
+  expect(html).toContain("by a reset of the sandbox");
+});
+
+test("other merchants' replays do not exist, and forms need their token", async () => {
+  const { merchant, visitor, area } = await merchantWith(2);
+  const page = await started(visitor, area);
+  const id = page.split("/").at(-1)!;
+  const other = await server.addMerchant("Other");
+  const stranger = await signedIn(server, { merchantId: other.merchant.id });
+  for (const place of [page, `/m/${other.merchant.id}/replays/${id}`, `${area}/replays`]) {
+    expect((await stranger.get(place)).status).toBe(404);
+    expect((await stranger.post(`${place}/stop`)).status).toBe(404);
+  }
+  expect((await stranger.get(`/m/${other.merchant.id}/replays`)).html).not.toContain(id);
+  expect((await visitor.post(`${page}/stop`, { csrf: "x" })).status).toBe(403);
+  expect(await server.storage.findReplay(merchant.id, id)).toMatchObject({ state: "running" });
+  const operator = await signedIn(server);
+  expect((await operator.get(page)).status).toBe(200);
+  expect((await operator.post(`${page}/stop`)).status).toBe(303);
+});
+
+test.each([
+  [{ status: "pending" }, "Pending webhooks are attempted without a replay."],
+  [{ status: "" }, "Choose what to replay"],
+  [{ reference: "DSB1" }, "Open the payment’s webhook"],
+  [{ host: "a.example", type: "x" }, "There is no such event."],
+  [{ pace: "0" }, "The pace is a whole number from 1 to 500 per second."],
+  [{ pace: "501" }, "The pace is a whole number"],
+  [{ pace: "1.5" }, "The pace is a whole number"],
+  [{ pace: "" }, "The pace is a whole number"],
+])("refuses %j and says why", async (fields, message) => {
+  const { visitor, area, merchant } = await merchantWith(0);
+  const response = await visitor.post(`${area}/replays`, { status: "failed", pace: "4", ...fields });
+  expect([response.status, response.html]).toEqual([422, expect.stringContaining(message)]);
+  expect(await server.storage.listReplays(merchant.id, 10)).toEqual([]);
+  const { pace, ...filter } = fields as Record<string, string>;
+  if (pace === undefined) {
+    const preview = await visitor.get(`${area}/replays/new?${new URLSearchParams({ status: "failed", ...filter })}`);
+    expect(preview.status).toBe(422);
+  }
+});
+
+test("a preview without a match offers no start", async () => {
+  const { visitor, area } = await merchantWith(0);
+  const { html } = await visitor.get(`${area}/replays/new?status=failed`);
+  expect(html).toContain("There is nothing to replay.");
+  expect(html).not.toContain("Start the replay");
+});

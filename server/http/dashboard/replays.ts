@@ -1,0 +1,84 @@
+import { Router, type Request, type Response } from "express";
+import { PACE, requireReplayable, startReplay } from "../../domain/replays.ts";
+import { MOST_COUNTED } from "../../domain/storage.ts";
+import type { DashboardContext } from "./context.ts";
+import { queryOf } from "./payment-filter.ts";
+import { showPage } from "./render.ts";
+import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
+
+/** How many replays the list shows. */
+const LISTED = 50;
+/** How many receivers a preview names. */
+const HOSTS_SHOWN = 10;
+const RELOAD_SECONDS = "2";
+
+/** Replays of all webhooks that a search finds (D64): their list, a preview, and a page for each with its progress. */
+export function replayPages(context: DashboardContext): Router {
+  const { config, storage } = context;
+  const router = Router({ caseSensitive: true, strict: true });
+  const path = "/dashboard/m/:merchant/replays";
+  const replayAt = (res: Response, id: string) => `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}/replays/${id}`;
+
+  router.get(path, async (_req, res) => {
+    const replays = (await storage.listReplays(merchantIn(res).id, LISTED)).map((replay) => ({
+      ...replay,
+      conditions: describe(replay.filter),
+    }));
+    showPage(context, res, { template: "replays", title: "Replays", section: "webhooks" }, { replays });
+  });
+  router.get(`${path}/new`, (req, res) => showPreview(context, req, res));
+  router.get(`${path}/:id`, (req, res) => showReplay(context, String(req.params.id), res));
+  router.post(path, async (req, res) => {
+    const { id: merchantId } = merchantIn(res);
+    const pace = Number(field(req.body, "pace") || Number.NaN);
+    const started = await startReplay(context, { merchantId, filter: filterIn(req.body), pace }, actorIn(res));
+    if (!started) throw new PageError(409, "Another replay is running. Wait for its end, or stop it first.");
+    seeOther(res, replayAt(res, started.id));
+  });
+  router.post(`${path}/:id/stop`, async (req, res) => {
+    const [{ id: merchantId }, id] = [merchantIn(res), String(req.params.id)];
+    const isStopped = await storage.stopReplay(merchantId, id, actorIn(res));
+    // It may have ended by itself a moment ago.
+    if (!isStopped && !(await storage.findReplay(merchantId, id))) throw noSuchReplay();
+    seeOther(res, replayAt(res, id));
+  });
+  return router;
+}
+
+const noSuchReplay = () => new PageError(404, "There is no replay with this id.");
+
+/** @throws PageError or ServiceError if the fields are not those of a search whose webhooks can be replayed together */
+function filterIn(fields: unknown) {
+  const typed = typedIn(fields);
+  if (typed.reference !== "") throw new PageError(422, "Open the payment’s webhook to replay it.");
+  const filter = searchOf(typed);
+  requireReplayable(filter);
+  return filter;
+}
+
+async function showPreview(context: DashboardContext, req: Request, res: Response): Promise<void> {
+  const filter = filterIn(req.query);
+  const typed = typedFor(filter);
+  const { count, isExact, hosts } = await context.storage.countDeliveries(merchantIn(res).id, filter);
+  const data = {
+    typed,
+    query: queryOf(typed),
+    conditions: describe(filter),
+    count,
+    isExact,
+    bound: isExact ? "" : count === MOST_COUNTED ? "More than " : "At least ",
+    hosts: hosts.slice(0, HOSTS_SHOWN),
+    moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
+    pace: PACE,
+  };
+  showPage(context, res, { template: "replay-new", title: "Replay webhooks", section: "webhooks" }, data);
+}
+
+async function showReplay(context: DashboardContext, id: string, res: Response): Promise<void> {
+  const replay = await context.storage.findReplay(merchantIn(res).id, id);
+  if (!replay) throw noSuchReplay();
+  if (replay.state === "running") res.set("Refresh", RELOAD_SECONDS);
+  const data = { replay, conditions: describe(replay.filter), query: queryOf(typedFor(replay.filter)) };
+  showPage(context, res, { template: "replay", title: "Replay of webhooks", section: "webhooks" }, data);
+}

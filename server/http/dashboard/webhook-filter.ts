@@ -1,0 +1,68 @@
+import { EVENT_TYPES } from "../../domain/events.ts";
+import { timestamp } from "../../domain/representation.ts";
+import type { DeliveryFilter, DeliverySearch } from "../../domain/storage.ts";
+import type { EventType } from "../../domain/types.ts";
+import { field, PageError } from "./visit.ts";
+
+/** The statuses to filter by, with what they mean to people. */
+export const STATUSES: Readonly<Record<DeliveryFilter, string>> = {
+  failed: "failed for good",
+  pending: "pending",
+  delivered: "delivered",
+  ended: "refused by the receiver",
+  exhausted: "given up after all attempts",
+};
+
+/** The fields of the form. `reference` is not part of a search: a person may type the service's or the merchant's. */
+const FIELDS = ["status", "type", "host", "reference", "from", "to"] as const;
+export type TypedFilter = Record<(typeof FIELDS)[number], string>;
+
+/** Reads the form's fields. */
+export const typedIn = (query: unknown): TypedFilter =>
+  Object.fromEntries(FIELDS.map((name) => [name, field(query, name)])) as TypedFilter;
+
+/** @throws PageError if a field has a value that the form or a link does not send */
+export function searchOf({ status, type, host, from, to }: TypedFilter): DeliverySearch {
+  if (status !== "" && !Object.hasOwn(STATUSES, status)) throw new PageError(422, "There is no such status.");
+  if (type !== "" && !EVENT_TYPES.includes(type as EventType)) throw new PageError(422, "There is no such event.");
+  return {
+    ...(status !== "" && { status: status as DeliveryFilter }),
+    ...(type !== "" && { type: type as EventType }),
+    ...(host !== "" && { host: hostOf(host) }),
+    ...(from !== "" && { createdAfter: timeOf(from) }),
+    ...(to !== "" && { createdBefore: timeOf(to) }),
+  };
+}
+
+/** What must be typed for a search. */
+export function typedFor(search: DeliverySearch): TypedFilter {
+  const { status = "", type = "", host = "", reference = "", createdAfter, createdBefore } = search;
+  return { status, type, host, reference, from: typedTime(createdAfter), to: typedTime(createdBefore) };
+}
+
+const typedTime = (at?: number) => (at === undefined ? "" : timestamp(at).slice(0, -1));
+
+/** Says in words what a search finds. */
+export function describe({ status, type, host, reference, createdAfter, createdBefore }: DeliverySearch): string[] {
+  return [
+    ...(status === undefined ? [] : [`status: ${STATUSES[status]}`]),
+    ...(type === undefined ? [] : [`event: ${type}`]),
+    ...(host === undefined ? [] : [`receiver: ${host}`]),
+    ...(reference === undefined ? [] : [`payment: ${reference}`]),
+    ...(createdAfter === undefined ? [] : [`from ${inWords(createdAfter)}`]),
+    ...(createdBefore === undefined ? [] : [`before ${inWords(createdBefore)}`]),
+  ];
+}
+
+const inWords = (at: number) => `${timestamp(at).slice(0, 19).replace("T", " ")} UTC`;
+
+/** People may paste a whole address. */
+const hostOf = (typed: string): string => (typed.includes("://") && URL.parse(typed)?.host) || typed.toLowerCase();
+
+/** A time in UTC, as browsers send it. */
+function timeOf(text: string): number {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(text);
+  const time = isTime ? Date.parse(`${text}Z`) : Number.NaN;
+  if (Number.isNaN(time)) throw new PageError(422, "A time has the form 2026-11-21T09:30, in UTC.");
+  return time;
+}
