@@ -13,17 +13,36 @@ export interface Database {
   url: string;
   /** Stores this many settled payouts of the only merchant. A server must have created the schema, and have stopped. */
   fill(payouts: number): Promise<void>;
+  /** Stores a webhook and an attempt for each payout that `fill` has stored. One in 25 webhooks was given up. */
+  fillWebhooks(): Promise<void>;
   drop(): Promise<void>;
 }
 
 const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, customer_id, phone_number, amount, fee, country,
   currency, status, created_at, updated_at`;
 
+/** When the first payout was created. */
+export const FIRST = 1_700_000_000_000;
+
 /** References are spread over the whole index, as if they were random, but in its order, so that filling is quick. */
 const values = (count: number, of: { hex: (digits: number, value: string) => string; merchant: string; id: string }) =>
   `${of.id}, ${of.merchant}, 0, 'DSB' || upper(${of.hex(7, `i * ${0xfffffff / count}`)}) || ${of.hex(17, "i")},
    ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', '2257038102473', 10000,
-   100, 'CI', 'XOF', 'success', 1700000000000 + i, 1700000002000 + i`;
+   100, 'CI', 'XOF', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
+
+/** The statements of `fillWebhooks`. Positions are in the order of the payouts, which are a millisecond apart. */
+const webhooks = (attempted: { columns: string; values: string }) => [
+  `INSERT INTO events (id, merchant_id, epoch, seq, type, reference, created_at, body, url, host, status, step)
+   SELECT 'msg_' || replace(CAST(id AS text), '-', ''), merchant_id, 0, i,
+     CASE WHEN i % 10 = 0 THEN 'disbursement.failed' ELSE 'disbursement.completed' END, reference, updated_at,
+     '{"event":"disbursement.completed","data":{"reference":"' || reference || '","note":"${"x".repeat(400)}"}}',
+     'https://receiver-' || i % 20 || '.example/webhooks', 'receiver-' || i % 20 || '.example',
+     CASE i % 50 WHEN 0 THEN 'exhausted' WHEN 1 THEN 'ended' ELSE 'delivered' END, 1
+   FROM (SELECT *, created_at - ${FIRST} + 1 AS i FROM disbursements ORDER BY created_at) AS payouts`,
+  `INSERT INTO attempts (${attempted.columns}event_id, number, at, sent_real, latency_ms, http_status, response_body)
+   SELECT ${attempted.values}id, 1, created_at, created_at, 42, CASE status WHEN 'delivered' THEN 200 ELSE 410 END, 'ok'
+   FROM events`,
+];
 
 const sqliteHex = (digits: number, value: string) => `printf('%0${digits}x', CAST(${value} AS INTEGER))`;
 const postgresHex = (digits: number, value: string) => `lpad(to_hex((${value})::bigint), ${digits}, '0')`;
@@ -43,6 +62,12 @@ export async function sqlite(): Promise<Database> {
       db.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;
         WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${payouts})
         INSERT INTO disbursements (${COLUMNS}) SELECT ${values(payouts, of)} FROM n; PRAGMA wal_checkpoint(TRUNCATE)`);
+      db.close();
+    },
+    async fillWebhooks() {
+      const db = new DatabaseSync(file);
+      const statements = webhooks({ columns: "", values: "" });
+      db.exec(["PRAGMA synchronous = OFF", ...statements, "PRAGMA wal_checkpoint(TRUNCATE)"].join(";"));
       db.close();
     },
     drop: () => rm(folder, { recursive: true }),
@@ -94,6 +119,14 @@ export async function postgres(server: string): Promise<Database> {
         url,
         `INSERT INTO disbursements (${COLUMNS}) SELECT ${values(payouts, of)} FROM generate_series(0, ${payouts - 1}) AS i`,
         "VACUUM ANALYZE disbursements",
+        "CHECKPOINT",
+      ),
+    fillWebhooks: () =>
+      run(
+        url,
+        ...webhooks({ columns: "merchant_id, ", values: "merchant_id, " }),
+        "UPDATE merchants SET last_event = (SELECT count(*) FROM events)",
+        "VACUUM ANALYZE",
         "CHECKPOINT",
       ),
     drop: () => run(server, `DROP DATABASE ${name} WITH (FORCE)`),
