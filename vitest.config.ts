@@ -6,7 +6,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Starts the slowest files first, so that none is left running alone at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const long = /(certify|sound|catch|prism|browser|money|imposters|accessible|package|runtimes|faults)\.test\.ts$/;
+    const long =
+      /(certify|sound|catch|prism|browser|money|imposters|accessible|package|runtimes|faults|journey)\.test\.ts$/;
     return files.toSorted((a, b) => Number(long.test(b.moduleId)) - Number(long.test(a.moduleId)));
   }
 }

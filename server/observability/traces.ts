@@ -29,6 +29,8 @@ import packageJson from "../package.json" with { type: "json" };
 const { name, version } = packageJson;
 /** How many spans may wait for the collector; more are dropped. */
 const WAITING = 2_048;
+/** What other programs ask every few seconds, all day. */
+const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
 
 export interface Traces {
   /** Begins the trace of a request that brings none. Returns undefined if it is not sampled. */
@@ -121,7 +123,8 @@ function subscribe(
   { ids, begin }: Beginnings,
   record: (trace: Trace | undefined, work: Work) => void,
 ): void {
-  on("request", ({ trace, operationId, method, route, status, durationMs, requestId, merchantId }) =>
+  on("request", ({ trace, operationId, method, route, status, durationMs, requestId, merchantId }) => {
+    if (PROBES.has(route)) return;
     record(trace, {
       name: operationId ?? `${method} ${route}`,
       kind: SpanKind.SERVER,
@@ -134,8 +137,8 @@ function subscribe(
         "request.id": requestId,
         "merchant.id": merchantId,
       },
-    }),
-  );
+    });
+  });
   on("commit", ({ items, durationMs }) =>
     record(begin(), { name: "commit", durationMs, attributes: { "commit.items": items } }),
   );

@@ -1,9 +1,9 @@
 // The dashboard in a real browser: the way of a person through it, and what every page must offer everyone.
-import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
 import { linkAddress } from "../../domain/dashboard.ts";
+import { violationsOf } from "../../testing/accessibility.ts";
 import { newLink } from "../../testing/dashboard.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
@@ -134,15 +134,6 @@ const PAGES: Record<string, () => string> = {
   "the audit trail": () => `${area()}/audit`,
   "an error": () => `${area()}/nothing`,
 };
-
-async function violationsOf(page: Page, rules?: string[]): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    (runOnly) => (globalThis as unknown as { axe: typeof axe }).axe.run(runOnly ? { runOnly } : {}),
-    rules,
-  );
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(", ")}`);
-}
 
 describe("every page passes axe in light and dark colours, and fits a narrow screen", () => {
   test.each(Object.entries(PAGES))("%s", async (name, address) => {

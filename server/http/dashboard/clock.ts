@@ -98,7 +98,7 @@ export async function storySince(
   const older = await Promise.all(others.map((id) => storage.findDelivery(merchantId, id)));
   const deliveries = [...newest.items, ...older.filter((delivery) => delivery !== undefined)];
   const moments = [...events.items.map(eventMoment), ...deliveries.flatMap(attemptMoments)]
-    .filter(({ at }) => at >= since)
+    .filter(({ at }) => at > since)
     .toSorted((a, b) => a.at - b.at);
   return { moments: moments.slice(0, SHOWN), more: Math.max(0, moments.length - SHOWN) };
 }

@@ -1,7 +1,7 @@
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
+import { violationsOf } from "../../testing/accessibility.ts";
 import { payWith, shows, waits } from "../../testing/customer.ts";
 import { openShop, type Shop } from "../../testing/shop.ts";
 import { texts, type Locale } from "./texts.ts";
@@ -83,23 +83,13 @@ const everywhere = states.flatMap(([name, reach]) =>
   (["en", "fr"] as const).map((locale) => ({ name, locale, reach })),
 );
 
-/** The violations that axe finds. Its script is injected, so the page's policy does not apply to it. */
-async function violationsOf(rules?: string[]): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    (runOnly) => (globalThis as unknown as { axe: typeof axe }).axe.run(runOnly ? { runOnly } : {}),
-    rules,
-  );
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(", ")}`);
-}
-
 describe.each(everywhere)("$name, in $locale", ({ locale, reach }) => {
   test("passes axe in light and dark colours, fits a phone's width, and has large touch targets", async () => {
     await reach(locale);
     expect(await page.locator("html").getAttribute("lang")).toBe(locale);
-    expect(await violationsOf()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: "dark" });
-    expect(await violationsOf(["color-contrast"])).toEqual([]);
+    expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.viewport.width);
     for (const target of await page.locator("a, button, input").all()) {
       expect((await target.boundingBox())!.height).toBeGreaterThanOrEqual(44);
