@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   existsSync,
   mkdtempSync,
@@ -390,6 +391,23 @@ describe("the lock", () => {
     expect(await before("a")).toBeUndefined();
     expect(readdirSync(folder)).toEqual(["payroll.journal"]);
   });
+
+  test.skipIf(process.platform !== "linux")(
+    "of a killed process that its parent never notices is replaced",
+    async () => {
+      // The shell becomes a program that does not ask for its child, which ends only then.
+      const child = "(until grep -qx sleep /proc/$$/comm; do :; done)";
+      const parent = spawn("sh", ["-c", `${child} & echo $!; exec sleep 60`]);
+      try {
+        const [pid] = (await once(parent.stdout, "data")).map((data) => String(data).trim());
+        await vi.waitUntil(() => readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z "), { timeout: 30_000 });
+        lockWith(`${pid}@${hostname()}`);
+        expect(await before("a")).toBeUndefined();
+      } finally {
+        parent.kill();
+      }
+    },
+  );
 
   test("of a process without permission to signal it is respected", async () => {
     lockWith(`4242@${hostname()}`);

@@ -222,7 +222,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
 /** Removes a lock whose process has ended. Throws if it may still run. */
 async function removeStale(file: string, own: string, temporary: string) {
   const holder = await readFile(file, "utf8").catch(ignore);
-  if (holder && holder !== own && isRunning(holder)) throw inUse(holder, file);
+  if (holder && holder !== own && (await isRunning(holder))) throw inUse(holder, file);
   const moved = `${temporary}.stale`;
   if (!(await succeeds(rename(file, moved), "ENOENT"))) return;
   // Another process may have replaced the stale lock in the meantime. Then this is its lock, which must go back.
@@ -234,14 +234,18 @@ function inUse(holder: string, file: string): UsageError {
   return new UsageError(`Another run uses this journal: process ${holder}. If it has ended, delete ${file}.`);
 }
 
-function isRunning(holder: string): boolean {
+async function isRunning(holder: string): Promise<boolean> {
   const [pid, host] = holder.split("@");
   if (host !== hostname()) return true;
   try {
-    return process.kill(Number(pid), 0);
+    process.kill(Number(pid), 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
+  // A killed process keeps its id until its parent notices, which in many containers is never. It has the state Z. The name
+  // of the program before the state may itself contain a parenthesis.
+  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  return !/.*\) Z/s.test(stat);
 }
 
 /** Returns false if the operation fails with `code`. Throws its other errors. */
