@@ -9,6 +9,7 @@ import { OptionsError, readOptions } from "./cli/options.ts";
 import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
 import { missingLines } from "./run/missing.ts";
 import { NoPrism, startPrism } from "./contract/prism.ts";
+import { certifyClient } from "./sides/client/command.ts";
 import { CannotRun, probe } from "./cli/probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
 import { oneLine } from "./report/visible.ts";
@@ -104,7 +105,7 @@ async function initialise(args: readonly string[]): Promise<number> {
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  if (args.includes("--help") || args.includes("-h")) {
+  if (args[0] !== "client" && (args.includes("--help") || args.includes("-h"))) {
     console.log(usage);
     return 0;
   }
@@ -112,8 +113,10 @@ async function main(args: readonly string[]): Promise<number> {
     const [name, ...rest] = args;
     if (name === "doctor") return await examine(rest);
     if (name === "init") return await initialise(rest);
+    if (name === "client") return await certifyClient(rest, newSeed);
     if (isSubcommand(name)) return await subcommand(name, rest);
-    if (name !== undefined && /^\w/.test(name)) throw new OptionsError([unknownCommand(name, ["doctor", "init"])]);
+    if (name !== undefined && /^\w/.test(name))
+      throw new OptionsError([unknownCommand(name, ["doctor", "init", "client"])]);
     return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError)

@@ -4,6 +4,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { catalogueFile } from "./contract/contract.ts";
+import { sides } from "./results.ts";
 
 const here = import.meta.dirname;
 const dist = join(here, "dist");
@@ -11,9 +13,12 @@ const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
 rmSync(dist, { recursive: true, force: true });
 execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: here, stdio: "inherit" });
-for (const file of ["LICENSE", "spec/requirements.yaml", "generated/openapi.json", "generated/openapi.dredd.json"]) {
+const catalogues = [undefined, ...sides].map(catalogueFile);
+for (const file of ["LICENSE", ...catalogues, "generated/openapi.json", "generated/openapi.dredd.json"]) {
   cpSync(join(here, "..", file), join(dist, file));
 }
-cpSync(join(here, "declaration/certify.schema.json"), join(dist, "conformance/declaration/certify.schema.json"));
+for (const schema of ["declaration/certify.schema.json", "sides/client/protocol.schema.json"]) {
+  cpSync(join(here, schema), join(dist, "conformance", schema));
+}
 cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });
 chmodSync(join(dist, "conformance/certify.js"), 0o755);

@@ -20,19 +20,29 @@ export type Level = (typeof levels)[number];
  */
 export type Profile = "core" | "extended";
 
+/** What the suite judges on a merchant's side: `client` is a program that pays (`certify client`). */
+export const sides = ["client"] as const;
+export type Side = (typeof sides)[number];
+
+/** Returns true for the profile of a merchant's side. No run of such a profile can move money. */
+export const isSide = (profile: Profile | Side): profile is Side => (sides as readonly string[]).includes(profile);
+
 /** The worst effect on money that a request or a requirement's checks may have. */
 export type Effect = "none" | "must-be-rejected" | "moves-money";
 
 /** The effects on money that a run may have (`--effects`). */
 export type EffectsAllowed = "none" | "reject" | "money";
 
-/** One entry of `spec/requirements.yaml`. It is based on a `section` of the interface document or on a `decision`. */
+/**
+ * One entry of `spec/requirements.yaml`, or of the file beside it for a side. It is based on a `section` of the interface
+ * document or on a `decision`.
+ */
 export type Requirement = {
   id: string;
   section?: string;
   decision?: string;
   level: Level;
-  profile: Profile;
+  profile: Profile | Side;
   effect: Effect;
   text: string;
   /** One sentence that says what a violation costs the people who rely on the service. Every must has one. */
@@ -84,6 +94,8 @@ export type CheckResult = {
   /** The number of exchanges that were omitted to keep the report readable. */
   exchangesLeftOut?: number;
   durationMs: number;
+  /** The options, as shell words, that let a run repeat this check alone. */
+  selectFlags?: string[];
 };
 
 /**
@@ -146,8 +158,10 @@ export type Report = {
   verdict: RunVerdict;
   /** One sentence that explains the verdict. */
   summary: string;
-  profile: Profile;
+  profile: Profile | Side;
+  /** What the run may have sent to a service; `none` for a side, because the suite itself is then the service. */
   effects: EffectsAllowed;
+  /** The base URL of the judged service. For a side, what the run judged instead, such as the command of a client. */
   baseUrl: string;
   /** The SHA-256 hash of the bundled spec, in hexadecimal. */
   specSha256: string;

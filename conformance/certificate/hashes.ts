@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogueText } from "../contract/contract.ts";
-import type { Report } from "../results.ts";
+import { sides, type Report } from "../results.ts";
 
 /** Returns the SHA-256 hash of the content in hexadecimal. */
 export function sha256(content: string | Uint8Array): string {
@@ -30,5 +30,5 @@ export function suiteSha256(): string {
     .filter((file) => code.test(file) && !notRun.test(file))
     .toSorted();
   const hashes = files.map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`);
-  return sha256([...hashes, sha256(catalogueText())].join("\n"));
+  return sha256([...hashes, ...[undefined, ...sides].map((side) => sha256(catalogueText(side)))].join("\n"));
 }

@@ -12,7 +12,7 @@ export const algorithm = "Ed25519";
 
 /** The claims of a certificate. Hashes are SHA-256 in hexadecimal. `iat`, `nbf` and `exp` are seconds since 1970. */
 export type Certificate = {
-  /** The target's base URL. */
+  /** The target's base URL. For a side, what was judged instead, such as the command of a client. */
   sub: string;
   iat: number;
   nbf: number;

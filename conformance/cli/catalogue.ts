@@ -1,10 +1,11 @@
 // Implements `certify list` and `certify explain`, which describe the requirements.
 import type { Check, Need } from "../check.ts";
 import { checks, watches } from "../checks/index.ts";
-import { catalogue, inProfile } from "../contract/requirements.ts";
+import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
+import { guides } from "../sides/guides.ts";
 import { controls } from "../run/needs.ts";
 import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
-import type { Effect, Profile, Requirement } from "../results.ts";
+import { isSide, sides, type Effect, type Profile, type Requirement, type Side } from "../results.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { didYouMean } from "./nearest.ts";
 
@@ -43,16 +44,19 @@ function wrapped(text: string, width: number): string[] {
 const field = (label: string, text: string) =>
   wrapped(text, 90).map((line, index) => `${(index === 0 ? label : "").padEnd(10)}${line}`);
 
-function requireProfile(value: string): Profile {
-  if (value === "core" || value === "extended") return value;
-  throw new UsageError(`--profile must be core or extended, not ${JSON.stringify(value)}.`);
+const profiles = ["core", "extended", ...sides] as const;
+
+function requireProfile(value: string): Profile | Side {
+  const profile = profiles.find((each) => each === value);
+  if (profile !== undefined) return profile;
+  throw new UsageError(`--profile must be ${profiles.join(" or ")}, not ${JSON.stringify(value)}.`);
 }
 
 /** Lists the requirements of a profile, grouped by the first part of their ids. */
 export function list(args: string[]): CommandResult {
   const { values } = parsed(args, 0, { profile: { type: "string", default: "extended" } }, "argument");
   const profile = requireProfile(values.profile);
-  const listed = catalogue.filter((requirement) => inProfile(requirement, profile));
+  const listed = requirementsOf(profile);
   const width = Math.max(...listed.map(({ id }) => id.length)) + 2;
   const groups = [...Map.groupBy(listed, groupOf)].map(([name, members]) => {
     const rows = members.flatMap(({ id, level, profile: from, effect, text }) => [
@@ -81,18 +85,45 @@ function checkLines(check: Check): string[] {
   ];
 }
 
+/** A longer list of scenarios says no more than their number. */
+const mostScenarios = 12;
+
+/** Renders how a requirement for a side is checked, and how to check only it. */
+function sideLines(side: Side, id: string): string[] {
+  const { run, total, judging } = guides[side];
+  const named = judging(id);
+  const lines =
+    named.length > mostScenarios
+      ? field("check", `In ${named.length} of ${total} scenarios.`)
+      : named.flatMap((scenario) => field("check", `${scenario.id}: ${scenario.name}`));
+  return [...lines, "", ...field("run", `${run} --only ${id}`)];
+}
+
+/** Renders how a requirement for services is checked, and how to check only it. */
+function serviceLines({ id, profile, effect }: Requirement): string[] {
+  const judging = checks.filter((check) => check.ids.includes(id));
+  const watched = watches.filter((watch) => watch.id === id);
+  const wider = profile === "extended" ? " --profile extended" : "";
+  return [
+    ...field("effect", effects[effect]),
+    ...judging.flatMap(checkLines),
+    ...watched.flatMap(({ expected }) => field("check", `Every response of the run is judged. Expected: ${expected}`)),
+    "",
+    ...field("run", `certify --base-url URL --only ${id}${wider} --effects ${allowing[effect]}`),
+  ];
+}
+
 /** Describes a requirement: what it says, why it matters, how it is checked, and how to check only it. */
 export function explain(args: string[]): CommandResult {
   const [id = ""] = parsed(args, 1, {}, "requirement id").positionals;
-  const requirement = catalogue.find((each) => each.id === id);
+  const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
+  const requirement = all.find((each) => each.id === id);
   if (!requirement) {
-    const names = catalogue.map((each) => each.id);
+    const names = all.map((each) => each.id);
     throw new UsageError(`There is no requirement ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`);
   }
   const source = sourceOf(requirement);
-  const judging = checks.filter((check) => check.ids.includes(id));
-  const watched = watches.filter((watch) => watch.id === id);
-  const profile = requirement.profile === "extended" ? " --profile extended" : "";
+  const { profile } = requirement;
   const lines = [
     id,
     "",
@@ -100,13 +131,9 @@ export function explain(args: string[]): CommandResult {
     "",
     ...field("source", `${source} ${titleOf(source)}`.trim()),
     ...field("level", levels[requirement.level]),
-    ...field("profile", requirement.profile),
-    ...field("effect", effects[requirement.effect]),
+    ...field("profile", profile),
     ...(requirement.matters === undefined ? [] : field("matters", requirement.matters)),
-    ...judging.flatMap(checkLines),
-    ...watched.flatMap(({ expected }) => field("check", `Every response of the run is judged. Expected: ${expected}`)),
-    "",
-    ...field("run", `certify --base-url URL --only ${id}${profile} --effects ${allowing[requirement.effect]}`),
+    ...(isSide(profile) ? sideLines(profile, id) : serviceLines(requirement)),
   ];
   return { exitCode: 0, text: `${lines.map((line) => line.trimEnd()).join("\n")}\n` };
 }

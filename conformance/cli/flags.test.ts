@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { checks } from "../checks/index.ts";
 import { fieldNames, readDeclaration } from "../declaration/declaration.ts";
+import { clientFlags, clientUsage } from "../sides/client/command.ts";
 import { flags, usage } from "./flags.ts";
 import { readOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
@@ -11,7 +12,9 @@ import { readBaseline } from "../report/baseline.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { plannedChecks } from "../run/run.ts";
 
-const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+const whole = await readFile(new URL("../README.md", import.meta.url), "utf8");
+const [clientSection = ""] = /^## Certify a client\n[^]*?(?=^## )/m.exec(whole) ?? [];
+const readme = whole.replace(clientSection, "");
 const namedIn = (text: string) => new Set(Array.from(text.matchAll(/^(?:\| `|  )--([\w-]+)/gm), ([, flag]) => flag));
 
 test.each([
@@ -19,6 +22,13 @@ test.each([
   ["--help", usage],
 ])("%s explains every option and nothing else", (_where, text) => {
   expect([...namedIn(text)].toSorted()).toEqual(Object.keys(flags).toSorted());
+});
+
+test.each([
+  ["the README", clientSection],
+  ["certify client --help", clientUsage],
+])("%s explains every option of certify client and nothing else", (_where, text) => {
+  expect([...namedIn(text)].toSorted()).toEqual(Object.keys(clientFlags).toSorted());
 });
 
 const [declaration, known, workflow] = Array.from(

@@ -48,7 +48,9 @@ Commands:
   certify init --base-url URL [options] [--output FILE]
                               write the limits of the target to FILE (default: ./certify.yaml) for --declare; finds
                               them with payouts, so only with --effects money; never overwrites a file
-  certify list [--profile core|extended]
+  certify client --command CMD [options]
+                              judge a program that pays; see certify client --help
+  certify list [--profile core|extended|client]
                               list the requirements
   certify explain ID          what a requirement says, how it is checked, and how to check only it
   certify keygen FILE         create a signing key in FILE and its public key in FILE.pub

@@ -10,8 +10,8 @@ import { didYouMean } from "./nearest.ts";
 import { curlFlags, repeatFlags } from "./repeat-flags.ts";
 import { isSystemError, readReporting } from "./reporting.ts";
 import type { Reporting } from "./reporting.ts";
-import { catalogue } from "../contract/requirements.ts";
-import type { EffectsAllowed, Profile } from "../results.ts";
+import { catalogue, sideCatalogues } from "../contract/requirements.ts";
+import { isSide, type EffectsAllowed, type Profile, type Side } from "../results.ts";
 import { readTls } from "../target/tls.ts";
 import { defaultRecipients, type RunOptions } from "../run-options.ts";
 
@@ -38,11 +38,11 @@ export class OptionsError extends Error {
   }
 }
 
-const when = <T>(value: string | undefined, read: (value: string) => T) =>
+export const when = <T>(value: string | undefined, read: (value: string) => T) =>
   value === undefined ? undefined : read(value);
 
 /** Returns functions that each read one value. They add what is wrong with a value to `faults`. */
-function createReader(faults: string[]) {
+export function createReader(faults: string[]) {
   return {
     oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
       const found = allowed.find((one) => one === value);
@@ -106,17 +106,18 @@ function readListen(value: string | undefined, faults: string[]) {
   return { host, port: Number(port) };
 }
 
-const allIds = catalogue.map(({ id }) => id);
-
-function readOnly(values: readonly string[] | undefined, profile: Profile, faults: string[]) {
+/** Reads the ids in `--only`, which must be requirements of the profile; undefined if the option was not given. */
+export function readOnly(values: readonly string[] | undefined, profile: Profile | Side, faults: string[]) {
   if (values === undefined) return undefined;
+  const known = isSide(profile) ? sideCatalogues[profile] : catalogue;
+  const allIds = known.map(({ id }) => id);
   const only = values
     .flatMap((value) => value.split(","))
     .map((id) => id.trim())
     .filter((id) => id !== "");
   if (only.length === 0) faults.push("--only is empty: name at least one requirement");
   for (const id of only) {
-    const found = catalogue.find((requirement) => requirement.id === id);
+    const found = known.find((requirement) => requirement.id === id);
     if (!found) faults.push(`--only: there is no requirement ${JSON.stringify(id)}.${didYouMean(id, allIds)}`);
     else if (profile === "core" && found.profile === "extended") {
       faults.push(`--only: ${id} is not part of profile core; add --profile extended`);

@@ -9,11 +9,12 @@ import { readReport, ReportError } from "../report/read.ts";
 import { oneLine, visible } from "../report/visible.ts";
 import { effects, limitEntries } from "../report/words.ts";
 import { explain, list } from "./catalogue.ts";
+import { isSide } from "../results.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { didYouMean } from "./nearest.ts";
 
 const usage = {
-  list: "certify list [--profile core|extended]",
+  list: "certify list [--profile core|extended|client]",
   explain: "certify explain ID",
   keygen: "certify keygen FILE (writes a private key to FILE, mode 0600, and its public key to FILE.pub)",
   verify: "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json]",
@@ -50,7 +51,9 @@ function statement(certificate: Certificate, compared: boolean): string {
     ["Target", certificate.sub],
     ["Scope", certificate.scope],
     ["Profile", certificate.profile],
-    ["Effects", `${certificate.effects} (${effects[certificate.effects]})`],
+    ...(isSide(certificate.profile)
+      ? []
+      : [["Effects", `${certificate.effects} (${effects[certificate.effects]})`] as [string, string]]),
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
     ["Valid", `${moment(certificate.nbf)} to ${moment(certificate.exp)}`],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],

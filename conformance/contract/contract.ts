@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { paths } from "../../generated/openapi.ts";
+import type { Side } from "../results.ts";
 
 const above = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, above), "utf8");
@@ -38,8 +39,11 @@ export const specSha256 = createHash("sha256").update(bundled).digest("hex");
 /** Reads the variant of the document for Dredd: JSON text with all references resolved. */
 export const flattened = () => read("generated/openapi.dredd.json");
 
-/** Reads spec/requirements.yaml. */
-export const catalogueText = () => read("spec/requirements.yaml");
+/** The path of a catalogue of requirements in the repository: for services, or for a side of the merchant. */
+export const catalogueFile = (side?: Side) => `spec/requirements${side === undefined ? "" : `.${side}`}.yaml`;
+
+/** Reads the requirements for services, or those for a side of the merchant. */
+export const catalogueText = (side?: Side) => read(catalogueFile(side));
 
 /** Reads the version of the conformance package. */
 export const suiteVersion = (): string => {

@@ -1,11 +1,11 @@
 import { parse } from "yaml";
-import { catalogueText } from "./contract.ts";
-import type { Profile, Requirement } from "../results.ts";
+import { catalogueFile, catalogueText } from "./contract.ts";
+import { isSide, sides, type Profile, type Requirement, type Side } from "../results.ts";
 
 const keys = ["id", "section", "decision", "level", "profile", "effect", "text", "matters"];
 const allowed: Record<string, readonly string[]> = {
   level: ["must", "should", "observe"],
-  profile: ["core", "extended"],
+  profile: ["core", "extended", ...sides],
   effect: ["none", "must-be-rejected", "moves-money"],
 };
 
@@ -28,23 +28,35 @@ function faultsOf(entry: Record<string, unknown>): string[] {
 }
 
 /**
- * Parses the catalogue.
+ * Parses a catalogue.
+ * @param side the side whose requirements these are. They all have its profile, and no effect on money.
  * @throws Error that names every invalid entry
  */
-export function parseCatalogue(text: string): Requirement[] {
-  const entries = parse(text) as Record<string, unknown>[];
+export function parseCatalogue(text: string, side?: Side): Requirement[] {
+  const parsed = parse(text) as Record<string, unknown>[];
+  const fixed = side === undefined ? {} : { profile: side, effect: "none" };
+  const entries = parsed.map((entry): Record<string, unknown> => ({ ...entry, ...fixed }));
   const faults = entries.flatMap((entry) => faultsOf(entry).map((fault) => `${String(entry["id"])}: ${fault}`));
   const ids = entries.map((entry) => entry["id"]);
   const repeated = ids.filter((id, index) => ids.indexOf(id) !== index);
   for (const id of new Set(repeated)) faults.push(`${String(id)}: duplicate id`);
-  if (faults.length > 0) throw new Error(`spec/requirements.yaml is invalid:\n  ${faults.join("\n  ")}`);
+  if (faults.length > 0) throw new Error(`${catalogueFile(side)} is invalid:\n  ${faults.join("\n  ")}`);
   return entries as unknown as Requirement[];
 }
 
-/** Every requirement of the contract, in the order of spec/requirements.yaml. */
+/** Every requirement for services, in the order of spec/requirements.yaml. */
 export const catalogue: readonly Requirement[] = parseCatalogue(catalogueText());
 
-/** Returns true if the profile includes the requirement. The profile `extended` includes all of `core`. */
+/** The requirements for each side of the merchant, in the order of their files. */
+export const sideCatalogues: Readonly<Record<Side, readonly Requirement[]>> = {
+  client: parseCatalogue(catalogueText("client"), "client"),
+};
+
+/** Returns true if the profile of a service includes the requirement. `extended` includes all of `core`. */
 export function inProfile(requirement: Requirement, profile: Profile): boolean {
   return profile === "extended" || requirement.profile === "core";
 }
+
+/** Returns the requirements of a profile, in the order of their file. */
+export const requirementsOf = (profile: Profile | Side): readonly Requirement[] =>
+  isSide(profile) ? sideCatalogues[profile] : catalogue.filter((requirement) => inProfile(requirement, profile));

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { causesOf, needsAttention } from "./causes.ts";
 import { observationsOf } from "./observed.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
@@ -59,6 +59,7 @@ export function renderHtml(report: Report): string {
   return render("report", {
     report,
     words,
+    isSide: isSide(report.profile),
     scope: scopeLine(report),
     followed: followedFor(report),
     script,

@@ -1,6 +1,6 @@
 // Derives the likely cause of a failure from its evidence. A rule applies only where the evidence supports it; most
 // failures have no rule, and the report then claims nothing.
-import type { CheckResult, Exchange, RequirementResult } from "../results.ts";
+import { isSide, type CheckResult, type Exchange, type RequirementResult } from "../results.ts";
 
 type Failure = {
   id: string;
@@ -107,8 +107,12 @@ const rules: Rule[] = [
 export const shownBy = (check: CheckResult): Exchange | undefined =>
   check.exchanges.find(({ id }) => id === check.shownBy);
 
-/** Returns the likely cause of a failed check; undefined if the evidence does not support one. */
-export function likelyCause({ id }: Pick<RequirementResult, "id">, check: CheckResult): string | undefined {
+/** Returns the likely cause of a failed check; undefined if the evidence does not support one. The rules are about services. */
+export function likelyCause(
+  { id, profile }: Pick<RequirementResult, "id" | "profile">,
+  check: CheckResult,
+): string | undefined {
+  if (isSide(profile)) return undefined;
   const exchange = shownBy(check);
   const status = exchange?.status;
   const type = exchange?.responseHeaders?.["content-type"] ?? "";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
-import type { Report } from "../results.ts";
+import { sides, type Report } from "../results.ts";
 
 const verdict = { enum: ["pass", "fail", "warn", "observed", "not-applicable", "could-not-run"] };
 const text = { type: "string" };
@@ -15,7 +15,7 @@ const schema = {
   required: ["verdict", "profile", "effects", "baseUrl", "specSha256", "suiteVersion", "requirements", "observed"],
   properties: {
     verdict: { enum: ["certified", "passed-partially", "failed", "error"] },
-    profile: { enum: ["core", "extended"] },
+    profile: { enum: ["core", "extended", ...sides] },
     effects: { enum: ["none", "reject", "money"] },
     baseUrl: text,
     specSha256: text,

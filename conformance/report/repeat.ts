@@ -1,5 +1,5 @@
 // Finds the one command that repeats a failure.
-import type { CheckResult, Report, RequirementResult } from "../results.ts";
+import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { quoted } from "../target/shell.ts";
 import { shownBy } from "./likely.ts";
 
@@ -8,8 +8,9 @@ import { shownBy } from "./likely.ts";
  * the environment.
  */
 export function repeatCommand(report: Report, ids?: readonly string[]): string {
-  const flags = ["--base-url", report.baseUrl, "--profile", report.profile, "--effects", report.effects];
-  const words = ["certify", ...flags, ...(ids ? ["--only", ids.join(",")] : []), "--seed", String(report.seed)].map(
+  const { baseUrl, profile, effects } = report;
+  const target = isSide(profile) ? [profile] : ["--base-url", baseUrl, "--profile", profile, "--effects", effects];
+  const words = ["certify", ...target, ...(ids ? ["--only", ids.join(",")] : []), "--seed", String(report.seed)].map(
     quoted,
   );
   return [...words, ...(report.repeatFlags ?? [])].join(" ");
@@ -20,6 +21,8 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
  * the check.
  */
 export function repeatOf(report: Report, requirement: Pick<RequirementResult, "id">, check: CheckResult): string {
+  const { selectFlags } = check;
+  if (selectFlags) return [repeatCommand(report, [requirement.id]), ...selectFlags].join(" ");
   const curl = shownBy(check)?.curl;
   return curl === undefined || curl.startsWith("#") ? repeatCommand(report, [requirement.id]) : curl;
 }

@@ -1,5 +1,5 @@
 // States how far a verdict reaches. Every place that shows a verdict shows this too.
-import type { Report } from "../results.ts";
+import { isSide, type Report } from "../results.ts";
 import { repeatCommand } from "./repeat.ts";
 import { tallyOf } from "./tally.ts";
 
@@ -8,6 +8,8 @@ export const notApplicableIds = ({ requirements }: Pick<Report, "requirements">)
   requirements
     .filter(({ verdict, reason }) => verdict === "not-applicable" && reason?.code === "target")
     .map(({ id }) => id);
+
+const effectsOf = ({ profile, effects }: Report) => (isSide(profile) ? [] : [`effects ${effects}`]);
 
 /**
  * Returns the scope as one line: "core · effects money · 76 of 79 musts · 3 not applicable: …". What was not judged
@@ -21,7 +23,7 @@ export function scopeLine(report: Report, most = 3): string {
   const missing = report.notProvided.map(({ what }) => what);
   return [
     report.profile,
-    `effects ${report.effects}`,
+    ...effectsOf(report),
     ...(report.only ? ["--only"] : []),
     `${passed} of ${total} musts`,
     ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
@@ -35,7 +37,7 @@ export function scopeInShort(report: Report): string {
   const [apart, missing] = [notApplicableIds(report).length, report.notProvided.length];
   return [
     `${passed} of ${total} musts`,
-    ...(report.effects === "money" ? [] : [`effects ${report.effects}`]),
+    ...(report.effects === "money" ? [] : effectsOf(report)),
     ...(report.only ? ["--only"] : []),
     ...(apart > 0 ? [`${apart} not applicable`] : []),
     ...(missing > 0 ? [`${missing} not provided`] : []),

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Report, RequirementResult, RunVerdict, Verdict } from "../results.ts";
+import { isSide, type Report, type RequirementResult, type RunVerdict, type Verdict } from "../results.ts";
 import { causesOf, type Cause, type Failure } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
@@ -68,6 +68,13 @@ type Paint = (style: Style, text: string) => string;
 const isGrouped = ({ reason, checks }: RequirementResult) =>
   reason && (checks.length === 0 || reason.code === "stopped");
 
+/** Says what the run paid; no line for a side, whose payouts are all made up. */
+function paidLines({ profile, created, budget }: Report): string[] {
+  if (isSide(profile)) return [];
+  const allowed = words.counted(budget.maxPayouts, "allowed payout");
+  return [`Paid ${oneLine(words.sums(paidOf(created)))} in ${budget.payouts} of ${allowed}`];
+}
+
 /** Renders the requirements that were not judged, grouped by reason. */
 function notJudgedLines({ requirements, summary }: Report): string[] {
   const unstarted = requirements.filter(isGrouped);
@@ -90,7 +97,6 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
   const dredd = words.dreddText(report);
   const completing = completingCommand(report);
   const unintended = report.created.filter((record) => record.unintended).length;
-  const { payouts, maxPayouts } = report.budget;
   return [
     `${verdict}  ${oneLine(scopeLine(report))} · ${oneLine(report.baseUrl)}`,
     visible(report.summary),
@@ -114,7 +120,7 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...(completing === undefined ? [] : [`To judge the rest: ${oneLine(completing)}`]),
     ...words.limitEntries(report).map(([label, text]) => `${label} limits of the target: ${oneLine(text)}`),
     `${tallyPhrases(report).join("; ")}`,
-    `Paid ${oneLine(words.sums(paidOf(report.created)))} in ${payouts} of ${words.counted(maxPayouts, "allowed payout")}`,
+    ...paidLines(report),
     ...(dredd === undefined ? [] : [`Dredd judged ${oneLine(dredd)}`]),
     ...[followedFor(report) ?? []].flat(),
     ...(unintended > 0

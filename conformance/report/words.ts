@@ -1,6 +1,16 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
 import { limitPhrases } from "../declaration/words.ts";
-import type { EffectsAllowed, Level, NotJudged, Report, Requirement, RunVerdict, Verdict } from "../results.ts";
+import type {
+  EffectsAllowed,
+  Level,
+  NotJudged,
+  Profile,
+  Report,
+  Requirement,
+  RunVerdict,
+  Side,
+  Verdict,
+} from "../results.ts";
 
 export const runVerdicts: Record<RunVerdict, string> = {
   certified: "Certified",
@@ -22,6 +32,12 @@ export const verdicts: Record<Verdict, string> = {
 export const verdictOrder = Object.keys(verdicts) as Verdict[];
 
 export const levels: Record<Level, string> = { must: "must", should: "should", observe: "left open by the interface" };
+
+export const profiles: Record<Profile | Side, string> = {
+  core: "what the interface document states",
+  extended: "what the interface document states, and this project's decisions where it is silent",
+  client: "what a program that pays must do, whatever happens to its requests",
+};
 
 export const effects: Record<EffectsAllowed, string> = {
   none: "read-only requests",
@@ -85,6 +101,7 @@ const decisions: Record<string, string> = {
   D31: "Replays",
   D42: "Lists of records",
   D46: "Error codes",
+  D71: "Clients",
 };
 
 /**

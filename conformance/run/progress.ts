@@ -17,6 +17,9 @@ const marks = {
   "could-not-run": "not run",
 };
 
+/** A longer list of requirements is left out. */
+const mostIds = 8;
+
 /** The number of checks after which an output that is not a terminal shows the counts. */
 const checksBetweenCounts = 25;
 
@@ -76,7 +79,9 @@ export function createProgress(output: Output, total: number, now: () => number 
       if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
       const which = ids.map(([id]) => id).join(", ");
-      output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which ? `  [${which}]` : ""}\n`);
+      output.write(
+        `${marks[verdict].padEnd(10)}${oneLine(name)}${which && ids.length <= mostIds ? `  [${which}]` : ""}\n`,
+      );
       if (!live && done % checksBetweenCounts === 0) output.write(`[${done}/${total}]  ${counts()}\n`);
     },
     ended: clear,

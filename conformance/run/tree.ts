@@ -4,7 +4,7 @@ import { permits } from "../target/ledger.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
 import { counted } from "../report/words.ts";
-import { catalogue, inProfile } from "../contract/requirements.ts";
+import { requirementsOf } from "../contract/requirements.ts";
 import {
   worstOf,
   type NotJudged,
@@ -15,8 +15,12 @@ import {
   type Verdict,
 } from "../results.ts";
 
+/** What the report says about the settings of a run. */
+type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed" | "repeatFlags"> &
+  Pick<RunOptions, "declared" | "maxPayouts" | "maxTotal">;
+
 export type FinishedRun = {
-  options: RunOptions;
+  options: Settings;
   /** The ids of the requirements that have no check yet. */
   pending: readonly string[];
   checks: readonly CheckReport[];
@@ -139,9 +143,7 @@ function runVerdict(
 /** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
-  const requirements = catalogue
-    .filter((one) => inProfile(one, options.profile))
-    .map((one) => requirementResult(one, run));
+  const requirements = requirementsOf(options.profile).map((one) => requirementResult(one, run));
   const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);

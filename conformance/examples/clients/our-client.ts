@@ -1,0 +1,36 @@
+// The client of this repository, with its journal.
+import { text } from "node:stream/consumers";
+import { createClient, type DisbursementRequest } from "../../../client/index.ts";
+import { fileJournal } from "../../../client/journal.ts";
+import { createAll, type PayoutResult } from "../../../client/payroll.ts";
+
+const { BASE_URL = "", API_KEY = "", TIMEOUT_MS, STATE_DIR = "." } = process.env;
+const timeout = Number(TIMEOUT_MS ?? 15_000);
+const outcomes = { success: "paid", failed: "failed", pending: "pending" } as const;
+
+function outcomeOf(result: PayoutResult): string {
+  if (result.ok) return outcomes[result.data.status];
+  if (result.status === "unknown") return "unknown";
+  // The reference is in use. Unless its payout was read, it may be this one.
+  if (result.status === 409 && result.error.matches === undefined) return "unknown";
+  return "refused";
+}
+
+const client = createClient({
+  baseUrl: BASE_URL,
+  apiKey: API_KEY,
+  timeout,
+  retry: { totalTime: 8 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
+});
+// Reach the service before anything is paid: then the client knows that a strange page is not the service's.
+try {
+  for await (const _ of client.disbursements.list({ limit: 1 })) break;
+} catch {
+  // Paying shows whether the service is there.
+}
+
+const lines = (await text(process.stdin)).split("\n").filter((line) => line !== "");
+const entries = lines.map((line) => JSON.parse(line) as DisbursementRequest);
+for await (const result of createAll(client, entries, { journal: fileJournal(`${STATE_DIR}/payroll.journal`) })) {
+  console.log(JSON.stringify({ reference: result.reference, outcome: outcomeOf(result) }));
+}

@@ -1,0 +1,157 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { OptionsError } from "../../cli/options.ts";
+import { programOf } from "../../broken/clients/good.ts";
+import { inProcess } from "../../broken/clients/host.ts";
+import { attacher } from "./attach.ts";
+import { judgeClient, readClientOptions } from "./command.ts";
+import { launcher } from "./launch.ts";
+import { runScenario } from "./run.ts";
+import { scenarios } from "./scenarios.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "certify-client-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const read = (...args: string[]) => readClientOptions(args, () => 4);
+const quiet = { write: () => undefined };
+const never = new AbortController().signal;
+const scenario = (id: string) => scenarios.find((each) => each.id === id)!;
+
+/** Returns the command that runs a program, given as the text of a module. */
+function programFile(name: string, text: string): string {
+  const file = join(folder, `${name}.mjs`);
+  writeFileSync(file, text);
+  return `"${process.execPath}" "${file}"`;
+}
+
+describe("the options of certify client", () => {
+  test("have defaults", () => {
+    expect(read("--command", "node pay.js")).toMatchObject({
+      command: "node pay.js",
+      seed: 4,
+      timeoutMs: 2000,
+      limitMs: 30_000,
+      jobs: 6,
+    });
+  });
+
+  test.each([
+    [[], "give the client with --command CMD, or start it by hand with --attach"],
+    [["--command", "x", "--attach"], "give the client with --command CMD, or start it by hand"],
+    [["--attach"], "--attach needs one --scenario ID"],
+    [["--attach", "--scenario", "calm,drip"], "--attach needs one --scenario ID"],
+    [["--command", "x", "--timeout", "0"], "--timeout must be a whole number from 50"],
+    [["--command", "x", "--time-limit", "soon"], "--time-limit must be a whole number from 1"],
+    [["--command", "x", "--jobs", "0"], "--jobs must be a whole number from 1"],
+    [["--comand", "x"], "Did you mean --command?"],
+  ])("%j are refused", (args, message) => {
+    expect(() => read(...args)).toThrow(OptionsError);
+    expect(() => read(...args)).toThrow(message);
+  });
+});
+
+describe("a run", () => {
+  const launch = inProcess(programOf());
+  const options = (...args: string[]) => read("--command", "good", ...args);
+
+  test("with some scenarios passes in part, and the report has the command that repeats it", async () => {
+    const report = await judgeClient(options("--scenario", "calm,recorded-dropped"), launch, quiet, never);
+    expect(report).toMatchObject({ verdict: "passed-partially", profile: "client", baseUrl: "good", seed: 4 });
+    expect(report.repeatFlags).toEqual(["--command", "good"]);
+    const [check] = report.requirements.find(({ id }) => id === "client.pays-once")!.checks;
+    expect(check).toMatchObject({ verdict: "pass", selectFlags: ["--scenario", "calm"] });
+  });
+
+  test("that is interrupted is not completed", async () => {
+    const interrupted = AbortSignal.abort();
+    const report = await judgeClient(options(), launch, quiet, interrupted);
+    expect(report).toMatchObject({ verdict: "error", errors: ["The run was interrupted."] });
+  });
+
+  test("shows the requests of a scenario without the key and the phone numbers", async () => {
+    const { exchanges = [] } = await runScenario(scenario("recorded-dropped"), { ...options(), launch });
+    const text = JSON.stringify(exchanges);
+    expect(text).toContain("salary-1");
+    expect(text).not.toMatch(/key-\w+-of-the-merchant|2257038102400/);
+    expect(exchanges[0]).toMatchObject({ method: "POST", url: "/v1/disbursements" });
+  });
+
+  test("repeats random faults with the same seed", async () => {
+    const faultsOf = async (seed: number) => {
+      const settings = { ...options(), launch: inProcess(programOf({ concurrency: 1 })), seed };
+      const { exchanges = [] } = await runScenario(scenario("weather-bad"), settings);
+      return exchanges.map(({ url, status, failure }) => `${url} ${status ?? failure}`);
+    };
+    const first = await faultsOf(1);
+    expect(await faultsOf(1)).toEqual(first);
+    expect(await faultsOf(2)).not.toEqual(first);
+  });
+});
+
+describe("a program", () => {
+  const settings = { seed: 1, timeoutMs: 1000, limitMs: 60_000 };
+  const verdicts = async (name: string, text: string, id = "calm", limitMs = settings.limitMs) => {
+    const launch = launcher(programFile(name, text));
+    const { findings, thrown } = await runScenario(scenario(id), { ...settings, limitMs, launch });
+    const failed = findings.filter(({ ok }) => !ok).map((finding) => `${finding.id}: ${finding.actual}`);
+    return [...failed, ...(thrown instanceof Error ? [thrown.message] : [])].join("\n");
+  };
+
+  test("that does nothing and fails is told what it wrote last", async () => {
+    const text = await verdicts("silent", 'console.error("starting"); console.error("no key"); process.exit(3)');
+    expect(text).toMatch(/sends requests and reports outcomes; instead: .*exit code 3; last line of stderr: "no key"/);
+  });
+
+  test("that does not exist is reported", async () => {
+    const launch = launcher("/nonexistent/client");
+    const { thrown } = await runScenario(scenario("calm"), { ...settings, launch });
+    expect(String(thrown)).toMatch(/exit code 127/);
+  });
+
+  test("that is killed takes what it started with it, and finds its files again", async () => {
+    const text = await verdicts(
+      "parent",
+      `import { spawn } from "node:child_process";
+       import { appendFileSync, readFileSync } from "node:fs";
+       if (process.argv[2] === "child") {
+         const file = process.env.STATE_DIR + "/starts";
+         appendFileSync(file, "x");
+         const starts = readFileSync(file, "utf8").length;
+         const body = '{"reference":"salary-1","amount":150000,"phoneNumber":"2257038102400","country":"CI","currency":"XOF"}';
+         const headers = { "x-api-key": process.env.API_KEY, "content-type": "application/json" };
+         await fetch(process.env.BASE_URL + "/v1/disbursements", { method: "POST", headers, body });
+         console.log(JSON.stringify({ reference: "salary-" + starts, outcome: "unknown" }));
+       } else {
+         spawn(process.execPath, [process.argv[1], "child"], { stdio: "inherit" });
+       }`,
+      "killed-first-recorded",
+    );
+    // The first start was killed before it reported anything, and the second one saw its file.
+    expect(text).toContain('unknown: \\"salary-2\\"'.replaceAll("\\", ""));
+    expect(text).not.toContain('unknown: "salary-1"');
+  });
+
+  test("that never ends is killed", async () => {
+    const text = await verdicts("endless", 'console.log("{}"); setInterval(() => {}, 1000)', "calm", 1500);
+    expect(text).toContain("client.bounded-time: the program was still running, and was killed");
+  });
+
+  test("may be started by a person", async () => {
+    const printed: string[] = [];
+    const enter = async () => {
+      const [, input, output] = /YOUR_COMMAND < (\S+) > (\S+)/.exec(printed.join("\n"))!;
+      const references = [...readFileSync(input!, "utf8").matchAll(/"reference":"([^"]+)"/g)].map(([, one]) => one);
+      writeFileSync(
+        output!,
+        references.map((reference) => `{"reference":"${reference}","outcome":"unknown"}\n`).join(""),
+      );
+    };
+    const launch = attacher({ print: (line) => printed.push(line), enter });
+    const { findings } = await runScenario(scenario("calm"), { ...settings, launch });
+    expect(printed.join("\n")).toMatch(/BASE_URL=http:\/\/127\.0\.0\.1:\d+ API_KEY=key-/);
+    expect(findings.find(({ id }) => id === "client.reports-all")).toMatchObject({ ok: true });
+    expect(findings.find(({ id }) => id === "client.finds-out")).toMatchObject({ ok: false });
+  });
+});

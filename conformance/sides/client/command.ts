@@ -1,0 +1,158 @@
+// Implements `certify client`, which judges a program that pays.
+import { createInterface } from "node:readline";
+import { CannotRun } from "../../cli/probe.ts";
+import { createReader, OptionsError } from "../../cli/options.ts";
+import { counted } from "../../report/words.ts";
+import type { Report } from "../../results.ts";
+import { createProgress, type Output } from "../../run/progress.ts";
+import type { CheckReport } from "../../run/verdicts.ts";
+import { quoted } from "../../target/shell.ts";
+import { makeFolder } from "../../cli/reporting.ts";
+import { finishSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
+import { scenarioReport, sideReport } from "../report.ts";
+import { attacher } from "./attach.ts";
+import { launcher } from "./launch.ts";
+import { runScenario, type Settings } from "./run.ts";
+import { scenarios } from "./scenarios.ts";
+
+const side = "client";
+
+/** The options of `certify client`, in the form that `parseArgs` of node:util expects. */
+export const clientFlags = {
+  ...sideFlags,
+  command: { type: "string" },
+  attach: { type: "boolean", default: false },
+  timeout: { type: "string", default: "2000" },
+  "time-limit": { type: "string", default: "30" },
+  jobs: { type: "string", default: "6" },
+} as const;
+
+/** The text that `certify client --help` prints. */
+export const clientUsage = `Usage: certify client --command CMD [options]
+
+Judges a program that pays. The suite plays the service on this machine, and no money moves.
+The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSON lines on stdin.
+It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
+
+  --command CMD               the shell command that starts the program
+  --attach                    start the program yourself, for example in a debugger; needs one --scenario
+  --scenario ID,…             run only these scenarios
+  --only ID,…                 judge only these requirements (see certify list --profile client)
+  --seed N                    repeat the random faults and moments of an earlier run
+  --timeout MS                time limit for a request that the program is told (default: 2000)
+  --time-limit SECONDS        how long one start of the program may take (default: 30)
+  --jobs N                    how many scenarios run at the same time (default: 6)
+  --report DIR                directory for the report (default: ./certify-report)
+  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
+  --sign KEYFILE              sign certificate.jws with this key if the client is certified
+  --valid-days N              validity of that certificate in days (default: 90)`;
+
+const hour = 3_600_000;
+
+export type ClientOptions = SideOptions &
+  Omit<Settings, "launch"> & {
+    /** The command line that starts the client; undefined if a person starts it. */
+    command?: string;
+    /** How many scenarios run at the same time. */
+    jobs: number;
+  };
+
+const scenarioIds = scenarios.map(({ id }) => id);
+
+/**
+ * Reads the options of `certify client`.
+ * @throws OptionsError with every fault found
+ */
+export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
+  const values = parseSide(args, clientFlags);
+  const faults: string[] = [];
+  const read = createReader(faults);
+  const { command, attach } = values;
+  if ((command === undefined) === !attach) {
+    faults.push("give the client with --command CMD, or start it by hand with --attach");
+  }
+  const options: ClientOptions = {
+    ...readSideOptions(side, values, scenarioIds, newSeed, faults),
+    ...(command === undefined ? {} : { command }),
+    timeoutMs: read.whole("timeout", values.timeout, 50, 60_000),
+    limitMs: attach ? hour : read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
+    jobs: attach ? 1 : read.whole("jobs", values.jobs, 1, 64),
+  };
+  if (attach && options.scenarios?.length !== 1) {
+    faults.push("--attach needs one --scenario ID, because you start the client yourself");
+  }
+  if (faults.length > 0) throw new OptionsError(faults);
+  return options;
+}
+
+/** Runs the scenarios, several at a time, and returns their reports in the order in which they end. */
+async function runAll(settings: Settings, options: ClientOptions, output: Output, interrupted: AbortSignal) {
+  const selected = scenarios.filter(({ id }) => options.scenarios?.includes(id) ?? true);
+  const progress = createProgress(output, selected.length);
+  const reports: CheckReport[] = [];
+  const waiting = [...selected];
+  const work = async () => {
+    for (let next = waiting.shift(); next && !interrupted.aborted; next = waiting.shift()) {
+      const { name } = next;
+      progress.started(name);
+      const report = scenarioReport(side, await runScenario(next, settings), options.only);
+      progress.finished(name, report);
+      reports.push(report);
+    }
+  };
+  await Promise.all(Array.from({ length: options.jobs }, work));
+  progress.ended();
+  return reports;
+}
+
+/** Judges a client and returns the report. `interrupted` ends the run early. */
+export async function judgeClient(
+  options: ClientOptions,
+  launch: Settings["launch"],
+  output: Output,
+  interrupted: AbortSignal,
+): Promise<Report> {
+  const { command, only, seed, scenarios: chosen, timeoutMs, limitMs } = options;
+  const startedAt = new Date();
+  const settings: Settings = { launch, seed, timeoutMs, limitMs };
+  const found = await runAll(settings, options, output, interrupted);
+  const leftOut = scenarios.length - (chosen?.length ?? scenarios.length);
+  return sideReport({
+    side,
+    target: command ?? "a client started by hand",
+    ...(only ? { only } : {}),
+    seed,
+    repeatFlags: command === undefined ? ["--attach"] : ["--command", quoted(command)],
+    ...(leftOut > 0 ? { leftOut: `${counted(leftOut, "scenario")} that --scenario leaves out` } : {}),
+    scenarios: found,
+    errors: interrupted.aborted ? ["The run was interrupted."] : [],
+    startedAt,
+    finishedAt: new Date(),
+  });
+}
+
+function terminal() {
+  const lines = createInterface({ input: process.stdin });
+  const enter = () => new Promise<void>((resolve) => lines.once("line", () => resolve()));
+  return { print: (line: string) => console.log(line), enter };
+}
+
+/** Runs `certify client` and returns its exit code. */
+export async function certifyClient(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
+  if (args.includes("--help") || args.includes("-h")) {
+    console.log(clientUsage);
+    return 0;
+  }
+  const options = readClientOptions(args, newSeed);
+  try {
+    makeFolder(options.reporting);
+  } catch (error) {
+    throw new CannotRun(`--report: ${(error as Error).message}`);
+  }
+  const interrupted = new AbortController();
+  process.once("SIGINT", () => interrupted.abort());
+  process.once("SIGTERM", () => interrupted.abort());
+  const launch = options.command === undefined ? attacher(terminal()) : launcher(options.command);
+  const report = await judgeClient(options, launch, process.stdout, interrupted.signal);
+  return finishSide(report, options.reporting);
+}

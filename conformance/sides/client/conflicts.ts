@@ -1,0 +1,92 @@
+// Scenarios about 409: whose payout it is, and where its Location points.
+import { entries, entry } from "./entries.ts";
+import type { Scenario } from "./scenario.ts";
+
+const lost = [{ process: "now", answer: "drop" }] as const;
+const existing = (exists: "same" | "other") => [
+  entry(0, "success", { exists }),
+  entry(1, "failed", { exists }),
+  entry(2, "pending"),
+  entry(3, "success"),
+];
+
+/** A scenario in which the response to the create is lost, and the 409 of the second has this Location. */
+const location = (id: string, what: string, value: string | null, more: Partial<Scenario> = {}): Scenario => ({
+  id: `location-${id}`,
+  name: `The response to the create is lost, and the Location of the 409 ${what}`,
+  creates: lost,
+  location: value,
+  judges: ["client.key-stays"],
+  ...more,
+});
+
+export const conflicts: readonly Scenario[] = [
+  {
+    id: "exists-same",
+    name: "Some entries were paid by an earlier program, whose answers nobody has",
+    entries: existing("same"),
+  },
+  {
+    id: "exists-other",
+    name: "Some references belong to other payouts",
+    entries: existing("other"),
+  },
+  {
+    id: "exists-other-lost",
+    name: "Some references belong to other payouts, and the first response is lost",
+    entries: existing("other"),
+    creates: lost,
+  },
+  {
+    id: "exists-other-no-lists",
+    name: "Some references belong to other payouts, and the service has no lists",
+    entries: existing("other"),
+    lists: "none",
+  },
+  {
+    id: "conflict-blind",
+    name: "The response to the create is lost, the 409 has no Location, and the service has no lists",
+    creates: lost,
+    location: null,
+    lists: "none",
+    mayBeUnknown: 100,
+  },
+  {
+    id: "exists-other-blind",
+    name: "Some references belong to other payouts, the 409 has no Location, and the service has no lists",
+    entries: existing("other"),
+    location: null,
+    lists: "none",
+    mayBeUnknown: 50,
+  },
+  location("missing", "is missing", null, { mayBeUnknown: 100 }),
+  location("whole", "is a whole URL of the service", "{origin}/v1/disbursements/{reference}"),
+  location("query", "has a query", "/v1/disbursements/{reference}?view=full"),
+  location("foreign", "points to another server", "{foreign}/v1/disbursements/{reference}", { mayBeUnknown: 100 }),
+  location(
+    "protocol-relative",
+    "names another server without a scheme",
+    "//{foreign-host}/v1/disbursements/{reference}",
+    {
+      mayBeUnknown: 100,
+    },
+  ),
+  location(
+    "userinfo",
+    "hides another server behind the service's name",
+    "http://127.0.0.1@{foreign-host}/v1/disbursements/X",
+    {
+      mayBeUnknown: 100,
+    },
+  ),
+  location("script", "is no HTTP URL", "javascript:alert(1)", { mayBeUnknown: 100 }),
+  location("dots", "leads out of the path", "/v1/disbursements/../../elsewhere/{reference}", {
+    mayBeUnknown: 100,
+    judges: ["client.key-stays", "client.no-redirect"],
+  }),
+  location("somebody", "names a payout of another entry", "/v1/disbursements/DSB0001HOSTILE7Q2M9X4T1VK8R3", {
+    entries: entries("success", "failed", "pending", "success"),
+    mayBeUnknown: 100,
+  }),
+  location("long", "is thousands of characters long", `/v1/disbursements/${"x".repeat(6000)}`, { mayBeUnknown: 100 }),
+];

@@ -1,0 +1,52 @@
+// The payouts that a client is asked to make, and what becomes of each at the service.
+import type { components } from "../../../generated/openapi.ts";
+
+/** One line of the program's input. Amounts are whole numbers of the lowest denomination. */
+export type Entry = Pick<
+  components["schemas"]["DisbursementRequest"],
+  "reference" | "amount" | "phoneNumber" | "country" | "currency"
+>;
+
+/**
+ * What the service does with an entry: it records the payout as success, failed or pending for good; it records it as
+ * pending and makes it a success once it was shown; or it refuses it, by itself or only if the entry was recorded before.
+ */
+export type Fate = "success" | "failed" | "pending" | "settles" | "refused";
+
+export type PlannedEntry = Entry & {
+  fate: Fate;
+  /** A payout that exists before the client starts: of this very entry, or of another one with its reference. */
+  exists?: "same" | "other";
+};
+
+const places = [
+  { country: "CI", currency: "XOF" },
+  { country: "NG", currency: "NGN" },
+  { country: "GH", currency: "GHS" },
+  { country: "KE", currency: "KES" },
+];
+
+/** Returns an entry whose recipient no other index has. `over` replaces fields. */
+export function entry(index: number, fate: Fate, over: Partial<PlannedEntry> = {}): PlannedEntry {
+  const phoneNumber = `2257${String(38_102_400 + index * 7919).padStart(9, "0")}`;
+  return {
+    reference: `salary-${index + 1}`,
+    amount: 150_000 + index * 100,
+    phoneNumber,
+    ...places[index % places.length]!,
+    fate,
+    ...over,
+  };
+}
+
+/** Returns entries with these fates. */
+export const entries = (...fates: Fate[]) => fates.map((fate, index) => entry(index, fate));
+
+/** Returns an entry as the client gets it. */
+export const asInput = ({ reference, amount, phoneNumber, country, currency }: PlannedEntry): Entry => ({
+  reference,
+  amount,
+  phoneNumber,
+  country,
+  currency,
+});

@@ -1,0 +1,371 @@
+// Compares what a client reported with what the service recorded, and judges every request that it sent.
+import { Prerequisite } from "../../check.ts";
+import { createRedactor, redactHeaders } from "../../target/redact.ts";
+import { counted } from "../../report/words.ts";
+import type { Exchange } from "../../results.ts";
+import type { Finding } from "../../run/verdicts.ts";
+import type { ScenarioRun } from "../report.ts";
+import { asInput, type PlannedEntry } from "./entries.ts";
+import type { Ended } from "./launch.ts";
+import type { Payout } from "./ledger.ts";
+import type { Claim, Outcome } from "./protocol.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Call, HostileService } from "./service.ts";
+import { waitAfter } from "./waits.ts";
+
+/** One start of one copy of the program. */
+export type Run = Ended & {
+  /** The number of the start, from 0. */
+  start: number;
+  /** Why the suite ended the program; undefined if it ended by itself. */
+  stopped: "killed" | "overdue" | undefined;
+  durationMs: number;
+  claims: Claim[];
+  /** The lines of stdout that are not part of the protocol. */
+  strayLines: string[];
+};
+
+type Trial = {
+  scenario: Scenario;
+  planned: readonly PlannedEntry[];
+  service: Pick<HostileService, "ledger" | "calls" | "foreignCalls">;
+  runs: readonly Run[];
+  key: string;
+  settings: { limitMs: number };
+  durationMs: number;
+};
+
+/** What each requirement is judged by: what is expected, and what is wrong, one line each. */
+type Judgement = { expected: string; good: string; faults: string[] };
+
+const mostRequests = 40;
+/** A client that waits between its attempts sends fewer requests for an entry while the service fails for a second. */
+const mostInASecond = 9;
+const longestLine = 120;
+
+const quote = (text: string) => JSON.stringify(text.length > longestLine ? `${text.slice(0, longestLine)}…` : text);
+
+const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
+  service.ledger.payouts.filter(({ entry }) => entry === planned);
+
+/** Returns the payout whose fate is the entry's: the one with its reference, if it pays the entry. */
+const payoutOf = (trial: Trial, planned: PlannedEntry): Payout | undefined =>
+  paymentsOf(trial, planned).find(({ request }) => request.reference === planned.reference);
+
+const truthOf = (payout: Payout | undefined) => (payout ? `recorded, ${payout.status}` : "not recorded");
+
+/** Judges the reports of one outcome: `wrong` says of a report what is wrong with it, or nothing. */
+function judgeClaims(
+  trial: Trial,
+  outcome: Outcome,
+  wrong: (payout: Payout | undefined, run: Run) => boolean,
+  expected: string,
+): Judgement {
+  const faults = trial.runs.flatMap((run) =>
+    run.claims.flatMap((claim) => {
+      const planned = trial.planned.find(({ reference }) => reference === claim.reference);
+      const payout = planned && payoutOf(trial, planned);
+      if (claim.outcome !== outcome || !planned || !wrong(payout, run)) return [];
+      return [`${quote(claim.reference)} is reported as ${outcome}, but it is ${truthOf(payout)}`];
+    }),
+  );
+  return { expected, good: "every such report is true", faults };
+}
+
+function paysOnce(trial: Trial): Judgement {
+  const faults = trial.planned.flatMap((planned) => {
+    const payments = paymentsOf(trial, planned);
+    const references = payments.map(({ request }) => quote(request.reference)).join(", ");
+    return payments.length > 1 ? [`${quote(planned.reference)} is paid ${payments.length} times: ${references}`] : [];
+  });
+  return { expected: "at most one payout per entry", good: "no entry has more", faults };
+}
+
+function losesNothing(trial: Trial): Judgement {
+  const payable = trial.planned.filter(({ fate, exists }) => fate !== "refused" && exists !== "other");
+  const lost = payable.filter((planned) => paymentsOf(trial, planned).length === 0);
+  return {
+    expected: "a payout for every entry that the service accepts",
+    good: `${payable.length} of ${payable.length} are recorded`,
+    faults: lost.map(({ reference }) => `${quote(reference)} was never recorded`),
+  };
+}
+
+function sameReference({ service, planned }: Trial): Judgement {
+  const known = new Set(planned.map(({ reference }) => reference));
+  const faults = service.calls.flatMap(({ kind, text, number }) => {
+    const reference = kind === "create" ? /"reference"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1] : undefined;
+    if (reference === undefined || known.has(JSON.parse(reference) as string)) return [];
+    return [`request ${number} has the reference ${reference}, which no entry has`];
+  });
+  return {
+    expected: "the references of the input, character by character",
+    good: "no other reference was sent",
+    faults,
+  };
+}
+
+function exactRequest({ service, planned }: Trial): Judgement {
+  const faults = service.calls.flatMap(({ body, number }) => {
+    const asked = planned.find(({ reference }) => reference === body?.reference);
+    if (!body || !asked) return [];
+    const input = asInput(asked);
+    const changed = (Object.keys(input) as (keyof typeof input)[]).filter((name) => body[name] !== input[name]);
+    if (changed.length === 0) return [];
+    return [`request ${number} for ${quote(asked.reference)} has another ${changed.join(" and ")}`];
+  });
+  return { expected: "amount, recipient, country and currency of the entry", good: "every request has them", faults };
+}
+
+function findsOut({ runs, planned, scenario }: Trial): Judgement {
+  const { mayBeUnknown = 0 } = scenario;
+  const most = Math.floor((planned.length * mayBeUnknown) / 100);
+  const faults = runs
+    .filter(({ stopped }) => stopped !== "killed")
+    .flatMap(({ claims }) => {
+      const unknown = claims.filter(({ outcome }) => outcome === "unknown");
+      if (unknown.length <= most) return [];
+      return [`unknown: ${unknown.map(({ reference }) => quote(reference)).join(", ")}`];
+    });
+  const expected = `at most ${most} of ${planned.length} entries unknown`;
+  return { expected, good: "no more are unknown", faults };
+}
+
+/** Returns what is wrong with the output of a start that ended by itself. */
+function outputFaults(
+  { claims, code, stderr }: Run,
+  planned: readonly PlannedEntry[],
+  redact: (text: string) => string,
+) {
+  const countOf = (reference: string) => claims.filter((claim) => claim.reference === reference).length;
+  const strange = claims.filter(({ reference }) => !planned.some((each) => each.reference === reference));
+  const missing = planned.filter(({ reference }) => countOf(reference) === 0);
+  const repeated = planned.filter(({ reference }) => countOf(reference) > 1);
+  const lastLine = redact(stderr.trim().split("\n").at(-1) ?? "");
+  return [
+    ...(code === 0 ? [] : [`exit code ${code}${lastLine === "" ? "" : `; last line of stderr: ${quote(lastLine)}`}`]),
+    ...missing.map(({ reference }) => `no outcome for ${quote(reference)}`),
+    ...repeated.map(({ reference }) => `${countOf(reference)} outcomes for ${quote(reference)}`),
+    ...strange.map(({ reference }) => `an outcome for ${quote(reference)}, which is not in the input`),
+  ];
+}
+
+function reportsAll({ runs, planned }: Trial, redact: (text: string) => string): Judgement {
+  const faults = runs.flatMap((run) => [
+    ...run.strayLines.slice(0, 1).map((line) => `stdout has a line that is no report: ${quote(redact(line))}`),
+    ...(run.stopped === undefined ? outputFaults(run, planned, redact) : []),
+  ]);
+  return { expected: "one line for each entry on stdout, and exit code 0", good: "complete", faults };
+}
+
+const contract = ({ service }: Trial): Judgement => ({
+  expected: "requests as the OpenAPI document describes them",
+  good: `${counted(service.calls.length, "request")} as described`,
+  faults: service.calls.flatMap(({ faults, number }) => faults.map((fault) => `request ${number}: ${fault}`)),
+});
+
+function hidden({ runs }: Trial, what: string, secrets: readonly string[]): Judgement {
+  const faults = runs.flatMap(({ stdout, stderr }) =>
+    Object.entries({ stdout, stderr })
+      .filter(([, text]) => secrets.some((secret) => text.includes(secret)))
+      .map(([name]) => `${name} contains ${what}`),
+  );
+  return { expected: `output without ${what}`, good: `the output does not contain ${what}`, faults };
+}
+
+function boundedRequests({ service, planned, scenario }: Trial): Judgement {
+  const starts = (scenario.starts ?? [{}]).reduce((sum, { workers = 1 }) => sum + workers, 0);
+  const most = mostRequests * starts;
+  const counts = planned.map((each) => ({ each, count: service.calls.filter(({ entry }) => entry === each).length }));
+  const total = service.calls.length;
+  return {
+    expected: `at most ${most} requests per entry`,
+    good: `at most ${Math.max(...counts.map(({ count }) => count))} per entry`,
+    faults: [
+      ...counts
+        .filter(({ count }) => count > most)
+        .map(({ each, count }) => `${count} requests for ${quote(each.reference)}`),
+      ...(total > most * planned.length ? [`${total} requests for ${counted(planned.length, "entry")}`] : []),
+    ],
+  };
+}
+
+function boundedTime({ runs, settings }: Trial): Judgement {
+  const seconds = Math.round(settings.limitMs / 1000);
+  const overdue = runs.filter(({ stopped }) => stopped === "overdue");
+  return {
+    expected: `the program ends within ${seconds} s`,
+    good: `after ${(Math.max(...runs.map(({ durationMs }) => durationMs)) / 1000).toFixed(1)} s at most`,
+    faults: overdue.map(() => "the program was still running, and was killed"),
+  };
+}
+
+const foreign = (trial: Trial): Judgement => ({
+  expected: "no request to another address than the service's",
+  good: "there was none",
+  faults: trial.service.foreignCalls.map((call) => `another server received ${call}`),
+});
+
+const noRedirect = ({ service }: Trial): Judgement => {
+  const followed = [
+    ...service.foreignCalls,
+    ...service.calls.filter(({ path }) => path.startsWith("/elsewhere")).map(({ method, path }) => `${method} ${path}`),
+  ];
+  const faults = followed.map((call) => `a redirect was followed: ${call}`);
+  return { expected: "no request to the target of a redirect", good: "there was none", faults };
+};
+
+/** Pairs each create of an entry with the next one of the same start. */
+function successive(calls: readonly Call[]): [Call, Call][] {
+  const creates = calls.filter(({ body }) => body);
+  return creates.flatMap((call, index): [Call, Call][] => {
+    const next = creates
+      .slice(index + 1)
+      .find(({ body, start }) => body!.reference === call.body!.reference && start === call.start);
+    return next ? [[call, next]] : [];
+  });
+}
+
+function waitsAsTold({ service }: Trial): Judgement {
+  const faults = successive(service.calls).flatMap(([call, next]) => {
+    const wait = waitAfter(call);
+    const waited = next.at - call.at;
+    // Timers are not exact to the millisecond.
+    if (wait === undefined || waited >= wait * 0.95) return [];
+    const [asked, actual] = [wait, waited].map((ms) => `${Math.round(ms)} ms`);
+    return [`request ${next.number} came ${actual} after request ${call.number}, which asked to wait ${asked}`];
+  });
+  return { expected: "no repetition before the time in Retry-After", good: "every repetition waited", faults };
+}
+
+function backsOff({ service, planned }: Trial): Judgement {
+  const faults = planned.flatMap((each) => {
+    const own = service.calls.filter(({ entry, kind }) => entry === each && kind === "create");
+    const hasty = own.find((call, index) => (own[index + mostInASecond]?.at ?? Infinity) - call.at < 1000);
+    return hasty ? [`${mostInASecond + 1} requests for ${quote(each.reference)} within a second`] : [];
+  });
+  return { expected: `at most ${mostInASecond} attempts per second`, good: "no more", faults };
+}
+
+const always = [
+  "client.pays-once",
+  "client.same-reference",
+  "client.exact-request",
+  "client.paid-is-true",
+  "client.failed-is-true",
+  "client.refused-is-true",
+  "client.pending-is-true",
+  "client.finds-out",
+  "client.reports-all",
+  "client.contract",
+  "client.key-hidden",
+  "client.phone-hidden",
+  "client.bounded-requests",
+  "client.bounded-time",
+] as const;
+
+/** Returns the ids of the requirements that a scenario judges. */
+export const idsOf = ({ mayGiveUp, judges = [] }: Scenario): string[] => [
+  ...always,
+  ...(mayGiveUp ? [] : ["client.loses-nothing"]),
+  ...judges,
+];
+
+/** Returns how each requirement is judged, by its id. */
+function judgesOf(trial: Trial, redact: (text: string) => string): Record<string, () => Judgement> {
+  const claims =
+    (outcome: Outcome, isWrong: (payout: Payout | undefined, run: Run) => boolean, expected: string) => () =>
+      judgeClaims(trial, outcome, isWrong, expected);
+  const phones = trial.planned.map(({ phoneNumber }) => phoneNumber);
+  return {
+    "client.pays-once": () => paysOnce(trial),
+    "client.loses-nothing": () => losesNothing(trial),
+    "client.same-reference": () => sameReference(trial),
+    "client.exact-request": () => exactRequest(trial),
+    "client.paid-is-true": claims(
+      "paid",
+      (payout) => payout?.status !== "success",
+      "paid only for payouts that succeeded",
+    ),
+    "client.failed-is-true": claims(
+      "failed",
+      (payout) => payout?.status !== "failed",
+      "failed only for payouts that were recorded and failed",
+    ),
+    "client.refused-is-true": claims(
+      "refused",
+      (payout) => payout !== undefined,
+      "refused only for entries that are not recorded",
+    ),
+    "client.pending-is-true": claims(
+      "pending",
+      (payout, { start }) => payout === undefined || payout.toldIn.has(start),
+      "pending only for recorded payouts whose end the service did not say",
+    ),
+    "client.finds-out": () => findsOut(trial),
+    "client.reports-all": () => reportsAll(trial, redact),
+    "client.contract": () => contract(trial),
+    "client.no-redirect": () => noRedirect(trial),
+    "client.key-stays": () => foreign(trial),
+    "client.key-hidden": () => hidden(trial, "the API key", [trial.key]),
+    "client.phone-hidden": () => hidden(trial, "a phone number", phones),
+    "client.bounded-requests": () => boundedRequests(trial),
+    "client.bounded-time": () => boundedTime(trial),
+    "client.waits-as-told": () => waitsAsTold(trial),
+    "client.backs-off": () => backsOff(trial),
+  };
+}
+
+const began = Date.UTC(2026, 0, 1);
+
+function exchangeOf(
+  { number, at, method, path, headers, text, sent = {}, endedAt }: Call,
+  redact: (text: string) => string,
+) {
+  const { status, headers: sentHeaders = {}, body = "", failure } = sent;
+  const exchange: Exchange = {
+    id: number,
+    at: new Date(began + at).toISOString(),
+    method,
+    url: redact(path),
+    requestHeaders: redactHeaders(headers, Object.assign(redact, { learn: () => undefined })),
+    ...(text === "" ? {} : { requestBody: redact(text) }),
+    ...(status === undefined
+      ? { failure: failure ?? "the client closed the connection" }
+      : { status, responseHeaders: sentHeaders, responseBody: redact(body) }),
+    durationMs: (endedAt ?? at) - at,
+    curl: `# request ${number} of the client under test`,
+  };
+  return exchange;
+}
+
+/** Judges a scenario by everything that the service and the program left behind. */
+export function judge(trial: Trial): ScenarioRun {
+  const { scenario, planned, service, runs, key, durationMs } = trial;
+  const redact = createRedactor(
+    [key],
+    planned.map(({ phoneNumber }) => phoneNumber),
+  );
+  const judges = judgesOf(trial, redact);
+  const ids = idsOf(scenario);
+  const findings = ids.map((id): Finding => {
+    const { expected, good, faults } = judges[id]!();
+    const shown = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
+    return { id, ok: faults.length === 0, expected, actual: faults.length === 0 ? good : shown };
+  });
+  // A client that reported nothing and sent nothing would pass most of these by doing nothing.
+  const isIdle = service.calls.length === 0 && runs.every(({ claims }) => claims.length === 0);
+  const silent = new Prerequisite(
+    "the client sends requests and reports outcomes",
+    `it did neither; ${findings.find(({ id }) => id === "client.reports-all")?.actual}`,
+  );
+  return {
+    name: scenario.name,
+    ids,
+    findings: isIdle ? findings.filter(({ ok }) => !ok) : findings,
+    exchanges: service.calls.map((call) => exchangeOf(call, redact)),
+    durationMs,
+    ...(isIdle ? { thrown: silent } : {}),
+    selectFlags: ["--scenario", scenario.id],
+  };
+}

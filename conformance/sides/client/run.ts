@@ -1,0 +1,107 @@
+// Runs one scenario: starts the hostile service and the client, kills and restarts it, and has the result judged.
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRandom } from "../../generate/random.ts";
+import type { ScenarioRun } from "../report.ts";
+import { entries } from "./entries.ts";
+import { judge, type Run } from "./judge.ts";
+import type { Launch } from "./launch.ts";
+import { inputOf, readClaims, type Environment } from "./protocol.ts";
+import type { Kill, Scenario, Start } from "./scenario.ts";
+import { startService, type HostileService } from "./service.ts";
+
+export type Settings = {
+  launch: Launch;
+  seed: number;
+  /** The time limit for one request that the client is told, in ms. */
+  timeoutMs: number;
+  /** How long one start of the program may take, in ms. */
+  limitMs: number;
+};
+
+/** A random kill comes at most this long after the first request. */
+const latestKillMs = 250;
+
+const defaultEntries = entries("success", "failed", "pending", "settles");
+
+/** What a scenario asks of the client. */
+export const entriesOf = ({ entries: planned = defaultEntries }: Scenario) => planned;
+
+/** Returns the hook of the service that kills the program at the moment that a scenario names. */
+function killer(
+  kill: Kill,
+  { calls }: HostileService,
+  delayMs: number,
+  killNow: () => Promise<void>,
+): HostileService["onCreate"] {
+  const earlier = calls.filter(({ body }) => body !== undefined).length;
+  if (kill.on === "random") {
+    return async (moment, number) => {
+      if (moment === "received" && number === earlier + 1) setTimeout(() => void killNow(), delayMs);
+    };
+  }
+  return async (moment, number) => {
+    if (moment === kill.on && number === earlier + kill.create) await killNow();
+  };
+}
+
+/** Starts the program, in as many copies as the scenario says, and waits for its end. */
+async function runStart(
+  { kill, workers = 1 }: Start,
+  service: HostileService,
+  input: string,
+  environmentOf: (worker: number) => Environment,
+  { launch, limitMs, delayMs }: Settings & { delayMs: number },
+): Promise<Run[]> {
+  let stopped: "killed" | "overdue" | undefined;
+  const startedAt = performance.now();
+  const stop = async (why: "killed" | "overdue") => {
+    stopped ??= why;
+    for (const { kill: killOne } of programs) killOne();
+    await Promise.all(programs.map(({ ended }) => ended));
+  };
+  service.onCreate = kill ? killer(kill, service, delayMs, () => stop("killed")) : async () => undefined;
+  const programs = Array.from({ length: workers }, (_, worker) => launch(environmentOf(worker), input));
+  const timer = setTimeout(() => void stop("overdue"), limitMs);
+  const runs = programs.map(async ({ ended }): Promise<Run> => {
+    const end = await ended;
+    const durationMs = performance.now() - startedAt;
+    return { ...end, ...readClaims(end.stdout, stopped !== undefined), start: service.start, stopped, durationMs };
+  });
+  const all = await Promise.all(runs);
+  clearTimeout(timer);
+  return all;
+}
+
+/** Runs a scenario against a client and judges it. */
+export async function runScenario(scenario: Scenario, settings: Settings): Promise<ScenarioRun> {
+  const began = performance.now();
+  const planned = entriesOf(scenario);
+  const random = createRandom(settings.seed, `${scenario.id} key and kills`);
+  const key = `key-${random(1e11, 9e11).toString(36)}-of-the-merchant`;
+  const state = await mkdtemp(join(tmpdir(), "certify-client-"));
+  const service = await startService(scenario, planned, { key, ...settings });
+  const runs: Run[] = [];
+  try {
+    for (const [index, start] of (scenario.starts ?? [{}]).entries()) {
+      const folderOf = (worker: number) => join(state, `${start.freshState ? index : 0}-${worker}`);
+      for (let worker = 0; worker < (start.workers ?? 1); worker += 1)
+        await mkdir(folderOf(worker), { recursive: true });
+      const environmentOf = (worker: number): Environment => ({
+        BASE_URL: service.url,
+        API_KEY: key,
+        TIMEOUT_MS: String(settings.timeoutMs),
+        STATE_DIR: folderOf(worker),
+      });
+      service.start = index;
+      const delayMs = random(0, latestKillMs);
+      runs.push(...(await runStart(start, service, inputOf(planned), environmentOf, { ...settings, delayMs })));
+    }
+  } finally {
+    await service.close();
+    await rm(state, { recursive: true, force: true });
+  }
+  service.ledger.settle();
+  return judge({ scenario, planned, service, runs, key, settings, durationMs: performance.now() - began });
+}

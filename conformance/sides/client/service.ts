@@ -1,0 +1,296 @@
+// The hostile service: it follows the contract, but its network, its gateways and its replicas do not.
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { createValidators } from "../../contract/validate.ts";
+import { createRandom } from "../../generate/random.ts";
+import { send, type Honest, type Sent } from "./answers.ts";
+import { requestFaults, readRequest, type ReadRequest } from "./requests.ts";
+import type { PlannedEntry } from "./entries.ts";
+import { createdView, Ledger, recordView, show, type Payout } from "./ledger.ts";
+import type { Answer, Scenario, Step } from "./scenario.ts";
+import { drawFault } from "./weather.ts";
+
+/** A request that the client sent, and what it received at most. Times are in ms since the scenario began. */
+export type Call = ReadRequest & {
+  number: number;
+  /** The number of the program's start, from 0. */
+  start: number;
+  at: number;
+  entry: PlannedEntry | undefined;
+  /** What is wrong with the request by the contract. */
+  faults: string[];
+  sent?: Sent;
+  endedAt?: number;
+};
+
+export type Moment = "received" | "recorded" | "answered";
+
+export type HostileService = {
+  url: string;
+  ledger: Ledger;
+  calls: Call[];
+  /** The paths that were requested from the foreign server. */
+  foreignCalls: string[];
+  /** The number of the program's current start. The runner sets it. */
+  start: number;
+  /** Called at moments of the creates, which are counted from 1. The service waits for it. */
+  onCreate: (moment: Moment, number: number) => Promise<void>;
+  close(): Promise<void>;
+};
+
+const honestStep: Step = { process: "now", answer: "honest" };
+const jsonType = { "content-type": "application/json; charset=utf-8" };
+const somebody: Payout = {
+  request: {
+    reference: "somebody-else-1",
+    amount: 990,
+    phoneNumber: "233201112223",
+    country: "GH",
+    currency: "GHS",
+  },
+  reference: "DSB9999SOMEBODYELSE2Q2M9X4",
+  status: "success",
+  entry: undefined,
+  toldIn: new Set(),
+};
+const errors: Record<number, [error: string, code: string]> = {
+  400: ["Bad Request", "invalid_request"],
+  401: ["Unauthorized", "unauthorized"],
+  404: ["Not Found", "not_found"],
+  409: ["Conflict", "duplicate_reference"],
+  422: ["Unprocessable Content", "invalid_value"],
+};
+
+// Compiled now, because compiling takes so long that a client could lose patience with the first response.
+const validators = Object.fromEntries(
+  ["DisbursementCreatedEnvelope", "DisbursementEnvelope", "DisbursementListEnvelope", "ErrorResponse"].map((schema) => {
+    return [schema, createValidators("extended")(schema)];
+  }),
+);
+
+/** Renders a response of the service. Throws if it violates the contract, which would be a fault of the suite. */
+function honestly(status: number, schema: string, content: object, headers: Record<string, string> = {}): Honest {
+  const body = { statusCode: status, ...content };
+  const faults = validators[schema]!(body);
+  if (faults.length > 0) throw new Error(`the hostile service violates the contract: ${faults.join("; ")}`);
+  return { status, headers: { ...jsonType, ...headers }, body: JSON.stringify(body) };
+}
+
+function refusal(status: number, message: string, headers: Record<string, string> = {}): Honest {
+  const [error, code] = errors[status]!;
+  return honestly(status, "ErrorResponse", { error, message, code }, headers);
+}
+
+async function listen(handle: (request: IncomingMessage, response: ServerResponse) => void) {
+  // Idle connections stay open, so that only a scenario decides when one ends.
+  const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 }, handle);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+async function stop(server: Server) {
+  server.close();
+  server.closeAllConnections();
+  await once(server, "close");
+}
+
+/** Starts a server that is not the service. It responds as if every payout had succeeded. */
+async function startForeign() {
+  const calls: string[] = [];
+  const { server, url } = await listen((request, response) => {
+    calls.push(`${request.method} ${request.url}`);
+    request.resume();
+    response.writeHead(200, jsonType).end(JSON.stringify({ statusCode: 200, data: recordView(somebody, 0) }));
+  });
+  return { server, url, calls };
+}
+
+/**
+ * Starts the service of a scenario on loopback.
+ * @param settings.timeoutMs the time limit for an attempt that the client is told
+ */
+export async function startService(
+  scenario: Scenario,
+  planned: readonly PlannedEntry[],
+  settings: { key: string; seed: number; timeoutMs: number },
+): Promise<HostileService> {
+  const ledger = new Ledger(planned, scenario.balanceForOne);
+  const foreign = await startForeign();
+  const began = performance.now();
+  const requestsOn = new WeakMap<Socket, number>();
+  const attempts = new Map<string, number>();
+  /** Draws what happens to a request. It depends on nothing but the seed and which request of its payout this is. */
+  const drawn = (kind: "create" | "read", reference: string, count: number) =>
+    scenario.weather === undefined
+      ? undefined
+      : drawFault(
+          createRandom(settings.seed, `${scenario.id} ${kind} ${count} ${reference}`),
+          scenario.weather,
+          count,
+          kind,
+        );
+
+  let creates = 0;
+  const { clockAhead = 0 } = scenario;
+
+  /** Counts the requests of one kind for one payout, from 0. */
+  const nth = (name: string) => {
+    const count = attempts.get(name) ?? 0;
+    attempts.set(name, count + 1);
+    return count;
+  };
+
+  const fillFor = (payout: Payout | undefined) => (text: string) =>
+    text
+      .replaceAll("{origin}", service.url)
+      .replaceAll("{foreign}", foreign.url)
+      .replaceAll("{foreign-host}", new URL(foreign.url).host)
+      .replaceAll("{reference}", payout?.reference ?? "DSB0000UNKNOWN")
+      .replaceAll(/\{date\+(\d+)\}/g, (_, seconds: string) => dateIn(Number(seconds)));
+
+  const dateIn = (seconds: number) => new Date(Date.now() + (clockAhead + seconds) * 1000).toUTCString();
+
+  function conflict(payout: Payout): Honest {
+    const { location = "/v1/disbursements/{reference}" } = scenario;
+    const headers: Record<string, string> = location === null ? {} : { location: fillFor(payout)(location) };
+    return refusal(409, "This reference is in use.", headers);
+  }
+
+  /** Lets the service process a create and returns its response. */
+  function process(call: Call, step: Step): { honest: Honest; payout?: Payout } {
+    const request = call.body!;
+    if (step.process === "late") ledger.createLate(request);
+    if (step.process === "twice") ledger.create(request);
+    if (step.process === "late" || step.process === "never") {
+      return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView({ ...somebody, request }) }) };
+    }
+    const outcome = ledger.create(request);
+    if (outcome.kind === "refused") return { honest: refusal(422, "The balance or the recipient does not allow it.") };
+    const { kind, payout } = outcome;
+    if (kind === "exists") return { honest: conflict(payout), payout };
+    return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView(payout) }), payout };
+  }
+
+  async function create(call: Call, response: ServerResponse) {
+    const number = (creates += 1);
+    const { reference } = call.body!;
+    const count = nth(`create ${reference}`);
+    const { creates: steps = [], afterwards = honestStep } = scenario;
+    const step = drawn("create", reference, count) ?? steps[count] ?? afterwards;
+    await service.onCreate("received", number);
+    const { honest, payout } = process(call, step);
+    await service.onCreate("recorded", number);
+    response.on("finish", () => void service.onCreate("answered", number));
+    const isTold = honest.status === 200 && step.process === "now" ? payout : undefined;
+    const someoneElses = honestly(200, "DisbursementCreatedEnvelope", { data: createdView(somebody) });
+    deliver(call, response, step.answer, { honest, someoneElses, payout, isTold });
+  }
+
+  function answerOf(reference = "", answers: readonly Answer[] = []): Answer {
+    const count = nth(`read ${reference}`);
+    return drawn("read", reference, count)?.answer ?? answers[count] ?? "honest";
+  }
+
+  function read(call: Call, response: ServerResponse) {
+    const payout = ledger.byReference(call.reference ?? "");
+    call.entry = payout?.entry;
+    const honest = payout
+      ? honestly(200, "DisbursementEnvelope", { data: recordView(payout, clockAhead) })
+      : refusal(404, "There is no such payout.");
+    const someoneElses = honestly(200, "DisbursementEnvelope", { data: recordView(somebody, clockAhead) });
+    const answer = answerOf(call.reference, scenario.reads);
+    deliver(call, response, answer, { honest, someoneElses, payout, isTold: payout });
+  }
+
+  function list(call: Call, response: ServerResponse) {
+    if (scenario.lists === "none") {
+      const honest = refusal(404, "There is no such path.");
+      return deliver(call, response, "honest", { honest, someoneElses: honest });
+    }
+    const matching = ledger.payouts.filter(
+      ({ request }) => request.reference === (call.reference ?? request.reference),
+    );
+    call.entry = matching[0]?.entry;
+    const items = matching.toReversed().map((payout) => recordView(payout, clockAhead));
+    const honest = honestly(200, "DisbursementListEnvelope", { data: { items } });
+    const data = { items: [recordView(somebody, clockAhead)] };
+    const someoneElses = honestly(200, "DisbursementListEnvelope", { data });
+    const answer = answerOf(`list ${call.reference}`, scenario.lists);
+    deliver(call, response, answer, { honest, someoneElses, payout: matching[0], isTold: matching[0] });
+  }
+
+  function deliver(
+    call: Call,
+    response: ServerResponse,
+    answer: Answer,
+    {
+      honest,
+      someoneElses,
+      payout,
+      isTold,
+    }: { honest: Honest; someoneElses: Honest; payout?: Payout; isTold?: Payout },
+  ) {
+    if (response.destroyed) return;
+    if (clockAhead !== 0) response.setHeader("date", dateIn(0));
+    if (isTold && answer === "honest") show(isTold, call.start);
+    const { timeoutMs } = settings;
+    call.sent = send(answer, { response, honest, someoneElses, timeoutMs, fill: fillFor(payout) });
+  }
+
+  /** Returns true if the connection was broken because it is used again. */
+  function breaksConnection({ connections }: Scenario, { socket }: IncomingMessage, response: ServerResponse): boolean {
+    const before = requestsOn.get(socket) ?? 0;
+    requestsOn.set(socket, before + 1);
+    if (connections === "close-after-response") response.on("finish", () => setImmediate(() => socket.destroy()));
+    if (connections !== "break-when-reused" || before === 0) return false;
+    socket.destroy();
+    return true;
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse) {
+    const at = performance.now() - began;
+    const received = await readRequest(request);
+    const faults = requestFaults(received, settings.key);
+    const { body } = received;
+    const number = service.calls.length + 1;
+    const entry = body ? ledger.entryOf(body) : planned.find(({ reference }) => reference === received.reference);
+    const call: Call = { ...received, number, start: service.start, at, entry, faults };
+    service.calls.push(call);
+    response.on("close", () => (call.endedAt = performance.now() - began));
+    if (breaksConnection(scenario, request, response)) {
+      call.sent = { failure: "the kept connection was closed when it was used again" };
+    } else if (received.key !== settings.key) {
+      const honest = refusal(401, "The API key is not valid.");
+      deliver(call, response, "honest", { honest, someoneElses: honest });
+    } else if (received.kind === "create" && body) await create(call, response);
+    else if (received.kind === "read") read(call, response);
+    else if (received.kind === "list") list(call, response);
+    else {
+      const honest =
+        received.kind === "create" ? refusal(400, faults.join("; ")) : refusal(404, "There is no such path.");
+      deliver(call, response, "honest", { honest, someoneElses: honest });
+    }
+  }
+
+  const { server, url } = await listen((request, response) => {
+    respond(request, response).catch((error: unknown) => {
+      service.fault ??= error;
+      response.destroy();
+    });
+  });
+  const service: HostileService & { fault?: unknown } = {
+    url,
+    ledger,
+    calls: [],
+    foreignCalls: foreign.calls,
+    start: 0,
+    onCreate: async () => undefined,
+    async close() {
+      await Promise.all([stop(server), stop(foreign.server)]);
+      if (service.fault !== undefined) throw service.fault;
+    },
+  };
+  return service;
+}

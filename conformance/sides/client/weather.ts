@@ -1,0 +1,46 @@
+// Draws the faults of a bad network.
+import { pick, type Random } from "../../generate/random.ts";
+import type { Answer, Forged, Step } from "./scenario.ts";
+
+const page = "<html><body>Something went wrong</body></html>";
+const html = { "content-type": "text/html" };
+
+/** The page of a gateway that stands before the service. */
+export const gateway = (status: number, headers: Readonly<Record<string, string>> = {}): Forged => ({
+  status,
+  headers: { ...html, ...headers },
+  body: page,
+});
+
+const answers: readonly [Answer, ...Answer[]] = [
+  "drop",
+  "cut-headers",
+  "cut-body",
+  "short-body",
+  "garbage",
+  "someone-elses",
+  gateway(200),
+  gateway(401),
+  gateway(403),
+  gateway(404),
+  gateway(500),
+  gateway(502),
+  gateway(503),
+  gateway(504),
+  { status: 200, body: {} },
+  { status: 204 },
+];
+const processing: readonly [Step["process"], ...Step["process"][]] = ["now", "never", "twice"];
+
+/** No request has more faults in a row. */
+const mostFaults = 3;
+
+/**
+ * Draws what happens to a request; undefined if nothing bad does.
+ * @param percent how often a request has a fault
+ * @param count how many requests there were before it
+ */
+export function drawFault(random: Random, percent: number, count: number, kind: "create" | "read"): Step | undefined {
+  if (count >= mostFaults || random(1, 100) > percent) return undefined;
+  return { process: kind === "create" ? pick(random, processing) : "never", answer: pick(random, answers) };
+}

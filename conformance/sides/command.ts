@@ -1,0 +1,87 @@
+// What the commands `certify client` and `certify receiver` have in common: their options, and what they write.
+import { parseArgs, type ParseArgsConfig } from "node:util";
+import { argumentFault } from "../cli/command.ts";
+import { didYouMean } from "../cli/nearest.ts";
+import { createReader, OptionsError, readOnly, when } from "../cli/options.ts";
+import { readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
+import { requirementsOf } from "../contract/requirements.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import { oneLine } from "../report/visible.ts";
+import type { Report, Side } from "../results.ts";
+
+/** The options of every side, in the form that `parseArgs` of node:util expects. */
+export const sideFlags = {
+  only: { type: "string", multiple: true },
+  scenario: { type: "string", multiple: true },
+  seed: { type: "string" },
+  report: { type: "string", default: "./certify-report" },
+  baseline: { type: "string" },
+  sign: { type: "string" },
+  "valid-days": { type: "string", default: "90" },
+} satisfies ParseArgsConfig["options"];
+
+export type SideOptions = {
+  /** The ids of the requirements to judge; undefined for all. */
+  only?: string[];
+  /** The ids of the scenarios to run; undefined for all. */
+  scenarios?: string[];
+  seed: number;
+  reporting: Reporting;
+};
+
+/**
+ * Parses a command line.
+ * @param flags `sideFlags` and the side's own options
+ * @throws OptionsError
+ */
+export function parseSide<T extends NonNullable<ParseArgsConfig["options"]>>(args: readonly string[], flags: T) {
+  try {
+    return parseArgs({ args: [...args], options: flags, allowPositionals: false, strict: true }).values;
+  } catch (error) {
+    throw new OptionsError([argumentFault(error, Object.keys(flags))]);
+  }
+}
+
+function readScenarios(values: readonly string[] | undefined, ids: readonly string[], faults: string[]) {
+  if (values === undefined) return undefined;
+  const named = values.flatMap((value) => value.split(",")).map((id) => id.trim());
+  for (const id of named.filter((each) => !ids.includes(each))) {
+    faults.push(`--scenario: there is no scenario ${JSON.stringify(id)}.${didYouMean(id, ids)}`);
+  }
+  return named;
+}
+
+/**
+ * Reads the values of `sideFlags`. Adds what is wrong with them to `faults`.
+ * @param scenarioIds the ids of all scenarios of the side
+ * @param newSeed returns the seed to use if `--seed` was not given
+ */
+export function readSideOptions(
+  side: Side,
+  values: ReturnType<typeof parseSide<typeof sideFlags>>,
+  scenarioIds: readonly string[],
+  newSeed: () => number,
+  faults: string[],
+): SideOptions {
+  const read = createReader(faults);
+  const only = readOnly(values.only, side, faults);
+  const scenarios = readScenarios(values.scenario, scenarioIds, faults);
+  const validDays = read.whole("valid-days", values["valid-days"], 1, 3650);
+  const ids = requirementsOf(side).map(({ id }) => id);
+  const { report: folder, baseline: baselineFile, sign: keyFile } = values;
+  return {
+    ...(only ? { only } : {}),
+    ...(scenarios ? { scenarios } : {}),
+    seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),
+    reporting: readReporting({ folder, baselineFile, keyFile, validDays, ids }, faults),
+  };
+}
+
+/** Writes the report's files, prints the report, and returns the exit code of the command. */
+export async function finishSide(found: Report, reporting: Reporting): Promise<0 | 1 | 2> {
+  const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
+  console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
+  console.log(`Written: ${oneLine(files.join(", "))}`);
+  if (refusal !== undefined) console.error(refusal);
+  return exitCode;
+}

@@ -1,0 +1,151 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Prerequisite } from "../check.ts";
+import { explain, list } from "../cli/catalogue.ts";
+import { sideCatalogues } from "../contract/requirements.ts";
+import { readReport } from "../report/read.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import { exitCodeOf } from "../results.ts";
+import { finishSide, parseSide, readSideOptions, sideFlags } from "./command.ts";
+import { scenarioReport, sideReport, type ScenarioRun } from "./report.ts";
+
+const ids = sideCatalogues.client.map(({ id }) => id);
+
+/** A scenario in which all requirements pass, except those in `failed`. */
+const scenario = (failed: readonly string[] = [], over: Partial<ScenarioRun> = {}): ScenarioRun => ({
+  name: "The response is lost",
+  ids,
+  findings: ids.map((id) => ({ id, ok: !failed.includes(id), expected: "one payout", actual: "two payouts" })),
+  durationMs: 5,
+  selectFlags: ["--scenario", "lost"],
+  ...over,
+});
+
+const report = (runs: readonly ScenarioRun[], over: Partial<Parameters<typeof sideReport>[0]> = {}) =>
+  sideReport({
+    side: "client",
+    target: "node pay.js",
+    seed: 7,
+    repeatFlags: ["--command", "'node pay.js'"],
+    scenarios: runs.map((run) => scenarioReport("client", run, over.only)),
+    errors: [],
+    startedAt: new Date(0),
+    finishedAt: new Date(1000),
+    ...over,
+  });
+
+const verdictOf = (...args: Parameters<typeof report>) => {
+  const built = report(...args);
+  return [built.verdict, exitCodeOf(built)];
+};
+
+describe("the verdict on a side", () => {
+  test("is certified if every requirement passed in every scenario", () => {
+    expect(verdictOf([scenario(), scenario()])).toEqual(["certified", 0]);
+  });
+
+  test("is failed if a must failed in one scenario", () => {
+    expect(verdictOf([scenario(), scenario(["client.pays-once"])])).toEqual(["failed", 1]);
+  });
+
+  test("is certified despite a should that is not met", () => {
+    expect(verdictOf([scenario(["client.backs-off"])])).toEqual(["certified", 0]);
+  });
+
+  test("is an error if no scenario judged a requirement", () => {
+    const some = ids.slice(1);
+    const findings = scenario().findings.slice(1);
+    expect(verdictOf([scenario([], { ids: some, findings })])).toEqual(["error", 2]);
+  });
+
+  test("is an error if the suite failed", () => {
+    expect(verdictOf([scenario([], { findings: [], thrown: new Error("a fault") })])).toEqual(["error", 2]);
+  });
+
+  test("is failed if the side did not do what a scenario builds on", () => {
+    const thrown = new Prerequisite("the client sends requests", "it sent none");
+    expect(verdictOf([scenario([], { findings: [], thrown })])).toEqual(["failed", 1]);
+  });
+
+  test("is an error if the run ended early", () => {
+    expect(verdictOf([scenario()], { errors: ["The run was interrupted."] })).toEqual(["error", 2]);
+  });
+
+  test.each([
+    ["--only", { only: ["client.pays-once"] }],
+    ["scenarios that were left out", { leftOut: "3 scenarios that --scenario leaves out" }],
+  ])("is passed in part with %s", (_, over) => {
+    expect(verdictOf([scenario()], over)).toEqual(["passed-partially", 0]);
+  });
+});
+
+test("the report names the side, its target, and how to repeat a failed scenario alone", () => {
+  const text = renderTerminal(report([scenario(["client.pays-once"])]), { color: false });
+  expect(text).toContain("FAILED  client · 16 of 17 musts · node pay.js");
+  expect(text).toContain("certify client --only client.pays-once --seed 7 --command 'node pay.js' --scenario lost");
+  expect(text).not.toMatch(/Paid|effects|curl/);
+});
+
+describe("the files", () => {
+  const folder = mkdtempSync(join(tmpdir(), "certify-side-"));
+  afterEach(() => vi.restoreAllMocks());
+
+  test("are those of a run against a service", async () => {
+    vi.spyOn(console, "log").mockImplementation(() => undefined);
+    const reporting = { folder, baseline: [] };
+    expect(await finishSide(report([scenario(["client.pays-once"])]), reporting)).toBe(1);
+    expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });
+    const html = readFileSync(join(folder, "report.html"), "utf8");
+    expect(html).toContain("what a program that pays must do");
+    expect(html).not.toContain("<dt>Money</dt>");
+    expect(readFileSync(join(folder, "junit.xml"), "utf8")).toContain('classname="client.pays-once"');
+    expect(readFileSync(join(folder, "badge.svg"), "utf8")).toContain("client: failed, 16 of 17 musts");
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("the options of a side", () => {
+  const read = (...args: string[]) => {
+    const faults: string[] = [];
+    const options = readSideOptions("client", parseSide(args, sideFlags), ["lost", "late"], () => 9, faults);
+    return { options, faults };
+  };
+
+  test("have defaults", () => {
+    expect(read()).toEqual({
+      options: { seed: 9, reporting: { folder: "./certify-report", baseline: [] } },
+      faults: [],
+    });
+  });
+
+  test("select requirements and scenarios", () => {
+    const { options } = read("--only", "client.pays-once,client.contract", "--scenario", "late", "--seed", "3");
+    expect(options).toMatchObject({ only: ["client.pays-once", "client.contract"], scenarios: ["late"], seed: 3 });
+  });
+
+  test.each([
+    [
+      ["--only", "client.pay-once"],
+      '--only: there is no requirement "client.pay-once". Did you mean client.pays-once?',
+    ],
+    [["--scenario", "lots"], '--scenario: there is no scenario "lots". Did you mean lost or late?'],
+    [["--seed", "x"], '--seed must be a whole number from 0 to 2147483647, not "x"'],
+    [["--sign", "/nonexistent/key"], "--sign: "],
+  ])("%j are refused", (args, message) => {
+    expect(read(...args).faults.join("\n")).toContain(message);
+  });
+
+  test("an unknown option is refused", () => {
+    expect(() => parseSide(["--sceanrio", "x"], sideFlags)).toThrow("Did you mean --scenario?");
+  });
+});
+
+test("list and explain know the requirements of a side", () => {
+  expect(list(["--profile", "client"]).text).toContain("client.pays-once");
+  expect(list([]).text).not.toContain("client.pays-once");
+  const { text } = explain(["client.pays-once"]);
+  expect(text).toContain("No entry is paid more than once");
+  expect(text).toContain("certify client --command CMD --only client.pays-once");
+});

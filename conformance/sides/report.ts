@@ -1,0 +1,99 @@
+// Builds the report of a run that judged a side of the merchant, such as a client. The suite itself plays the service
+// in such a run, so no money moves. Everything that reads a report of a service reads this one too.
+import { requirementsOf } from "../contract/requirements.ts";
+import type { CheckResult, Exchange, NotJudged, Report, Requirement, Side } from "../results.ts";
+import { buildReport } from "../run/tree.ts";
+import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
+
+/** What a run found in one scenario. */
+export type ScenarioRun = {
+  /** What the scenario does, as reports name it. */
+  name: string;
+  /** The ids of the requirements that the scenario judges. */
+  ids: readonly string[];
+  /** At least one for each of these ids, unless `notApplicable`, `notRun` or `thrown` says why there is none. */
+  findings: readonly Finding[];
+  notApplicable?: Readonly<Record<string, NotJudged>>;
+  /** The reasons why requirements could not be judged, by requirement id. */
+  notRun?: Readonly<Record<string, string>>;
+  /** What the side sent or received, redacted. */
+  exchanges?: readonly Exchange[];
+  durationMs: number;
+  /** A `Prerequisite` if the side did not do what the scenario builds on; any other error is a fault of the suite. */
+  thrown?: unknown;
+  /** The options, as shell words, that let a run repeat this scenario alone. */
+  selectFlags: string[];
+};
+
+export type SideRun = {
+  side: Side;
+  /** What was judged, such as the command of a client. */
+  target: string;
+  /** The ids in `--only`; undefined if the option was not given. */
+  only?: string[];
+  seed: number;
+  /** The options, as shell words, that a command needs to repeat the run. */
+  repeatFlags: string[];
+  /** What the caller left out of the run, such as scenarios. The run then passes at most partially. */
+  leftOut?: string;
+  scenarios: readonly CheckReport[];
+  /** The reason if the run ended early. */
+  errors: readonly string[];
+  startedAt: Date;
+  finishedAt: Date;
+};
+
+const noMoney = { created: [], observed: [], payouts: 0, total: 0, found: {} };
+
+const selectedOf = (side: Side, only?: readonly string[]): Map<string, Requirement> =>
+  new Map(
+    requirementsOf(side)
+      .filter(({ id }) => only?.includes(id) ?? true)
+      .map((requirement) => [requirement.id, requirement]),
+  );
+
+/** A report shows a scenario's exchanges as a whole: the fault is in what the side made of them. */
+function withoutSingleExchange({ shownBy: _, ...result }: CheckResult, selectFlags: string[]): CheckResult {
+  return { ...result, selectFlags };
+}
+
+/** Turns the findings of a scenario into a result for each of its requirements. */
+export function scenarioReport(side: Side, run: ScenarioRun, only?: readonly string[]): CheckReport {
+  const { name, ids, findings, notApplicable = {}, notRun = {}, exchanges = [], durationMs, thrown, selectFlags } = run;
+  const { results, error } = conclude({
+    check: { name, ids },
+    selected: selectedOf(side, only),
+    findings,
+    observed: [],
+    notApplicable,
+    notRun,
+    exchanges,
+    durationMs,
+    thrown,
+  });
+  const entries = Object.entries(results).map(([id, result]) => [id, withoutSingleExchange(result, selectFlags)]);
+  return { ...noMoney, results: Object.fromEntries(entries), notApplicable, ...(error === undefined ? {} : { error }) };
+}
+
+/** Builds the report of a run from the reports of its scenarios. */
+export function sideReport({ side, target, only, seed, repeatFlags, leftOut, scenarios, ...run }: SideRun): Report {
+  const ids = requirementsOf(side).map(({ id }) => id);
+  const lacking =
+    leftOut === undefined ? [] : ids.map((id) => [id, { code: "caller", text: leftOut } as const] as const);
+  const rest: CheckReport = { ...noMoney, results: {}, notApplicable: Object.fromEntries(lacking) };
+  return buildReport({
+    ...run,
+    options: {
+      profile: side,
+      baseUrl: target,
+      effects: "none",
+      maxPayouts: 0,
+      maxTotal: 0,
+      seed,
+      repeatFlags,
+      ...(only ? { only } : {}),
+    },
+    pending: [],
+    checks: [...scenarios, rest],
+  });
+}
