@@ -1,4 +1,8 @@
 // Defines the tasks of the self-test and their results, as plain data that can be posted between threads.
+import { scenarios } from "../sides/client/scenarios.ts";
+import { brokenClients } from "./clients/broken.ts";
+import { soundClients } from "./clients/sound.ts";
+import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
 import { mutants } from "../second/mutants/index.ts";
 import { tryMutant, trySecond } from "../second/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
@@ -10,7 +14,7 @@ import type { Profile } from "../results.ts";
 /** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
 
-export type Task = { kind: "broken" | "different" | "sound" | "second" | "class"; id: string };
+export type Task = { kind: "broken" | "different" | "sound" | "second" | "class" | "client"; id: string };
 
 export type Row = Task & {
   ok: boolean;
@@ -22,6 +26,11 @@ export type Row = Task & {
 const profiles: readonly Profile[] = ["core", "extended"];
 /** The id of a task with the second implementation: it runs a mutant, or without one a profile. */
 const secondId = (id: string) => `second-${id}`;
+
+/** The id of a task with a client. */
+const clientId = ({ id }: { id: string }) => `client-${id}`;
+/** Each sound client runs all scenarios with these seeds. */
+const clientSeeds = [1, 2, 3];
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
 
@@ -35,6 +44,7 @@ export function tasks(pattern: RegExp): Task[] {
     ),
     ...named("sound", runs),
     ...named("second", [...profiles.map(secondId), ...mutants.map(({ id }) => secondId(id))]),
+    ...named("client", [...soundClients, ...brokenClients].map(clientId)),
     ...named(
       "broken",
       faults.map(({ id }) => id),
@@ -115,11 +125,28 @@ async function second(task: Task): Promise<Row> {
   return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms: taken() };
 }
 
+async function client(task: Task): Promise<Row> {
+  const start = performance.now();
+  const row = (ok: boolean, text: string): Row => ({ ...task, ok, text, ms: Math.round(performance.now() - start) });
+  const faulty = brokenClients.find((each) => clientId(each) === task.id);
+  if (faulty) {
+    const { breaks } = faulty;
+    const ids = await breaches(faulty);
+    const isCaught = ids.has(breaks);
+    return row(isCaught, `${isCaught ? "caught" : "MISSED"} by ${breaks}; failed: ${[...ids].join(", ")}`);
+  }
+  const { program } = soundClients.find((each) => clientId(each) === task.id)!;
+  const found: string[] = [];
+  for (const seed of clientSeeds) found.push(...(await alarmsOf(program, scenarios, seed)));
+  return row(found.length === 0, ["A sound client.", ...found.map((alarm) => `  ALARM ${alarm}`)].join("\n"));
+}
+
 /** Runs one task. Never throws: an error in the self-test itself is reported as a failed task. */
 export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
   try {
     if (task.kind === "broken") return await broken(task, baseline);
     if (task.kind === "second") return await second(task);
+    if (task.kind === "client") return await client(task);
     if (task.kind === "class") return await ofClass(task);
     return await (task.kind === "different" ? different(task) : sound(task));
   } catch (error) {

@@ -106,13 +106,13 @@ describe("the files", () => {
   });
 });
 
-describe("the options of a side", () => {
-  const read = (...args: string[]) => {
-    const faults: string[] = [];
-    const options = readSideOptions("client", parseSide(args, sideFlags), ["lost", "late"], () => 9, faults);
-    return { options, faults };
-  };
+const read = (...args: string[]) => {
+  const faults: string[] = [];
+  const options = readSideOptions("client", parseSide(args, sideFlags), ["lost", "late"], () => 9, faults);
+  return { options, faults };
+};
 
+describe("the options of a side", () => {
   test("have defaults", () => {
     expect(read()).toEqual({
       options: { seed: 9, reporting: { folder: "./certify-report", baseline: [] } },

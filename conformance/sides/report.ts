@@ -52,9 +52,10 @@ const selectedOf = (side: Side, only?: readonly string[]): Map<string, Requireme
       .map((requirement) => [requirement.id, requirement]),
   );
 
-/** A report shows a scenario's exchanges as a whole: the fault is in what the side made of them. */
-function withoutSingleExchange({ shownBy: _, ...result }: CheckResult, selectFlags: string[]): CheckResult {
-  return { ...result, selectFlags };
+/** Adds how to repeat the scenario. No single exchange shows a fault: it is in what the side made of all of them. */
+function ofScenario(result: CheckResult, selectFlags: string[]): CheckResult {
+  const { shownBy: _shownBy, ...rest } = result;
+  return { ...rest, selectFlags };
 }
 
 /** Turns the findings of a scenario into a result for each of its requirements. */
@@ -71,7 +72,7 @@ export function scenarioReport(side: Side, run: ScenarioRun, only?: readonly str
     durationMs,
     thrown,
   });
-  const entries = Object.entries(results).map(([id, result]) => [id, withoutSingleExchange(result, selectFlags)]);
+  const entries = Object.entries(results).map(([id, result]) => [id, ofScenario(result, selectFlags)]);
   return { ...noMoney, results: Object.fromEntries(entries), notApplicable, ...(error === undefined ? {} : { error }) };
 }
 

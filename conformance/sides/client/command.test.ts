@@ -52,9 +52,17 @@ describe("the options of certify client", () => {
   });
 });
 
+const options = (...args: string[]) => read("--command", "good", ...args);
+
+/** Returns how the requests of a sound client end in bad weather. */
+async function weather(seed: number): Promise<string[]> {
+  const settings = { ...options(), launch: inProcess(programOf({ concurrency: 1 })), seed };
+  const { exchanges = [] } = await runScenario(scenario("weather-bad"), settings);
+  return exchanges.map(({ url, status, failure }) => `${url} ${status ?? failure}`);
+}
+
 describe("a run", () => {
   const launch = inProcess(programOf());
-  const options = (...args: string[]) => read("--command", "good", ...args);
 
   test("with some scenarios passes in part, and the report has the command that repeats it", async () => {
     const report = await judgeClient(options("--scenario", "calm,recorded-dropped"), launch, quiet, never);
@@ -79,14 +87,9 @@ describe("a run", () => {
   });
 
   test("repeats random faults with the same seed", async () => {
-    const faultsOf = async (seed: number) => {
-      const settings = { ...options(), launch: inProcess(programOf({ concurrency: 1 })), seed };
-      const { exchanges = [] } = await runScenario(scenario("weather-bad"), settings);
-      return exchanges.map(({ url, status, failure }) => `${url} ${status ?? failure}`);
-    };
-    const first = await faultsOf(1);
-    expect(await faultsOf(1)).toEqual(first);
-    expect(await faultsOf(2)).not.toEqual(first);
+    const first = await weather(1);
+    expect(await weather(1)).toEqual(first);
+    expect(await weather(2)).not.toEqual(first);
   });
 });
 

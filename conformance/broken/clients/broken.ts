@@ -1,0 +1,503 @@
+// The broken clients: each is the good one with a single fault, and names the requirement that the fault breaks and the
+// scenarios that show it.
+import type { Entry } from "../../sides/client/entries.ts";
+import type { Outcome } from "../../sides/client/protocol.ts";
+import { dataOf, good, outcomeOf, programOf, type Client, type Job, type Reading, type Reply } from "./good.ts";
+import type { Program } from "./host.ts";
+
+export type BrokenClient = {
+  id: string;
+  /** The requirement that must fail, or warn if it is a should. */
+  breaks: string;
+  /** The scenarios of which at least one must catch it. */
+  scenarios: readonly string[];
+  program: Program;
+};
+
+const broken = (id: string, breaks: string, scenarios: string, change: Partial<Client>): BrokenClient => ({
+  id,
+  breaks,
+  scenarios: scenarios.split(" "),
+  program: programOf(change),
+});
+
+const run = (id: string, breaks: string, scenarios: string, program: Program): BrokenClient => ({
+  id,
+  breaks,
+  scenarios: scenarios.split(" "),
+  program,
+});
+
+/** Reads as the good client does, except for what `differs` returns. */
+const reads = (differs: (job: Job, reply: Reply | undefined) => Reading | undefined): Partial<Client> => ({
+  read: (job, reply) => differs(job, reply) ?? good.read(job, reply),
+});
+
+const done = (outcome: Outcome): Reading => ({ kind: "done", outcome });
+
+/** Ends the attempts with an outcome, for responses that `when` selects. */
+const readsAs = (outcome: Outcome, when: (reply: Reply) => boolean) =>
+  reads((_job, reply) => (reply && when(reply) ? done(outcome) : undefined));
+
+const readsAsRefused = (code: number) =>
+  reads((_job, reply) => (reply?.status === code ? { kind: "refused" } : undefined));
+
+const body = (change: (entry: Entry) => Record<string, unknown>): Partial<Client> => ({
+  bodyOf: ({ entry }, reference) => JSON.stringify({ ...entry, reference, ...change(entry) }),
+});
+
+const reference = (change: (text: string, job: Job) => string): Partial<Client> => ({
+  referenceOf: (job) => change(job.entry.reference, job),
+});
+
+/** Uses a new reference after an attempt that `when` selects. */
+function newReferenceAfter(when: (reply: Reply | undefined) => boolean): Partial<Client> {
+  const failures = new Map<Entry, number>();
+  return {
+    onReply({ entry }, reply) {
+      if (when(reply)) failures.set(entry, (failures.get(entry) ?? 0) + 1);
+    },
+    referenceOf: ({ entry }) => `${entry.reference}${failures.has(entry) ? `-retry-${failures.get(entry)}` : ""}`,
+  };
+}
+
+const status =
+  (...statuses: number[]) =>
+  (reply: Reply | undefined) =>
+    statuses.includes(reply?.status ?? 0);
+
+/** Runs the good client and changes what it reports. */
+const reports = (report: (job: Job, outcome: Outcome) => void): Partial<Client> => ({ report });
+
+/** What each client does wrong about references and requests. */
+const references: readonly BrokenClient[] = [
+  broken("new-reference-on-retry", "client.pays-once", "recorded-dropped", {
+    referenceOf: ({ entry }, attempt) => (attempt === 1 ? entry.reference : `${entry.reference}-${attempt}`),
+  }),
+  broken(
+    "new-reference-after-loss",
+    "client.pays-once",
+    "cut-body",
+    newReferenceAfter((reply) => reply === undefined),
+  ),
+  broken("new-reference-after-500", "client.pays-once", "failure-recorded", newReferenceAfter(status(500))),
+  broken("new-reference-after-504", "client.pays-once", "gateway-504", newReferenceAfter(status(504))),
+  broken("new-reference-after-503", "client.pays-once", "unavailable-recorded", newReferenceAfter(status(503))),
+  broken(
+    "new-reference-after-page",
+    "client.pays-once",
+    "gateway-200",
+    newReferenceAfter((reply) => reply?.body === undefined),
+  ),
+  broken("new-reference-after-409", "client.pays-once", "sent-twice", {
+    ...newReferenceAfter(status(409)),
+    read: (job, reply) => (reply?.status === 409 ? { kind: "later" } : good.read(job, reply)),
+  }),
+  broken("reference-per-start", "client.pays-once", "killed-third-recorded", {
+    ...reference((text, { host }) => `${text}${host.files.get("suffix")}`),
+    async payAll(client, host) {
+      const starts = Number(host.files.get("starts") ?? 0);
+      host.files.set("starts", String(starts + 1));
+      host.files.set("suffix", starts === 0 ? "" : `-${starts}`);
+      await good.payAll(client, host);
+    },
+    remembered: () => undefined,
+  }),
+  broken(
+    "reference-per-worker",
+    "client.pays-once",
+    "workers",
+    reference((text, { host }) => `${text}-${host.environment.STATE_DIR.slice(-1)}`),
+  ),
+  broken(
+    "reference-lower-case",
+    "client.same-reference",
+    "references",
+    reference((text) => text.toLowerCase()),
+  ),
+  broken(
+    "reference-trimmed",
+    "client.same-reference",
+    "references",
+    reference((text) => text.trim()),
+  ),
+  broken(
+    "reference-normalised",
+    "client.same-reference",
+    "references",
+    reference((text) => text.normalize("NFC")),
+  ),
+  broken(
+    "reference-cut",
+    "client.same-reference",
+    "references",
+    reference((text) => text.slice(0, 20)),
+  ),
+  broken(
+    "reference-escaped",
+    "client.same-reference",
+    "references",
+    reference((text) => encodeURIComponent(text)),
+  ),
+  broken(
+    "reference-ascii",
+    "client.same-reference",
+    "references",
+    reference((text) => text.replaceAll(/[^ -~]/g, "?")),
+  ),
+  broken(
+    "reference-prefixed",
+    "client.same-reference",
+    "calm",
+    reference((text) => `my-${text}`),
+  ),
+  broken("reference-shared", "client.loses-nothing", "twins", {
+    referenceOf: ({ host, entry }) =>
+      host.entries.find(({ phoneNumber }) => phoneNumber === entry.phoneNumber)!.reference,
+  }),
+  broken("drops-twins", "client.loses-nothing", "twins", {
+    async payOne(job) {
+      const first = job.host.entries.find(({ phoneNumber }) => phoneNumber === job.entry.phoneNumber)!;
+      return first === job.entry ? good.payOne(job) : "refused";
+    },
+  }),
+];
+
+const requests: readonly BrokenClient[] = [
+  broken(
+    "amount-as-float",
+    "client.exact-request",
+    "amounts",
+    body(({ amount }) => ({ amount: Math.fround(amount) })),
+  ),
+  broken(
+    "amount-as-int32",
+    "client.contract",
+    "amounts",
+    body(({ amount }) => ({ amount: Math.trunc(amount) | 0 })),
+  ),
+  broken(
+    "amount-as-text",
+    "client.contract",
+    "calm",
+    body(({ amount }) => ({ amount: String(amount) })),
+  ),
+  broken(
+    "amount-in-units",
+    "client.exact-request",
+    "calm",
+    body(({ amount }) => ({ amount: Math.ceil(amount / 100) })),
+  ),
+  broken(
+    "amount-with-fee",
+    "client.exact-request",
+    "calm",
+    body(({ amount }) => ({ amount: amount + 1 })),
+  ),
+  broken(
+    "phone-with-plus",
+    "client.contract",
+    "calm",
+    body(({ phoneNumber }) => ({ phoneNumber: `+${phoneNumber}` })),
+  ),
+  broken(
+    "phone-as-number",
+    "client.contract",
+    "calm",
+    body(({ phoneNumber }) => ({ phoneNumber: Number(phoneNumber) })),
+  ),
+  broken(
+    "phone-without-zero",
+    "client.contract",
+    "places",
+    body(({ phoneNumber }) => ({ phoneNumber: phoneNumber.replace(/^0+/, "") })),
+  ),
+  broken(
+    "country-of-its-own",
+    "client.exact-request",
+    "calm",
+    body(() => ({ country: "CI", currency: "XOF" })),
+  ),
+  broken(
+    "no-currency",
+    "client.contract",
+    "calm",
+    body(() => ({ currency: undefined })),
+  ),
+  broken("key-as-bearer", "client.contract", "calm", {
+    headersOf: ({ host }) => ({
+      authorization: `Bearer ${host.environment.API_KEY}`,
+      "content-type": "application/json",
+    }),
+  }),
+  broken("key-in-url", "client.contract", "calm", {
+    pathOf: ({ host }) => `/v1/disbursements?key=${host.environment.API_KEY}`,
+  }),
+  broken("no-content-type", "client.contract", "calm", {
+    headersOf: ({ host }) => ({ "x-api-key": host.environment.API_KEY }),
+  }),
+  broken("form-body", "client.contract", "calm", {
+    bodyOf: ({ entry }) => new URLSearchParams({ ...entry, amount: String(entry.amount) }).toString(),
+  }),
+  broken("wrong-path", "client.contract", "calm", { pathOf: () => "/v1/disbursement" }),
+  broken("made-up-filter", "client.contract", "location-missing", {
+    async look(job) {
+      const { BASE_URL } = job.host.environment;
+      await job.client.send(job, "GET", `${BASE_URL}/v1/disbursements?reference=${job.entry.amount}`);
+      return good.look(job);
+    },
+  }),
+];
+
+const failures: readonly BrokenClient[] = [
+  broken("one-attempt", "client.loses-nothing", "dropped-unrecorded", { attempts: 1 }),
+  broken("no-retry-after-500", "client.loses-nothing", "failure-unrecorded", readsAs("refused", status(500))),
+  broken("no-retry-after-429", "client.loses-nothing", "limited-bare", readsAs("refused", status(429))),
+  broken("no-retry-after-503", "client.loses-nothing", "unavailable-seconds", readsAs("unknown", status(503))),
+  broken("loss-is-failed", "client.failed-is-true", "recorded-dropped", { onLost: () => "failed" }),
+  broken("loss-is-refused", "client.refused-is-true", "recorded-dropped", { onLost: () => "refused" }),
+  broken("loss-is-paid", "client.paid-is-true", "recorded-dropped", { onLost: () => "paid" }),
+  broken("loss-is-pending", "client.pending-is-true", "dropped-unrecorded", { onLost: () => "pending" }),
+  broken("loss-is-unknown", "client.finds-out", "recorded-dropped", { onLost: () => "unknown" }),
+  broken("500-is-refused", "client.refused-is-true", "failure-recorded", readsAs("refused", status(500))),
+  broken("504-is-failed", "client.failed-is-true", "gateway-504", readsAs("failed", status(504))),
+  broken("401-is-refused", "client.refused-is-true", "gateway-401", readsAsRefused(401)),
+  broken("403-is-refused", "client.refused-is-true", "gateway-403-json", readsAsRefused(403)),
+  broken("404-is-refused", "client.refused-is-true", "gateway-404", readsAsRefused(404)),
+  broken("422-is-refused", "client.refused-is-true", "gateway-422", readsAsRefused(422)),
+  broken("any-200-is-paid", "client.paid-is-true", "calm", readsAs("paid", status(200))),
+  broken(
+    "page-is-paid",
+    "client.paid-is-true",
+    "gateway-200",
+    readsAs("paid", (reply) => reply.status === 200 && reply.body === undefined),
+  ),
+  broken(
+    "empty-is-paid",
+    "client.paid-is-true",
+    "empty-200",
+    readsAs("paid", (reply) => reply.status === 200 && reply.text === ""),
+  ),
+  broken("204-is-paid", "client.paid-is-true", "no-content", readsAs("paid", status(204))),
+  broken(
+    "wrapped-error-is-paid",
+    "client.paid-is-true",
+    "refused-within-200",
+    readsAs("paid", (reply) => reply.status === 200 && dataOf(reply) === undefined),
+  ),
+  broken("any-record-is-mine", "client.paid-is-true", "somebody-elses only-a-status", {
+    read(job, reply) {
+      const outcome = reply?.status === 200 ? outcomeOf(dataOf(reply)?.status) : undefined;
+      return outcome ? done(outcome) : good.read(job, reply);
+    },
+  }),
+  broken("any-read-is-mine", "client.paid-is-true", "reads-of-somebody", {
+    async resolve(job, location) {
+      const reply = await job.client.send(job, "GET", job.client.recordUrl(job, location)!);
+      return outcomeOf(reply && dataOf(reply)?.status) ?? "unknown";
+    },
+  }),
+  broken("searches-text", "client.paid-is-true", "somebody-elses", {
+    read(job, reply) {
+      const found = outcomeOf(/"status":"(\w+)"/.exec(reply?.text ?? "")?.[1]);
+      return found ? done(found) : good.read(job, reply);
+    },
+  }),
+  broken(
+    "pending-is-paid",
+    "client.paid-is-true",
+    "calm",
+    reports((job, outcome) => good.report(job, outcome === "pending" ? "paid" : outcome)),
+  ),
+  broken(
+    "failed-is-refused",
+    "client.refused-is-true",
+    "calm",
+    reports((job, outcome) => good.report(job, outcome === "failed" ? "refused" : outcome)),
+  ),
+  broken(
+    "all-pending",
+    "client.pending-is-true",
+    "calm",
+    reports((job) => good.report(job, "pending")),
+  ),
+  broken(
+    "refused-is-failed",
+    "client.failed-is-true",
+    "refused",
+    reports((job, outcome) => good.report(job, outcome === "refused" ? "failed" : outcome)),
+  ),
+  broken("refusal-after-loss", "client.refused-is-true", "late-and-refused balance-for-one", {
+    refusedInDoubt: async () => "refused",
+  }),
+  broken("empty-list-is-refused", "client.refused-is-true", "late-and-refused", {
+    async refusedInDoubt(job) {
+      const found = await job.client.look(job);
+      return found === "none" ? "refused" : good.refusedInDoubt(job);
+    },
+  }),
+];
+
+const conflicts: readonly BrokenClient[] = [
+  broken("conflict-is-refused", "client.refused-is-true", "recorded-dropped sent-twice", {
+    resolve: async () => "refused",
+  }),
+  broken("conflict-is-failed", "client.failed-is-true", "recorded-dropped", { resolve: async () => "failed" }),
+  broken("conflict-is-paid", "client.paid-is-true", "exists-other", { resolve: async () => "paid" }),
+  broken("conflict-is-pending", "client.pending-is-true", "exists-other", { resolve: async () => "pending" }),
+  broken("conflict-is-unknown", "client.finds-out", "recorded-dropped", { resolve: async () => "unknown" }),
+  broken("first-conflict-is-refused", "client.refused-is-true", "sent-twice exists-same", {
+    resolve: async (job, location, isInDoubt) => (isInDoubt ? good.resolve(job, location, isInDoubt) : "refused"),
+  }),
+  broken("compares-nothing", "client.paid-is-true", "exists-other", { isSame: () => true }),
+  broken("compares-amount", "client.paid-is-true", "exists-other", {
+    isSame: ({ entry }, { amount }) => amount === entry.amount,
+  }),
+  broken("compares-recipient", "client.paid-is-true", "exists-other", {
+    isSame: ({ entry }, { customer }) => customer?.phoneNumber === entry.phoneNumber,
+  }),
+  broken("404-proves-absence", "client.refused-is-true", "replica-lag", {
+    async resolve(job, location) {
+      const reply = await job.client.send(job, "GET", job.client.recordUrl(job, location)!);
+      return reply?.status === 404 ? "refused" : good.resolve(job, location, true);
+    },
+  }),
+  broken("one-read", "client.finds-out", "reads-fail replica-lag", {
+    async find(job, location) {
+      const reply = await job.client.send(job, "GET", job.client.recordUrl(job, location)!);
+      return reply?.status === 200 ? dataOf(reply) : undefined;
+    },
+  }),
+  broken("reads-by-own-reference", "client.finds-out", "recorded-dropped", {
+    recordUrl: ({ host, entry }) => `${host.environment.BASE_URL}/v1/disbursements/${entry.reference}`,
+    look: async () => "none",
+    attempts: 3,
+  }),
+  broken("goes-where-told", "client.key-stays", "location-foreign", {
+    recordUrl: ({ host }, location) =>
+      location === null ? undefined : new URL(location, host.environment.BASE_URL).href,
+  }),
+  broken("goes-where-told-without-scheme", "client.key-stays", "location-protocol-relative", {
+    recordUrl: ({ host }, location) =>
+      location?.startsWith("/") ? new URL(location, host.environment.BASE_URL).href : undefined,
+  }),
+  broken("believes-userinfo", "client.key-stays", "location-userinfo", {
+    // The part before the @ looks like the service's host.
+    recordUrl: (_job, location) => location?.replace(/^http:\/\/127\.0\.0\.1@/, "http://"),
+  }),
+  broken("follows-dots", "client.no-redirect", "location-dots", {
+    recordUrl: ({ host }, location) => `${host.environment.BASE_URL}${location}`,
+  }),
+  broken("follows-redirects", "client.no-redirect", "redirect-302-away redirect-307-near", { redirect: "follow" }),
+  broken("follows-redirects-with-key", "client.key-stays", "redirect-307-away", { redirect: "follow" }),
+  broken("follows-redirects-of-reads", "client.no-redirect", "read-redirected", {
+    send(job, method, url, text) {
+      const redirect = method === "GET" ? "follow" : "manual";
+      return good.send({ ...job, client: { ...job.client, redirect } }, method, url, text);
+    },
+  }),
+];
+
+const output: readonly BrokenClient[] = [
+  broken("forgets-the-last", "client.reports-all", "calm", {
+    report(job, outcome) {
+      if (job.entry !== job.host.entries.at(-1)) good.report(job, outcome);
+    },
+  }),
+  broken("reports-twice", "client.reports-all", "calm", {
+    report(job, outcome) {
+      good.report(job, "pending");
+      good.report(job, outcome);
+    },
+  }),
+  broken("logs-to-stdout", "client.reports-all", "calm", {
+    onReply: ({ host }, reply) => host.print(`received ${reply?.status}`),
+  }),
+  broken("words-of-its-own", "client.reports-all", "calm", {
+    report: ({ host, entry }) => host.print(JSON.stringify({ reference: entry.reference, outcome: "ok" })),
+  }),
+  broken("reports-trimmed", "client.reports-all", "references", {
+    report: ({ host, entry }, outcome) => host.print(JSON.stringify({ reference: entry.reference.trim(), outcome })),
+  }),
+  run("exits-with-1", "client.reports-all", "calm", async (host) => {
+    await programOf()(host);
+    throw new Error("done");
+  }),
+  broken("crashes-on-pages", "client.reports-all", "gateway-502", {
+    parse: JSON.parse,
+    onError: (_job, error) => {
+      throw error;
+    },
+  }),
+  broken("crashes-on-null", "client.reports-all", "json-null", {
+    read(job, reply) {
+      if (reply?.body === null) throw new TypeError("Cannot read properties of null");
+      return good.read(job, reply);
+    },
+  }),
+  run("does-nothing", "client.pays-once", "calm", async () => undefined),
+  broken("logs-the-key", "client.key-hidden", "calm", {
+    onReply: (job) => job.host.log(JSON.stringify(job.client.headersOf(job))),
+  }),
+  broken("logs-the-key-on-loss", "client.key-hidden", "recorded-dropped", {
+    onError: (job) => job.host.log(`failed with ${job.host.environment.API_KEY}`),
+  }),
+  broken("logs-requests", "client.phone-hidden", "calm", {
+    onReply: ({ host, entry }) => host.log(JSON.stringify(entry)),
+  }),
+  broken("logs-records", "client.phone-hidden", "recorded-dropped", {
+    isSame(job, found) {
+      job.host.log(JSON.stringify(found));
+      return good.isSame(job, found);
+    },
+  }),
+];
+
+const limits: readonly BrokenClient[] = [
+  broken("never-gives-up", "client.bounded-requests", "failure-for-ever", { attempts: Infinity, delayOf: () => 1 }),
+  broken("never-ends", "client.bounded-time", "failure-for-ever", { attempts: Infinity }),
+  broken("retries-at-once", "client.backs-off", "failure-for-ever", { attempts: 30, delayOf: () => 0 }),
+  broken("no-time-limit", "client.bounded-time", "silence-recorded", { limitOf: () => undefined }),
+  broken("limits-headers-only", "client.bounded-time", "drip", {
+    async textOf(response) {
+      return new Response(await response.clone().blob()).text();
+    },
+    limitOf: () => undefined,
+  }),
+  broken("ignores-retry-after", "client.waits-as-told", "limited-seconds", { waitOf: () => 0 }),
+  broken("ignores-dates", "client.waits-as-told", "limited-date unavailable-date", {
+    waitOf: (reply) => Number(reply?.headers.get("retry-after") ?? 0) * 1000 || 0,
+  }),
+  broken("reads-ms", "client.waits-as-told", "limited-seconds", {
+    waitOf: (reply) => Number(reply?.headers.get("retry-after") ?? 0) || 0,
+  }),
+  broken("waits-a-day", "client.bounded-time", "limited-a-day", { longestWait: Infinity }),
+];
+
+const restarts: readonly BrokenClient[] = [
+  broken("notes-before-sending", "client.paid-is-true", "killed-third-received killed-third-recorded", {
+    remembered: ({ host, entry }) => (host.files.has(entry.reference) ? "paid" : undefined),
+  }),
+  broken("lock-stays", "client.reports-all", "killed-first-recorded", {
+    async payAll(client, host) {
+      if (host.files.has("lock")) throw new Error("another run is in progress");
+      host.files.set("lock", "");
+      await good.payAll(client, host);
+      host.files.delete("lock");
+    },
+  }),
+  broken("asks-once", "client.finds-out", "killed-third-recorded started-elsewhere", {
+    resolve: async (job, location, isInDoubt) => (isInDoubt ? good.resolve(job, location, isInDoubt) : "unknown"),
+    remembered: () => undefined,
+  }),
+];
+
+export const brokenClients: readonly BrokenClient[] = [
+  ...references,
+  ...requests,
+  ...failures,
+  ...conflicts,
+  ...output,
+  ...limits,
+  ...restarts,
+];

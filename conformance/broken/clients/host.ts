@@ -1,0 +1,74 @@
+// Runs clients within this process, so that the self-test can try many of them. A client gets everything from its host:
+// once it is killed, nothing of what it does has an effect any more.
+import type { Ended, Launch } from "../../sides/client/launch.ts";
+import type { Entry } from "../../sides/client/entries.ts";
+import type { Environment } from "../../sides/client/protocol.ts";
+
+/** What a program has: environment, input, output, network, timers, and files that outlive it. */
+export type Host = {
+  environment: Environment;
+  entries: Entry[];
+  print(line: string): void;
+  log(line: string): void;
+  fetch: typeof fetch;
+  sleep(ms: number): Promise<void>;
+  files: Map<string, string>;
+};
+
+export type Program = (host: Host) => Promise<void>;
+
+/** Returns a function that starts a program within this process. */
+export function inProcess(program: Program): Launch {
+  const disks = new Map<string, Map<string, string>>();
+  return (environment, input) => {
+    const files = disks.get(environment.STATE_DIR) ?? new Map<string, string>();
+    disks.set(environment.STATE_DIR, files);
+    const output = { stdout: "", stderr: "" };
+    const death = new AbortController();
+    const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+    const end = (code: number | null) => {
+      resolve({ code, ...output });
+      death.abort();
+    };
+    /** A killed program never gets what it waits for. */
+    const alive = <T>(promise: Promise<T>): Promise<T> =>
+      new Promise<T>((pass, fail) => {
+        promise.then(
+          (value) => death.signal.aborted || pass(value),
+          (error: unknown) => death.signal.aborted || fail(error),
+        );
+      });
+    const write = (name: keyof typeof output) => (line: string) => {
+      if (!death.signal.aborted) output[name] += `${line}\n`;
+    };
+    const host: Host = {
+      environment,
+      entries: input
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as Entry),
+      print: write("stdout"),
+      log: write("stderr"),
+      fetch: (url, init = {}) => {
+        const signals = [death.signal, ...(init.signal ? [init.signal] : [])];
+        return alive(fetch(url, { ...init, signal: AbortSignal.any(signals) }));
+      },
+      sleep: (ms) =>
+        alive(
+          new Promise((pass) => {
+            const timer = setTimeout(pass, ms);
+            death.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+          }),
+        ),
+      files,
+    };
+    program(host).then(
+      () => end(0),
+      (error: unknown) => {
+        write("stderr")(String(error));
+        end(1);
+      },
+    );
+    return { ended, kill: () => end(null) };
+  };
+}

@@ -1,0 +1,56 @@
+// Sound clients that do things differently from the good one. None may raise an alarm.
+import { good, programOf, type Client } from "./good.ts";
+import type { Program } from "./host.ts";
+
+export type SoundClient = { id: string; program: Program };
+
+const sound = (id: string, change: Partial<Client>): SoundClient => ({ id, program: programOf(change) });
+
+/** Writes every character beyond ASCII as an escape. */
+const escaped = (text: string) =>
+  text.replaceAll(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+export const soundClients: readonly SoundClient[] = [
+  sound("good", {}),
+  sound("one-at-a-time", { concurrency: 1 }),
+  sound("all-at-once", { concurrency: 100 }),
+  sound("few-attempts", { attempts: 6 }),
+  sound("many-attempts", { attempts: 11 }),
+  sound("without-files", { remembered: () => undefined }),
+  sound("without-lists", { look: async () => "none" }),
+  sound("lists-first", {
+    async find(job, location) {
+      const listed = await job.client.look(job);
+      return listed && listed !== "none" ? listed : good.find(job, location);
+    },
+  }),
+  sound("looks-before-it-pays", {
+    async payOne(job) {
+      const found = await job.client.look(job);
+      return found && found !== "none" ? job.client.resolve(job, null, false) : good.payOne(job);
+    },
+  }),
+  sound("new-connections", {
+    headersOf: (job) => ({ ...good.headersOf(job), connection: "close" }),
+  }),
+  sound("other-notation", {
+    headersOf: (job) => ({
+      ...good.headersOf(job),
+      "content-type": "application/json; charset=utf-8",
+      "user-agent": "x",
+    }),
+    bodyOf: ({ entry }, reference) =>
+      escaped(JSON.stringify(Object.fromEntries(Object.entries({ ...entry, reference }).toReversed()))),
+  }),
+  sound("even-delays", {
+    delayOf: ({ client }, _attempt, reply) => client.waitOf(reply) + 150,
+  }),
+  sound("careful-with-pending", {
+    // Reads a pending payout once more before it reports it.
+    async payOne(job) {
+      const outcome = await good.payOne(job);
+      const found = outcome === "pending" ? await job.client.look(job) : undefined;
+      return found && found !== "none" ? job.client.resolve(job, null, true) : outcome;
+    },
+  }),
+];

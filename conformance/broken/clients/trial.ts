@@ -1,0 +1,72 @@
+// Tries clients within this process on the scenarios of `certify client`.
+import type { CheckResult } from "../../results.ts";
+import { runScenario } from "../../sides/client/run.ts";
+import type { Scenario } from "../../sides/client/scenario.ts";
+import { scenarios } from "../../sides/client/scenarios.ts";
+import { scenarioReport } from "../../sides/report.ts";
+import type { BrokenClient } from "./broken.ts";
+import { inProcess, type Program } from "./host.ts";
+
+/** A client loses patience with a response only where a scenario is about that: a busy machine delays any of them. */
+const timeoutMs = 10_000;
+/** The time limit for scenarios whose responses do not come, or do not end. */
+const shortTimeoutMs = 500;
+const limitMs = 120_000;
+const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
+
+const isWithoutEnd = ({ creates = [], afterwards, reads = [] }: Scenario) =>
+  [...creates.map(({ answer }) => answer), afterwards?.answer, ...reads].some((answer) => withoutEnd.has(answer));
+
+/** A client that never ends by itself is ended after this time. */
+const impatientMs = 3000;
+const endless = new Set(["client.bounded-time", "client.bounded-requests"]);
+
+export type Failure = Pick<CheckResult, "verdict" | "name" | "expected" | "actual"> & { id: string };
+
+/** Runs a scenario against a client and returns what failed, or could not be judged. */
+async function failuresOf(scenario: Scenario, program: Program, limits: { seed?: number; limitMs?: number } = {}) {
+  const run = await runScenario(scenario, {
+    launch: inProcess(program),
+    seed: 1,
+    timeoutMs: isWithoutEnd(scenario) ? shortTimeoutMs : timeoutMs,
+    limitMs,
+    ...limits,
+  });
+  const { results } = scenarioReport("client", run);
+  return Object.entries(results)
+    .filter(([, { verdict }]) => verdict !== "pass")
+    .map(([id, { name, verdict, expected, actual }]): Failure => ({ id, name, verdict, expected, actual }));
+}
+
+/** Returns the scenarios with these ids. */
+export function scenariosNamed(ids: readonly string[]): Scenario[] {
+  return ids.map((id) => {
+    const found = scenarios.find((each) => each.id === id);
+    if (!found) throw new Error(`there is no scenario ${id}`);
+    return found;
+  });
+}
+
+/** Returns the requirements that a broken client fails in the scenarios that are to show its fault. */
+export async function breaches({ program, breaks, scenarios: ids }: BrokenClient): Promise<Set<string>> {
+  const limits = endless.has(breaks) ? { limitMs: impatientMs } : {};
+  const all = await Promise.all(scenariosNamed(ids).map((scenario) => failuresOf(scenario, program, limits)));
+  return new Set(all.flat().map(({ id }) => id));
+}
+
+/**
+ * Returns the alarms that a client raises in scenarios.
+ * @param seed the seed of random faults and moments
+ */
+export async function alarms(program: Program, chosen: readonly Scenario[], seed = 1): Promise<string[]> {
+  const waiting = [...chosen];
+  const found: string[] = [];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const failures = await failuresOf(next, program, { seed });
+      found.push(...failures.map(({ id, actual }) => `${next.id}: ${id}: ${actual}`));
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, work));
+  return found;
+}
