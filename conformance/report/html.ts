@@ -60,6 +60,7 @@ export function renderHtml(report: Report): string {
     report,
     words,
     isSide: isSide(report.profile),
+    about: words.profiles[report.profile],
     scope: scopeLine(report),
     followed: followedFor(report),
     script,
