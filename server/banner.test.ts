@@ -59,6 +59,16 @@ test("says which addresses receive webhooks", () => {
   expect(shown({ WEBHOOK_ALLOW_PRIVATE: "false" })).toContain("go to public addresses only");
 });
 
+test("says why a live server on plain http has no dashboard", () => {
+  const live = { SANDBOX: "false", PUBLIC_URL: "http://pay.example" };
+  expect(shown(live)).toMatch(/Dashboard: none\. .+ Set PUBLIC_URL to an https address\./);
+  expect(shown(live)).not.toContain("dashboard-link");
+  for (const url of ["https://pay.example", "http://127.0.0.1:3000"]) {
+    expect(shown({ ...live, PUBLIC_URL: url })).toContain(`${url}/dashboard`);
+  }
+  expect(shown({ ...live, DASHBOARD: "false" })).not.toMatch(/dashboard/i);
+});
+
 test("prints a link to the dashboard, or how to get one", () => {
   const signIn = "http://127.0.0.1:3000/dashboard/sign-in?token=t";
   const withLink = banner({ config: readConfig({}), signIn, color: false });

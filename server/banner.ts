@@ -1,4 +1,4 @@
-import type { Config } from "./config.ts";
+import { dashboardRefusal, type Config } from "./config.ts";
 import { curlLine } from "./http/example.ts";
 
 interface Banner {
@@ -13,7 +13,10 @@ interface Banner {
 }
 
 /** A worker serves no pages. */
-export const servesDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
+const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
+
+export const servesDashboard = (config: Config): boolean =>
+  hasDashboard(config) && dashboardRefusal(config) === undefined;
 
 /** The text printed on the terminal at start-up: the server's URLs and a command that creates a first payout. */
 export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner): string {
@@ -36,7 +39,7 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   if (revokedKeyId !== undefined) {
     lines.push(`  The key in SANDBOX_API_KEY (${revokedKeyId}) was revoked and stays invalid. Set another value.`, "");
   }
-  if (servesDashboard(config)) lines.push(...dashboardLines(config, signIn), "");
+  if (hasDashboard(config)) lines.push(...dashboardLines(config, signIn), "");
   lines.push(`  Webhooks ${destinations(config)}`, "");
   lines.push(
     newKey === undefined
@@ -49,10 +52,12 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   return `${lines.join("\n")}\n`;
 }
 
-const dashboardLines = ({ publicUrl }: Config, signIn: string | undefined): string[] =>
-  signIn === undefined
-    ? [`  Dashboard: ${publicUrl}/dashboard (\`npm run keys -- dashboard-link\` prints a link to sign in)`]
-    : ["  Dashboard (the link works once, for ten minutes):", `  ${signIn}`];
+function dashboardLines(config: Config, signIn: string | undefined): string[] {
+  const refusal = dashboardRefusal(config);
+  if (refusal !== undefined) return [`  Dashboard: none. ${refusal}`];
+  if (signIn !== undefined) return ["  Dashboard (the link works once, for ten minutes):", `  ${signIn}`];
+  return [`  Dashboard: ${config.publicUrl}/dashboard (\`npm run keys -- dashboard-link\` prints a link to sign in)`];
+}
 
 const destinations = ({ webhookAllowPrivate }: Config) =>
   webhookAllowPrivate

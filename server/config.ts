@@ -193,6 +193,16 @@ function defaultPublicUrl(host: string, port: number): string {
   return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }
 
+/**
+ * Why a server with these settings serves no dashboard: the cookie of a session in a live service must never be sent
+ * unencrypted, unless it stays on this machine. Undefined if it may serve one.
+ */
+export function dashboardRefusal({ sandbox, publicUrl }: Pick<Config, "sandbox" | "publicUrl">): string | undefined {
+  const { protocol, hostname: host } = new URL(publicUrl);
+  if (sandbox || protocol === "https:" || isLoopback(host)) return undefined;
+  return "A live server serves no dashboard over plain http, because others could read who is signed in. Set PUBLIC_URL to an https address.";
+}
+
 function isLoopback(bracketed: string): boolean {
   const host = bracketed.replace(/^\[(.*)\]$/, "$1");
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));

@@ -166,7 +166,7 @@ function explain(error: unknown): unknown {
   }
   const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
   if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
-  const expected = [ConfigError, StorageError, ListenError].some((known) => error instanceof known);
+  const expected = [ConfigError, StorageError, ListenError, ServiceError].some((known) => error instanceof known);
   return expected ? (error as Error).message : error;
 }
 

@@ -21,6 +21,7 @@ import {
   RENEW_EVERY_MS,
   type DeliveryWorker,
 } from "./workers/deliveries.ts";
+import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { startLoop } from "./workers/loop.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReplays, type Replays } from "./workers/replays.ts";
@@ -136,6 +137,9 @@ export function createService(options: Options): Service {
     { clock, log },
   );
 
+  const keyUses = createKeyUses({ storage, clock });
+  const keyUseLoop = startLoop(keyUses.record, RECORD_USES_EVERY_MS, { clock, log });
+
   const endSearch = () =>
     Promise.all([settlementLoop, deliveryLoop, replayLoop, pruningLoop].map((loop) => loop?.stop()));
 
@@ -156,6 +160,7 @@ export function createService(options: Options): Service {
       emit,
       metrics,
       traces,
+      keyUses,
       draining,
       stopping,
       chaos,
@@ -180,9 +185,10 @@ export function createService(options: Options): Service {
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();
-      await Promise.all([renewalLoop.stop(), lapseLoop?.stop()]);
-      // If the storage fails, the leases expire instead.
+      await Promise.all([renewalLoop.stop(), lapseLoop?.stop(), keyUseLoop.stop()]);
+      // If the storage fails, the leases expire instead, and the last minute's uses of keys are not recorded.
       await deliveries.giveUp().catch(() => undefined);
+      await keyUses.record().catch(() => undefined);
     },
   };
 }

@@ -1,7 +1,20 @@
-import { createLink, LINK_MS, linkAddress } from "../domain/dashboard.ts";
+import { dashboardRefusal } from "../config.ts";
+import {
+  createLink,
+  LINK_MS,
+  linkAddress,
+  readTeam,
+  type DashboardSession,
+  type EndedSessions,
+  type UnusedLink,
+} from "../domain/dashboard.ts";
+import { timestamp } from "../domain/representation.ts";
 import { UsageError, type Commands } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
+import type { Options } from "./options.ts";
+import { listing } from "./output.ts";
 
+/** Who may use the dashboard. Without a MERCHANT, `dashboard-link` and `end-sessions` are about operators. */
 export const dashboardCommands: Commands<CommandContext> = {
   "dashboard-link": {
     args: ["[MERCHANT]"],
@@ -10,8 +23,9 @@ export const dashboardCommands: Commands<CommandContext> = {
     async run(context, [id], { name }) {
       const { config, actor } = context;
       if (!config.dashboard) throw new UsageError("DASHBOARD is false, so the server has no dashboard.");
-      const merchant = id === undefined ? {} : { merchantId: (await merchantOf(context, id)).id };
-      const person = { ...merchant, name: name ?? nameOf(actor) };
+      const refusal = dashboardRefusal(config);
+      if (refusal !== undefined) throw new UsageError(refusal);
+      const person = { ...(await scopeOf(context, id)), name: name ?? nameOf(actor) };
       const token = await createLink(context, person, actor);
       return {
         lines: [
@@ -21,7 +35,65 @@ export const dashboardCommands: Commands<CommandContext> = {
       };
     },
   },
+  sessions: {
+    args: ["[MERCHANT]"],
+    options: ["json"],
+    summary:
+      "List who is signed in to the dashboard, and the links that were not used yet: everyone, or of one merchant.",
+    async run(context, [id]) {
+      const { sessions, links } = await readTeam(context, await scopeOf(context, id));
+      return listing({ items: [...sessions, ...links] }, accessView, accessLines);
+    },
+  },
+  "end-sessions": {
+    args: ["[MERCHANT]"],
+    options: ["name", "session"],
+    summary: "Sign an operator, or a person of the merchant, out: all sessions and unused links, or one session.",
+    async run(context, [id], options) {
+      const ended = await context.storage.endSessions(
+        { ...(await scopeOf(context, id)), ...chosen(options) },
+        context.actor,
+      );
+      if (ended > 0) return { lines: [`Ended: ${ended}`] };
+      const whose = id === undefined ? "No operator" : "Nobody of this merchant";
+      throw new UsageError(`${whose} has such a session or link. List them with the command sessions.`);
+    },
+  },
 };
 
 /** `USER@HOST` of `command USER@HOST`. */
 const nameOf = (actor: string): string => actor.slice(actor.indexOf(" ") + 1);
+
+async function scopeOf(context: CommandContext, merchantId: string | undefined): Promise<{ merchantId?: string }> {
+  return merchantId === undefined ? {} : { merchantId: (await merchantOf(context, merchantId)).id };
+}
+
+function chosen({ name, session }: Options): EndedSessions {
+  if (name !== undefined && session === undefined) return { name };
+  if (session !== undefined && name === undefined) return { id: session };
+  throw new UsageError("Give either --name, for all sessions and links of a person, or --session for one session.");
+}
+
+function accessView(access: DashboardSession | UnusedLink) {
+  const { name, merchantId, expiresAt } = access;
+  const person = { name, role: merchantId === undefined ? "operator" : "merchant", ...(merchantId && { merchantId }) };
+  const until = { expiresAt: timestamp(expiresAt) };
+  if (!("id" in access)) return { kind: "link", ...person, ...until } as const;
+  const { id, createdAt, usedAt } = access;
+  return {
+    kind: "session",
+    id,
+    ...person,
+    createdAt: timestamp(createdAt),
+    lastSeenAt: timestamp(usedAt),
+    ...until,
+  } as const;
+}
+
+function accessLines(access: ReturnType<typeof accessView>): string[] {
+  const { name, merchantId, expiresAt } = access;
+  const person = `${name}  ${merchantId === undefined ? "operator" : `merchant ${merchantId}`}`;
+  return access.kind === "link"
+    ? [`unused link  ${person}  works until ${expiresAt}`]
+    : [`${access.id}  ${person}  since ${access.createdAt}  last seen ${access.lastSeenAt}`];
+}

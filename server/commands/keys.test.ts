@@ -1,7 +1,13 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createSystemClock } from "../domain/clock.ts";
+import { createIds } from "../domain/ids.ts";
+import { createKey, createMerchant } from "../domain/merchants.ts";
+import { MOST_KEYS } from "../domain/storage.ts";
+import { openSqlite } from "../storage/sqlite/index.ts";
 import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 
 const KEY = "a-key-for-tests-of-the-keys";
@@ -19,6 +25,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+const leadsTo = async (cookie: string) =>
+  (await fetch(`${server.url}/dashboard/team`, { headers: { cookie }, redirect: "manual" })).headers.get("location");
+
 async function keys(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runKeys(env, ...args);
   expect([code, stderr]).toEqual([0, ""]);
@@ -29,12 +38,15 @@ const statusWith = async (key: string) => (await server.client(key).request("GET
 describe("beside a running server", () => {
   test("a new key works immediately, and is refused within a second after it is revoked", async () => {
     const [, merchantId] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
-    const [key] = /sk_\w+/.exec(await keys("create", merchantId!))!;
+    const [key] = /sk_\w+/.exec(await keys("create", merchantId!, "--name", "Payroll"))!;
     expect(await statusWith(key)).toBe(200);
 
     const listed = await keys("list");
     expect(listed).not.toContain(key);
-    const [, id] = new RegExp(`^(\\S+) {2}…${key.slice(-4)} {2}merchant ${merchantId} .+ active$`, "m").exec(listed)!;
+    const [, id] = new RegExp(
+      `^(\\S+) {2}…${key.slice(-4)} {2}merchant ${merchantId} {2}Payroll {2}created \\S+ {2}never used {2}active$`,
+      "m",
+    ).exec(listed)!;
     expect(await keys("revoke", id!)).toBe(`Revoked ${id}\n`);
     const revoked = performance.now();
     while ((await statusWith(key)) === 200) expect(performance.now() - revoked).toBeLessThan(1_000);
@@ -72,11 +84,56 @@ test("a link signs in to the dashboard of a running server, once", async () => {
   const page = await fetch(`${server.url}/dashboard`, { headers: { cookie: cookie! }, redirect: "manual" });
   expect(page.headers.get("location")).toBe(`/dashboard/m/${id}/disbursements`);
   const audit = await keys("audit", id!);
-  expect(audit).toMatch(/ {2}dashboard Kofi {2}dashboard\.sign-in {2}/);
+  expect(audit).toMatch(/ {2}merchant Kofi {2}dashboard\.sign-in {2}/);
   expect(audit).toMatch(/ {2}command \S+@\S+ {2}dashboard\.link {2}/);
   expect(audit).not.toContain(token);
   await keys("dashboard-link");
   expect(await keys("audit")).toMatch(/ {2}dashboard\.link {2}all merchants {2}/);
+});
+
+test("sessions lists who is signed in, and end-sessions signs them out", async () => {
+  const [, id] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
+  const signIn = async (...args: string[]) => {
+    const [, token] = /token=([\w-]{43})\n/.exec(await keys("dashboard-link", ...args))!;
+    const response = await fetch(`${server.url}/dashboard/sign-in`, {
+      method: "POST",
+      body: new URLSearchParams({ token: token! }),
+      headers: { origin: server.url },
+      redirect: "manual",
+    });
+    return response.headers.getSetCookie()[0]!.split(";", 1)[0]!;
+  };
+  const [esi, ama] = [await signIn(id!, "--name", "Esi"), await signIn("--name", "Ama")];
+  await keys("dashboard-link", id!, "--name", "Yaw");
+
+  const listed = await keys("sessions");
+  const [, session] = /^(\S+) {2}Ama {2}operator {2}since \S+ {2}last seen \S+$/m.exec(listed)!;
+  expect(listed).toMatch(new RegExp(`^\\S+ {2}Esi {2}merchant ${id} {2}since `, "m"));
+  expect(listed).toMatch(new RegExp(`^unused link {2}Yaw {2}merchant ${id} {2}works until `, "m"));
+  const ofMerchant = await keys("sessions", id!, "--json");
+  expect(ofMerchant).not.toContain("Ama");
+  const { items } = JSON.parse(ofMerchant) as { items: object[] };
+  expect(items).toContainEqual(expect.objectContaining({ kind: "session", name: "Esi", role: "merchant" }));
+
+  expect(await keys("end-sessions", id!, "--name", "Esi")).toBe("Ended: 1\n");
+  expect(await leadsTo(esi)).toBe("/dashboard/sign-in");
+  expect(await leadsTo(ama)).toBeNull();
+  expect(await keys("end-sessions", "--session", session!)).toBe("Ended: 1\n");
+  expect(await leadsTo(ama)).toBe("/dashboard/sign-in");
+  expect(await keys("audit", id!)).toMatch(
+    / {2}command \S+@\S+ {2}dashboard\.sign-out {2}.+ {2}name Esi {2}session all$/m,
+  );
+});
+
+test("a merchant with too many keys gets no further one", async () => {
+  const clock = createSystemClock();
+  const storage = openSqlite(join(folder, "server.db"), { clock, server: false });
+  const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes, actor: "command a@b" } as const;
+  const { id } = await createMerchant(context, "Full");
+  await Promise.all(Array.from({ length: MOST_KEYS }, () => createKey(context, id)));
+  await storage.close();
+  const { code, stderr } = await runKeys(env, "create", id);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/^The merchant has 100 API keys, .+ Revoke one /)]);
 });
 
 describe("errors exit with 2 and say what to do", () => {
@@ -84,10 +141,14 @@ describe("errors exit with 2 and say what to do", () => {
     [[], /^Usage: npx disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],
     [["help"], /^Usage/],
     [["toString"], /^Usage/],
-    [["create"], /^Usage: npx disbursement-checkout keys create MERCHANT\n$/],
+    [["create"], /^Usage: npx disbursement-checkout keys create MERCHANT \[--name NAME\]\n$/],
     [["list", "more"], /^Usage: npx disbursement-checkout keys list \[--json\]\n$/],
     [["list", "--all"], /^Unknown option '--all'.*\nUsage: /],
     [["revoke", "sk_confidential"], /^An argument is a key or secret\. [^_]+$/],
+    [["end-sessions"], /^Give either --name, for all .+, or --session for one session\.\n$/],
+    [["end-sessions", "--name", "A", "--session", "b"], /^Give either --name/],
+    [["end-sessions", "--name", "nobody"], /^No operator has such a session or link\. List them with/],
+    [["sessions", "nobody"], /^There is no merchant nobody/],
     [["create-merchant", " "], /^NAME must have 1 to 100 characters\.\n$/],
     [["create-merchant", "x".repeat(101)], /^NAME must have/],
     [
@@ -108,6 +169,15 @@ describe("errors exit with 2 and say what to do", () => {
       2,
       expect.stringMatching(/^There is no database at \/nowhere\/to\/be\/found\.db\. /),
     ]);
+  });
+
+  test("a link is refused where the server has no dashboard", async () => {
+    const live = { ...env, SANDBOX: "false", PUBLIC_URL: "http://pay.example" };
+    const { code, stdout, stderr } = await runKeys(live, "dashboard-link");
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(
+      /^A live server serves no dashboard over plain http, .+ Set PUBLIC_URL to an https address\.\n$/,
+    );
   });
 
   test("a database that cannot be opened is reported", async () => {

@@ -1,4 +1,4 @@
-import { createKey, createMerchant, revokeKey } from "../domain/merchants.ts";
+import { createKey, createMerchant, FIRST_KEY, revokeKey } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Merchant } from "../domain/types.ts";
 import { PROGRAM, UsageError, type Commands } from "./command.ts";
@@ -22,25 +22,25 @@ export const keyCommands: Commands<CommandContext> = {
     async run(context, [name = ""]) {
       if (name.trim() === "" || name.length > 100) throw new UsageError("NAME must have 1 to 100 characters.");
       const { id } = await createMerchant(context, name.trim());
-      return { lines: [`Merchant ${id}`, `Key (shown only once): ${await createKey(context, id)}`] };
+      return {
+        lines: [`Merchant ${id}`, `Key (shown only once): ${await createKey(context, id, { name: FIRST_KEY })}`],
+      };
     },
   },
   list: {
     args: [],
     options: ["json"],
-    summary: "List the keys, showing only their last characters.",
-    run: async ({ storage }) =>
-      listing({ items: await storage.listKeys() }, keyView, ({ id, hint, merchantId, createdAt, revokedAt }) => [
-        `${id}  …${hint}  merchant ${merchantId}  created ${createdAt}  ${revokedAt ? `revoked ${revokedAt}` : "active"}`,
-      ]),
+    summary: "List the keys with their names and when they were last used, showing only their last characters.",
+    run: async ({ storage }) => listing({ items: await storage.listKeys() }, keyView, keyLines),
   },
   create: {
     args: ["MERCHANT"],
-    options: [],
+    options: ["name"],
     summary: "Create a key for a merchant. The key is shown only once.",
-    async run(context, [merchantId]) {
+    async run(context, [merchantId], { name }) {
       const { id } = await merchantOf(context, merchantId!);
-      return { lines: [`Key (shown only once): ${await createKey(context, id)}`] };
+      const key = await createKey(context, id, name === undefined ? {} : { name });
+      return { lines: [`Key (shown only once): ${key}`] };
     },
   },
   revoke: {
@@ -56,10 +56,18 @@ export const keyCommands: Commands<CommandContext> = {
 
 const merchantView = ({ id, name, createdAt }: Merchant) => ({ id, name, createdAt: timestamp(createdAt) });
 
-const keyView = ({ id, merchantId, hint, createdAt, revokedAt }: ApiKey) => ({
+const keyView = ({ id, merchantId, hint, name, createdAt, usedAt, revokedAt }: ApiKey) => ({
   id,
   merchantId,
   hint,
+  ...(name === undefined ? {} : { name }),
   createdAt: timestamp(createdAt),
+  ...(usedAt === undefined ? {} : { lastUsedAt: timestamp(usedAt) }),
   ...(revokedAt === undefined ? {} : { revokedAt: timestamp(revokedAt) }),
 });
+
+function keyLines({ id, merchantId, hint, name, createdAt, lastUsedAt, revokedAt }: ReturnType<typeof keyView>) {
+  const key = `${id}  …${hint}  merchant ${merchantId}  ${name ?? "no name"}`;
+  const used = lastUsedAt === undefined ? "never used" : `last used ${lastUsedAt}`;
+  return [`${key}  created ${createdAt}  ${used}  ${revokedAt === undefined ? "active" : `revoked ${revokedAt}`}`];
+}

@@ -1,8 +1,9 @@
 /**
  * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), a merchant's
- * program (`key KEY_ID`), or a person who is signed in to the dashboard (`dashboard NAME`).
+ * program (`key KEY_ID`), or a person who is signed in to the dashboard: an operator (`dashboard NAME`) or one of a
+ * merchant's people (`merchant NAME`).
  */
-export type Actor = `${"command" | "server" | "key" | "dashboard"} ${string}`;
+export type Actor = `${"command" | "server" | "key" | "dashboard" | "merchant"} ${string}`;
 
 export type AuditAction =
   | "merchant.create"

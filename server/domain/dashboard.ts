@@ -1,12 +1,12 @@
 import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
-import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey } from "./keys.ts";
+import { checkedName } from "./names.ts";
 import type { DashboardStore } from "./storage.ts";
 
 /** A person and what they may see. */
-interface Person {
+export interface Person {
   /** The only merchant that the person may see; absent for an operator, who may see all. */
   merchantId?: string;
   /** Names the person in the audit trail. */
@@ -35,8 +35,27 @@ export interface DashboardSession extends Person {
   expiresAt: number;
 }
 
-/** Returns who acts in a session, for the audit trail. */
-export const actorOf = ({ name }: Person): Actor => `dashboard ${name}`;
+/** A link that nobody has used yet. */
+export interface UnusedLink extends Person {
+  /** Real time. */
+  expiresAt: number;
+}
+
+/** Who can see the dashboard: the sessions that have not ended, and the links that can still begin one. */
+export interface Team {
+  sessions: DashboardSession[];
+  links: UnusedLink[];
+}
+
+/** One session, or all sessions and unused links of a person; without a `merchantId` those of an operator. */
+export type EndedSessions = { merchantId?: string } & ({ id: string } | { name: string });
+
+/**
+ * Returns who acts in a session, for the audit trail. A merchant's people choose each other's names, so they must not
+ * look like operators there.
+ */
+export const actorOf = ({ merchantId, name }: Person): Actor =>
+  `${merchantId === undefined ? "dashboard" : "merchant"} ${name}`;
 
 /** How long a link may wait to be used. */
 export const LINK_MS = 10 * 60_000;
@@ -45,7 +64,8 @@ const SESSION_MS = 12 * 3_600_000;
 const IDLE_MS = 2 * 3_600_000;
 /** The number of random bytes of a token. */
 const TOKEN_BYTES = 32;
-const LONGEST_NAME = 100;
+/** The most sessions, and the most links, that a list of the team shows. */
+export const TEAM_SHOWN = 500;
 
 export interface SignInContext {
   storage: DashboardStore;
@@ -65,10 +85,7 @@ export async function createLink(
   person: Person,
   actor: Actor,
 ): Promise<string> {
-  const name = person.name.trim();
-  if (name === "" || name.length > LONGEST_NAME || /\p{Cc}/u.test(name)) {
-    throw new ServiceError("invalid_value", `A name has 1 to ${LONGEST_NAME} characters and no control characters.`);
-  }
+  const name = checkedName(person.name);
   const token = newToken(random);
   await storage.insertLink({ ...person, name, hash: hashKey(token), lifetimeMs: LINK_MS }, actor);
   return token;
@@ -91,3 +108,7 @@ export async function signIn(
 /** Finds the session of a token and records its use. */
 export const useSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
   storage.useSession(hashKey(token), IDLE_MS);
+
+/** Lists who can see the dashboard: everyone, or the people of one merchant. */
+export const readTeam = ({ storage }: Pick<SignInContext, "storage">, scope: { merchantId?: string }): Promise<Team> =>
+  storage.listTeam({ ...scope, idleMs: IDLE_MS, limit: TEAM_SHOWN });

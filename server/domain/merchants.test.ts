@@ -56,7 +56,7 @@ describe("the first merchant", () => {
     await prepareFirstMerchant(context);
     context.clock = createFakeClock(context.clock.now() + 1);
     const other = await createMerchant(context, "Kofi & Sons");
-    await createKey(context, other.id, CONFIGURED);
+    await createKey(context, other.id, { text: CONFIGURED });
     await expect(prepareFirstMerchant(context, CONFIGURED)).rejects.toThrow(KeyTakenError);
     await expect(prepareFirstMerchant(context, CONFIGURED)).rejects.not.toThrow(CONFIGURED);
   });

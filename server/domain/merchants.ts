@@ -1,9 +1,11 @@
 import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
+import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey } from "./keys.ts";
+import { checkedName } from "./names.ts";
 import { newSecret } from "./secrets.ts";
-import type { MerchantStore } from "./storage.ts";
+import { MOST_KEYS, type MerchantStore } from "./storage.ts";
 import type { ApiKey, Merchant } from "./types.ts";
 
 export interface MerchantContext {
@@ -15,6 +17,9 @@ export interface MerchantContext {
   actor: Actor;
 }
 
+/** The name of the key that a merchant gets with its creation. */
+export const FIRST_KEY = "First key";
+
 /** Creates a merchant with its own webhook secret. It has no key yet. */
 export async function createMerchant(context: MerchantContext, name: string): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
@@ -24,11 +29,21 @@ export async function createMerchant(context: MerchantContext, name: string): Pr
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
-/** Creates a key and returns its text, which is stored nowhere and cannot be read again. */
+interface KeyChoices {
+  /** What people call the key. */
+  name?: string;
+  /** The key itself; by default a new random one. */
+  text?: string;
+}
+
+/**
+ * Creates a key and returns its text, which is stored nowhere and cannot be read again.
+ * @throws ServiceError `invalid_value` if the name is invalid or the merchant has too many keys
+ */
 export async function createKey(
   { storage, clock, ids, actor }: MerchantContext,
   merchantId: string,
-  text = ids.apiKey(),
+  { name, text = ids.apiKey() }: KeyChoices = {},
 ): Promise<string> {
   const createdAt = clock.now();
   const key: ApiKey = {
@@ -36,10 +51,14 @@ export async function createKey(
     merchantId,
     hash: hashKey(text),
     hint: text.slice(-4),
+    ...(name !== undefined && { name: checkedName(name) }),
     createdAt,
   };
-  await storage.insertKey(key, actor);
-  return text;
+  if (await storage.insertKey(key, actor)) return text;
+  throw new ServiceError(
+    "invalid_value",
+    `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke one that is not used, then create the new one.`,
+  );
 }
 
 /**
@@ -73,8 +92,8 @@ export async function prepareFirstMerchant(context: MerchantContext, wanted?: st
   const merchant = existing ?? (await createMerchant(context, "Sandbox Merchant"));
   if (wanted !== undefined) return ensureKey(context, merchant, wanted);
   // An interrupted start may have left a merchant without a key.
-  const hasKeys = (await storage.listKeys()).some(({ merchantId }) => merchantId === merchant.id);
-  return hasKeys ? {} : { newKey: await createKey(context, merchant.id) };
+  const keys = await storage.listKeysOf(merchant.id);
+  return keys.length > 0 ? {} : { newKey: await createKey(context, merchant.id, { name: FIRST_KEY }) };
 }
 
 async function ensureKey(context: MerchantContext, merchant: Merchant, text: string): Promise<FirstMerchant> {
@@ -82,6 +101,6 @@ async function ensureKey(context: MerchantContext, merchant: Merchant, text: str
   if (known && known.merchantId !== merchant.id) {
     throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
   }
-  if (!known) await createKey(context, merchant.id, text);
+  if (!known) await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text });
   return known?.revokedAt === undefined ? {} : { revokedKeyId: known.id };
 }

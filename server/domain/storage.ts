@@ -1,6 +1,6 @@
 import type { Actor, AuditEntry } from "./audit.ts";
 import type { Chaos } from "./chaos.ts";
-import type { DashboardLink, DashboardSession, NewSession } from "./dashboard.ts";
+import type { DashboardLink, DashboardSession, EndedSessions, NewSession, Team } from "./dashboard.ts";
 import type { NewReplay, Replay } from "./replays.ts";
 import type {
   ApiKey,
@@ -76,9 +76,16 @@ export interface MerchantStore {
   ): Promise<void>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
-  insertKey(key: ApiKey, actor: Actor): Promise<void>;
-  /** Oldest first. */
+  /**
+   * Stores a key. Resolves with false, and stores nothing, if the merchant has `MOST_KEYS` keys that are not revoked.
+   */
+  insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
+  /** Lists the keys of all merchants, oldest first. */
   listKeys(): Promise<ApiKey[]>;
+  /** Lists a merchant's keys: first those that are not revoked, newest first, then the `MOST_KEYS` that were revoked last. */
+  listKeysOf(merchantId: string): Promise<ApiKey[]>;
+  /** Records the last use of keys, unless a later one is recorded. A power failure may undo it. */
+  recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
   /** Revokes a key for good. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
@@ -105,6 +112,16 @@ export interface MerchantStore {
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
   /** Sets what the chaos switch of the merchant's sandbox does, or with undefined switches it off (D67). */
   setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
+}
+
+/** The most keys of a merchant that are not revoked. */
+export const MOST_KEYS = 100;
+
+/** A request had this key at `usedAt`, in real time. */
+export interface KeyUse {
+  merchantId: string;
+  keyId: string;
+  usedAt: number;
 }
 
 /** The owner of a key, and the stored parts of the key. */
@@ -449,8 +466,8 @@ export interface DashboardStore {
   /** Stores a link. Also deletes the links and sessions that have expired. */
   insertLink(link: DashboardLink, actor: Actor): Promise<void>;
   /**
-   * Uses up a link and begins a session with the link's merchant and name. Resolves with undefined if the link is
-   * unknown, was used or has expired.
+   * Uses up a link and begins a session with the link's merchant and name. Resolves with undefined, and writes nothing,
+   * if the link is unknown, was used or has expired.
    */
   signIn(linkHash: Uint8Array, session: NewSession): Promise<DashboardSession | undefined>;
   /**
@@ -458,6 +475,17 @@ export interface DashboardStore {
    * minute.
    */
   useSession(hash: Uint8Array, idleMs: number): Promise<DashboardSession | undefined>;
-  /** Ends a session, or with `everywhere` all sessions and unused links of the same person. */
-  signOut(session: DashboardSession, options: { everywhere: boolean }): Promise<void>;
+  /** Lists who can see the dashboard, by merchant; operators come first. */
+  listTeam(query: TeamQuery): Promise<Team>;
+  /** Ends one session, or all sessions and unused links of a person. Resolves with the number of those that it ended. */
+  endSessions(which: EndedSessions, actor: Actor): Promise<number>;
+}
+
+export interface TeamQuery {
+  /** If set, only the people of this merchant are listed; otherwise those of all merchants, and operators. */
+  merchantId?: string;
+  /** Sessions that were not used for so long have ended. */
+  idleMs: number;
+  /** The most sessions, and the most links. */
+  limit: number;
 }

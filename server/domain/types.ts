@@ -43,8 +43,12 @@ export interface ApiKey {
   hash: Uint8Array;
   /** The last four characters, so that people can tell keys apart. */
   hint: string;
+  /** What people call it. */
+  name?: string;
   /** Real time. */
   createdAt: number;
+  /** When a request last had it, to about a minute; absent if none had. Real time. */
+  usedAt?: number;
   /** Real time. */
   revokedAt?: number;
 }

@@ -2,7 +2,6 @@ import express, { type Express, type Router } from "express";
 import { authenticate } from "./authentication.ts";
 import { disturbRequests } from "./chaos.ts";
 import { createContract } from "./contract.ts";
-import { createFailedKeys } from "./failed-keys.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
@@ -15,11 +14,14 @@ import { getOnly, metricsPage } from "./metrics-page.ts";
 import { checkoutPages } from "./pages/checkout.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
+import { callerAt, createFailedKeys } from "./request-limit.ts";
+import type { KeyUses } from "../workers/key-uses.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 export interface AppContext extends DashboardContext, ObserverContext {
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
+  keyUses: Pick<KeyUses, "note">;
   /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
   draining: AbortSignal;
   /** Aborted when the server stops. */
@@ -29,15 +31,17 @@ export interface AppContext extends DashboardContext, ObserverContext {
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, metrics, chaos } = context;
+  const { config, storage, log, metrics, keyUses, chaos } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const contract = createContract({
     handlers: createHandlers(context),
     async authenticate(req) {
       try {
-        return await authenticate(storage, req.get("x-api-key"));
+        const owner = await authenticate(storage, req.get("x-api-key"));
+        keyUses.note(owner);
+        return owner;
       } catch (error) {
-        if (error instanceof ServiceError && error.code === "unauthorized") await failedKeys.count(req.ip);
+        if (error instanceof ServiceError && error.code === "unauthorized") await failedKeys.count(callerAt(req.ip));
         throw error;
       }
     },

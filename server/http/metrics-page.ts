@@ -2,12 +2,12 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import express, { type RequestHandler, type Router } from "express";
 import { ServiceError } from "../domain/errors.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { createFailedKeys } from "./failed-keys.ts";
+import { callerAt, type RequestLimit } from "./request-limit.ts";
 
 interface Access {
   /** Required as `Authorization: Bearer TOKEN`. */
   token: string | undefined;
-  failedKeys: ReturnType<typeof createFailedKeys>;
+  failedKeys: RequestLimit;
 }
 
 /** `/metrics` in Prometheus's format (D60). It is about this process, and about the work that all processes share. */
@@ -15,7 +15,7 @@ export function metricsPage(metrics: Metrics, { token, failedKeys }: Access): Ro
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/metrics", async (req, res) => {
     if (token !== undefined && !isToken(req.get("authorization"), token)) {
-      await failedKeys.count(req.ip);
+      await failedKeys.count(callerAt(req.ip));
       res.setHeader("WWW-Authenticate", "Bearer");
       throw new ServiceError("unauthorized", "Send METRICS_TOKEN as Authorization: Bearer TOKEN.");
     }

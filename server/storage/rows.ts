@@ -1,3 +1,4 @@
+import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
 import type { ApiKey, Merchant } from "../domain/types.ts";
 
@@ -32,13 +33,28 @@ export function toMerchant(row: Row): Merchant {
 }
 
 export function toKey(row: Row): ApiKey {
+  const name = optional<string>(row.name);
+  const usedAt = optional<number>(row.used_real);
   const revokedAt = optional<number>(row.revoked_at);
   return {
     id: row.id as string,
     merchantId: row.merchant_id as string,
     hash: row.hash as Uint8Array,
     hint: row.hint as string,
+    ...(name === undefined ? {} : { name }),
     createdAt: row.created_at as number,
+    ...(usedAt === undefined ? {} : { usedAt }),
     ...(revokedAt === undefined ? {} : { revokedAt }),
   };
 }
+
+/** The entry of the audit trail about a new key. */
+export const keyCreated = (
+  { id, merchantId, name }: Pick<ApiKey, "id" | "merchantId"> & { name: string | undefined },
+  actor: Actor,
+): Omit<AuditEntry, "at"> => ({
+  actor,
+  action: "key.create",
+  merchantId,
+  details: { key: id, ...(name !== undefined && { name }) },
+});

@@ -23,8 +23,11 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-/** A merchant's webhook receiver on a free port. It checks each webhook against the contract before responding. */
-export async function startReceiver(status = 204): Promise<Receiver> {
+/**
+ * A merchant's webhook receiver on a free port. It checks each webhook against the contract before responding.
+ * @param responseBody the body of its responses
+ */
+export async function startReceiver(status = 204, responseBody = ""): Promise<Receiver> {
   let current = status;
   const received: Received[] = [];
   const arrivals = new EventEmitter();
@@ -33,7 +36,7 @@ export async function startReceiver(status = 204): Promise<Receiver> {
     const body: unknown = JSON.parse(content);
     checkWebhook(body);
     received.push({ headers: request.headers, text: content, body });
-    response.writeHead(current).end();
+    response.writeHead(current).end(responseBody);
     arrivals.emit("webhook");
   });
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -16,6 +16,7 @@ let browser: Browser;
 let payout: string;
 let delivery: string;
 let replay: string;
+let longName: string;
 beforeAll(async () => {
   [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
   const { body } = await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1, webhookURL: receiver.url });
@@ -32,6 +33,8 @@ beforeAll(async () => {
   receiver.respondWith(410);
   await server.createPayout({ phoneNumber: "2250700000001", webhookURL: receiver.url });
   await server.pass(0);
+  longName = (await server.addMerchant("Établissements Kouassi & Söhne, import, export et transport international"))
+    .merchant.id;
 });
 afterAll(() => Promise.all([browser.close(), server.close(), receiver.close()]));
 
@@ -64,6 +67,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("with
     const page = await signedIn(options);
     await page.getByRole("link", { name: "Ada Stores" }).click();
     await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByLabel("Name of the new key").fill("Payroll");
     await page.getByRole("button", { name: "Create an API key" }).click();
     const key = (await page.locator("#new-key").textContent())!;
     const { status } = await server.createPayout({ reference: `with-${key.slice(-9)}` }, { key });
@@ -90,6 +94,22 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("with
   });
 });
 
+test("no request after the link contains its token, and forms state their origin", async () => {
+  const page = await opened();
+  const token = new URL(page.url()).searchParams.get("token")!;
+  const sent: Promise<Record<string, string>>[] = [];
+  page.on("request", (request) => sent.push(request.allHeaders()));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/dashboard");
+  await page.getByRole("link", { name: "Ada Stores" }).click();
+  await page.getByRole("heading", { name: "Disbursements" }).waitFor();
+  const headers = await Promise.all(sent);
+  expect(headers.length).toBeGreaterThan(2);
+  expect(headers[0]).toMatchObject({ origin: server.url, referer: `${server.url}/` });
+  expect(JSON.stringify(headers)).not.toContain(token);
+  expect(await page.evaluate(() => document.referrer)).toBe(`${server.url}/`);
+});
+
 test("the keyboard alone is enough, and the focus is always visible", async () => {
   const page = await opened();
   const press = async (key: string, times = 1) => {
@@ -109,7 +129,7 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   await press("Tab", 3);
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
-  await press("Tab", 3);
+  await press("Tab", 5);
   expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
   await press("Enter");
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();
@@ -118,6 +138,7 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
 /** Every page, with long and many values. */
 const PAGES: Record<string, () => string> = {
   "the sign-in page": () => `${server.url}/dashboard/sign-in`,
+  "the operators' team": () => `${server.url}/dashboard/team`,
   "the merchants": () => `${server.url}/dashboard`,
   disbursements: () => `${area()}/disbursements`,
   checkouts: () => `${area()}/checkouts?status=pending`,
@@ -131,6 +152,8 @@ const PAGES: Record<string, () => string> = {
   replays: () => `${area()}/replays`,
   "the sandbox": () => `${area()}/sandbox`,
   settings: () => `${area()}/settings`,
+  "a merchant with a long name": () => `${server.url}/dashboard/m/${longName}/settings`,
+  "a merchant's team": () => `${area()}/team`,
   "the audit trail": () => `${area()}/audit`,
   "an error": () => `${area()}/nothing`,
 };

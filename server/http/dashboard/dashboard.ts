@@ -1,4 +1,5 @@
 import express, { type RequestHandler, type Router } from "express";
+import { dashboardRefusal } from "../../config.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { DashboardContext } from "./context.ts";
 import { dashboardErrors } from "./errors.ts";
@@ -8,9 +9,10 @@ import { paymentPages } from "./payments.ts";
 import { replayPages } from "./replays.ts";
 import { sandboxPages } from "./sandbox.ts";
 import { settingsPages } from "./settings.ts";
+import { teamPages } from "./team.ts";
 import { webhookPages } from "./webhooks.ts";
 import { dashboardHeaders } from "./render.ts";
-import { findSession, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
+import { findSession, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
 import { signInPages, signOutPages } from "./sign-in.ts";
 import { PageError, visitOf } from "./visit.ts";
 
@@ -20,12 +22,14 @@ import { PageError, visitOf } from "./visit.ts";
  */
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
-  router.use("/dashboard", dashboardHeaders, requireOwnOrigin(context), findSession(context), readForm);
+  router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context));
+  router.use("/dashboard", findSession(context), readForm);
   router.use(signInPages(context));
-  router.use("/dashboard", requireSession(context), requireFormToken);
+  router.use("/dashboard", requireSession(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
   router.use(merchantPages(context));
+  router.use(teamPages(context));
   router.use(paymentPages(context));
   router.use(webhookPages(context));
   router.use(replayPages(context));
@@ -40,6 +44,15 @@ export function dashboardPages(context: DashboardContext): Router {
 }
 
 const readForm = express.urlencoded({ extended: false, limit: 8_192, parameterLimit: 32 });
+
+/** Explains why there is no dashboard, on a server whose address would not protect the session's cookie. */
+function refuseUnsafe({ config }: DashboardContext): RequestHandler {
+  const refusal = dashboardRefusal(config);
+  return (_req, _res, next) => {
+    if (refusal === undefined) return next();
+    throw new PageError(403, refusal);
+  };
+}
 
 /** Finds the merchant in the path. To a visitor who may not see it, it does not exist. */
 function findMerchant({ storage }: DashboardContext): RequestHandler {

@@ -81,6 +81,7 @@ test("a merchant's first day, by keyboard alone", async () => {
   await suitsEveryone("no-payments");
 
   await press("link", "Settings");
+  await type("Name of the new key", "Payroll");
   await press("button", "Create an API key");
   const key = (await page.locator("#new-key").textContent())!;
   await suitsEveryone("new-key");

@@ -20,6 +20,7 @@ const PAGES = [
   "replays/new?status=failed",
   "sandbox",
   "settings",
+  "team",
   "audit",
 ];
 const FORMS: [string, Record<string, string>][] = [
@@ -29,7 +30,7 @@ const FORMS: [string, Record<string, string>][] = [
   ["sandbox/checkouts", { amount: "10000" }],
   ["sandbox/advance", { amount: "1", unit: "days" }],
   ["sandbox/reset", {}],
-  ["settings/keys", {}],
+  ["settings/keys", { name: "Eve" }],
   ["settings/keys/revoke", { key: "x" }],
   ["settings/secret/reveal", {}],
   ["settings/secret/rotate", {}],
@@ -101,7 +102,7 @@ describe("every page", () => {
       expect(headers.get("x-frame-options")).toBe("DENY");
       expect(headers.get("cache-control")).toBe("no-store");
       expect(headers.get("x-content-type-options")).toBe("nosniff");
-      expect(headers.get("referrer-policy")).toBe("same-origin");
+      expect(headers.get("referrer-policy")).toBe("strict-origin");
       expect(Buffer.byteLength(html)).toBeLessThan(60_000);
     }
   });

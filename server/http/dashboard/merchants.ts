@@ -2,7 +2,7 @@ import { Router } from "express";
 import { createMerchant } from "../../domain/merchants.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
-import { actorIn, field, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
+import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 
 /** The first page: for an operator the list of merchants, for a merchant the payments. */
 export function merchantPages(context: DashboardContext): Router {
@@ -13,11 +13,10 @@ export function merchantPages(context: DashboardContext): Router {
   router.get("/dashboard", async (_req, res) => {
     const { merchantId } = visitOf(res).session;
     if (merchantId !== undefined) return seeOther(res, `${root}/m/${merchantId}/disbursements`);
-    showPage(context, res, { template: "merchants", title: "Merchants" }, { merchants: await storage.listMerchants() });
+    const page = { template: "merchants", title: "Merchants", section: "merchants" } as const;
+    showPage(context, res, page, { merchants: await storage.listMerchants() });
   });
-  router.post("/dashboard/merchants", async (req, res) => {
-    const { session } = visitOf(res);
-    if (session.merchantId !== undefined) throw new PageError(404, "There is no such page.");
+  router.post("/dashboard/merchants", requireOperator, async (req, res) => {
     const name = field(req.body, "name");
     if (name === "" || name.length > 100) throw new PageError(422, "A name has 1 to 100 characters.");
     const { id } = await createMerchant({ ...context, actor: actorIn(res) }, name);

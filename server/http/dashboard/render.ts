@@ -11,15 +11,15 @@ import { rootOf, type Visit } from "./visit.ts";
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
 
 /**
- * Headers of every page of the dashboard. Forms need a Referrer-Policy that lets browsers state their origin; other
- * sites learn nothing.
+ * Headers of every page of the dashboard. The address of the sign-in page contains a link's token, so no request may
+ * state the address that led to it. Without any referrer, browsers would state the origin of forms as `null`.
  */
 export const dashboardHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     "Content-Security-Policy": policy,
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
+    "Referrer-Policy": "strict-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -45,9 +45,12 @@ const SECTIONS = {
   webhooks: "Webhooks",
   sandbox: "Sandbox",
   settings: "Settings",
+  team: "Team",
   audit: "Audit trail",
 } as const;
-type Section = keyof typeof SECTIONS;
+/** The navigation of the operators' pages, which belong to no merchant. */
+const OPERATOR_SECTIONS = { merchants: { path: "", label: "Merchants" }, team: { path: "/team", label: "Team" } };
+type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
 /** What every template can use. */
 const helpers = {
@@ -55,6 +58,8 @@ const helpers = {
   iso: timestamp,
   /** A time in UTC for people, to the second. */
   time: (at: number) => timestamp(at).slice(0, 19).replace("T", " "),
+  /** To the minute. */
+  minute: (at: number) => timestamp(at).slice(0, 16).replace("T", " "),
 };
 
 /** Sends a page. `data` is passed to its template, beside the visit and the merchant of the request. */
@@ -62,11 +67,9 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
   const { visit, merchant } = res.locals as { visit?: Visit; merchant?: Merchant };
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
-  const sections = Object.entries(SECTIONS).filter(([name]) => config.sandbox || name !== "sandbox");
-  const nav = area
-    ? sections.map(([name, label]) => ({ href: `${area}/${name}`, label, current: name === page.section }))
-    : [];
   const { sandbox, publicUrl } = config;
+  const links = area ? linksOf(area, sandbox) : visit && !visit.session.merchantId ? operatorLinks(root) : [];
+  const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
   const common = { ...helpers, css, title: page.title, root, area, nav, visit, merchant, sandbox, publicUrl, chaos };
   res
@@ -74,3 +77,11 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     .type("html")
     .send(render(page.template, { ...common, ...data }));
 }
+
+const linksOf = (area: string, sandbox: boolean) =>
+  Object.entries(SECTIONS)
+    .filter(([name]) => sandbox || name !== "sandbox")
+    .map(([name, label]) => ({ name, href: `${area}/${name}`, label }));
+
+const operatorLinks = (root: string) =>
+  Object.entries(OPERATOR_SECTIONS).map(([name, { path, label }]) => ({ name, href: `${root}${path}`, label }));

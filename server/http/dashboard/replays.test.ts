@@ -63,7 +63,7 @@ test("from a search to its preview, to the replay with its progress, to the list
   expect(sentTo(before).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
   const { html: list } = await visitor.get(`${area}/replays`);
   expect(list).toContain(page);
-  expect(list).toContain("dashboard Kofi");
+  expect(list).toContain("merchant Kofi");
 });
 
 test("replays successes of a period, too", async () => {
@@ -93,9 +93,9 @@ test("is stopped by its button, and one runs at a time", async () => {
   await server.pass(60_000);
   const { html } = await visitor.get(page);
   expect(html).toContain("1 of 3");
-  expect(html).toContain("stopped by dashboard Kofi");
+  expect(html).toContain("stopped by merchant Kofi");
   const { items } = await server.storage.listAudit({ merchantId: merchant.id, limit: 2 });
-  const actor = "dashboard Kofi";
+  const actor = "merchant Kofi";
   expect(items).toMatchObject([
     { action: "replay.stop", actor },
     { action: "replay.start", actor },

@@ -36,7 +36,7 @@ test("creates a disbursement with the outcome that the number forces, also one w
     const { status: sent, headers } = await create(number!);
     expect(sent).toBe(303);
     expect((await follow(headers)).html).toContain(`<span class="badge ${status}">${status}</span>`);
-    expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "sandbox.create" });
+    expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.create" });
   }
   expect((await create("2250700000500")).status).toBe(500);
   expect((await create("2250700000503")).status).toBe(503);
@@ -152,7 +152,7 @@ test("sets the chaos switch, and every page of the merchant says that it is on",
   expect((await visitor.get(`${area}/sandbox`)).html).toContain(
     'name="latencyMs" type="number" min="0" max="10000" value="50"',
   );
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "sandbox.chaos" });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.chaos" });
   // The dashboard itself is spared.
   expect((await create("2257038102473")).status).toBe(303);
 
@@ -175,7 +175,7 @@ test("resets the merchant", async () => {
   await create("2257038102473");
   expect((await visitor.post(`${area}/sandbox/reset`)).status).toBe(303);
   expect((await visitor.get(`${area}/disbursements`)).html).toContain("No disbursements yet");
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "sandbox.reset" });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.reset" });
 });
 
 test("does not exist in live operation", async () => {

@@ -1,8 +1,12 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import { useSession } from "../../domain/dashboard.ts";
+import { createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
-import { field, PageError, rootOf, seeOther, type Visit } from "./visit.ts";
+import { field, PageError, rootOf, seeOther, visitOf, type Visit } from "./visit.ts";
+
+/** Far more than a person sends. */
+const FORMS_PER_MINUTE = 120;
 
 type Address = { publicUrl: string };
 
@@ -59,10 +63,22 @@ export function requireOwnOrigin({ config }: DashboardContext): RequestHandler {
   };
 }
 
+/** Limits the forms of each session, because many of them write to the database. */
+export function limitForms(): RequestHandler {
+  const limit = createRequestLimit({
+    perMinute: FORMS_PER_MINUTE,
+    message: `You have sent more than ${FORMS_PER_MINUTE} forms within a minute. Wait a minute, then send this one again.`,
+  });
+  return async (req, res, next) => {
+    if (req.method === "POST") await limit.count(visitOf(res).session.id);
+    next();
+  };
+}
+
 /** Refuses forms without the session's token. */
 export const requireFormToken: RequestHandler = (req, res, next) => {
   if (req.method !== "POST") return next();
-  const expected = Buffer.from((res.locals.visit as Visit).csrf);
+  const expected = Buffer.from(visitOf(res).csrf);
   const given = Buffer.from(field(req.body, "csrf"));
   if (given.length === expected.length && timingSafeEqual(given, expected)) return next();
   throw new PageError(403, "The form is from an earlier session. Go back, reload the page, and send it again.");

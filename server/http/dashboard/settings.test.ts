@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createKey } from "../../domain/merchants.ts";
+import { timestamp } from "../../domain/representation.ts";
+import { MOST_KEYS } from "../../domain/storage.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
@@ -17,34 +20,80 @@ const addressOf = async () => (await server.storage.findMerchant(server.merchant
 const lastAction = async () => (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items[0];
 
 test("a key is shown once, works, and is refused after it is revoked", async () => {
-  const created = await visitor.post(`${path}/keys`);
+  const created = await visitor.post(`${path}/keys`, { name: " Payroll & Söhne " });
   const [, key] = /<code id="new-key">(sk_\w{32})<\/code>/.exec(created.html)!;
   expect(created.html).toContain(`x-api-key: ${key}`);
   expect(await statusWith(key!)).toBe(200);
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "key.create" });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.create" });
 
   const { html } = await visitor.get(path);
   expect(html).not.toContain(key);
+  expect(html).toContain("Payroll &amp; Söhne</bdi>");
   const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key!.slice(-4))!;
   expect(html).toContain(`<button class="danger" name="key" value="${id}">`);
   expect((await visitor.post(`${path}/keys/revoke`, { key: id })).status).toBe(303);
   expect(await statusWith(key!)).toBe(401);
   expect(await statusWith(server.key)).toBe(200);
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "key.revoke", details: { key: id } });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.revoke", details: { key: id } });
   expect((await visitor.get(path)).html).toContain("revoked");
+});
+
+test.each(["", "x".repeat(101), "a\u0007b"])("refuses the name %j for a key", async (name) => {
+  const before = await server.storage.listKeysOf(server.merchant.id);
+  expect((await visitor.post(`${path}/keys`, { name })).status).toBe(422);
+  expect(await server.storage.listKeysOf(server.merchant.id)).toEqual(before);
+});
+
+test("shows when a key was last used, within a minute and without a write for each request", async () => {
+  const used = await server.addMerchant("Used");
+  const operator = await signedIn(server);
+  const page = async () => (await operator.get(`/m/${used.merchant.id}/settings`)).html;
+  expect(await page()).toContain("never used");
+  for (let index = 0; index < 3; index++) await server.request("GET", "/v1/disbursements", { key: used.key });
+  const at = timestamp(server.clock.now());
+  let writes = 0;
+  const off = server.telemetry.on("commit", () => (writes += 1));
+  await server.request("GET", "/v1/disbursements", { key: used.key });
+  expect(writes).toBe(0);
+  off();
+  expect(await page()).toContain("never used");
+  server.clock.advance(60_000);
+  await expect.poll(page, { timeout: 20_000 }).toContain(`<time datetime="${at}">${at.slice(0, 10)} `);
+  expect(await page()).not.toContain("never used");
+});
+
+test(`refuses more than ${MOST_KEYS} active keys, and says what to do`, async () => {
+  const full = await server.addMerchant("Full");
+  const names = Array.from({ length: MOST_KEYS - 1 }, (_, index) => `key ${index}`);
+  await Promise.all(names.map((name) => createKey(server.merchants, full.merchant.id, { name })));
+  const operator = await signedIn(server);
+  const refused = await operator.post(`/m/${full.merchant.id}/settings/keys`, { name: "one more" });
+  expect(refused.status).toBe(422);
+  expect(refused.html).toContain(`The merchant has ${MOST_KEYS} API keys, which is the most. Revoke one`);
+  const { html } = await operator.get(`/m/${full.merchant.id}/settings`);
+  expect(html).toContain("key 98</bdi>");
+  expect(html).not.toContain("one more");
+});
+
+test("reads the keys of its own merchant only", async () => {
+  const { listKeys } = server.storage;
+  server.storage.listKeys = () => Promise.reject(new Error("all keys were read"));
+  expect((await visitor.get(path)).status).toBe(200);
+  expect((await visitor.post(`${path}/keys/revoke`, { key: "unknown" })).status).toBe(404);
+  server.storage.listKeys = listKeys;
 });
 
 test("the secret is on the page only after Reveal or Rotate", async () => {
   const { current } = await server.storage.readSecrets(server.merchant.id);
   expect((await visitor.get(path)).html.includes(current)).toBe(false);
   expect((await visitor.post(`${path}/secret/reveal`)).html.includes(current)).toBe(true);
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "secret.reveal" });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.reveal" });
 
   const rotated = await visitor.post(`${path}/secret/rotate`);
   const secrets = await server.storage.readSecrets(server.merchant.id);
   expect(secrets.current).not.toBe(current);
   expect([secrets.current, current].map((secret) => rotated.html.includes(secret))).toEqual([true, true]);
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "secret.rotate" });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.rotate" });
   expect((await visitor.get(path)).html).not.toContain("whsec_");
 });
 
@@ -55,7 +104,7 @@ test("sets and removes the default address for webhooks", async () => {
   expect((await visitor.get(path)).html).toContain(`value="${url}"`);
   await visitor.post(`${path}/default-webhook`, { url: "" });
   expect(await addressOf()).toBeUndefined();
-  expect(await lastAction()).toMatchObject({ actor: "dashboard Kofi", action: "default-webhook.remove" });
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "default-webhook.remove" });
 });
 
 test.each(["ftp://shop.example", "nonsense", `https://shop.example/${"x".repeat(2_048)}`])(

@@ -1,5 +1,6 @@
 import { Router, type Response } from "express";
 import { createKey, revokeKey } from "../../domain/merchants.ts";
+import { MOST_KEYS } from "../../domain/storage.ts";
 import type { WebhookSecrets } from "../../domain/types.ts";
 import { parseTarget, Refusal } from "../../webhooks/guard.ts";
 import type { Config } from "../../config.ts";
@@ -26,20 +27,24 @@ export function settingsPages(context: DashboardContext): Router {
 
   async function show(res: Response, shown: Shown = {}) {
     const { id } = merchantIn(res);
-    const keys = (await storage.listKeys()).filter(({ merchantId }) => merchantId === id).toReversed();
-    const data = { keys, ...shown, curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY") };
+    const data = {
+      keys: await storage.listKeysOf(id),
+      most: MOST_KEYS,
+      ...shown,
+      curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY"),
+    };
     showPage(context, res, { template: "settings", title: "Settings", section: "settings" }, data);
   }
 
   router.get(path, (_req, res) => show(res));
-  router.post(`${path}/keys`, async (_req, res) => {
-    await show(res, { newKey: await createKey({ ...context, actor: actorIn(res) }, merchantIn(res).id) });
+  router.post(`${path}/keys`, async (req, res) => {
+    const name = field(req.body, "name");
+    await show(res, { newKey: await createKey({ ...context, actor: actorIn(res) }, merchantIn(res).id, { name }) });
   });
   router.post(`${path}/keys/revoke`, async (req, res) => {
     const keyId = field(req.body, "key");
-    const keys = await storage.listKeys();
-    const isOwn = keys.some(({ id, merchantId }) => id === keyId && merchantId === merchantIn(res).id);
-    if (!isOwn) throw new PageError(404, "The merchant has no such key.");
+    const keys = await storage.listKeysOf(merchantIn(res).id);
+    if (!keys.some(({ id }) => id === keyId)) throw new PageError(404, "The merchant has no such key.");
     await revokeKey({ ...context, actor: actorIn(res) }, keyId);
     back(res);
   });

@@ -42,6 +42,26 @@ describe("a link", () => {
     expect(html).not.toContain("<script>");
   });
 
+  test("that does not work is limited for each address, without locking out those who have a link", async () => {
+    const own = await startServer({ seed: 4 });
+    const statuses = new Set<number>();
+    for (let count = 0; count < 30; count++) statuses.add((await send(own, "/sign-in", { token: "wrong" })).status);
+    expect([...statuses]).toEqual([403]);
+    const refused = await send(own, "/sign-in", { token: "wrong" });
+    expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
+    expect(refused.html).toContain("Too many links that do not work");
+    expect((await send(own, "/sign-in", { token: await newLink(own) })).status).toBe(303);
+    await own.close();
+  });
+
+  test("that does not work writes nothing", async () => {
+    const commits: unknown[] = [];
+    const off = server.telemetry.on("commit", (commit) => commits.push(commit));
+    expect((await send(server, "/sign-in", { token: "b".repeat(43) })).status).toBe(403);
+    expect(commits).toEqual([]);
+    off();
+  });
+
   test("and its session do not appear in the log", async () => {
     const token = await newLink(server);
     await visit(server, `/sign-in?token=${token}`);
@@ -151,6 +171,36 @@ test("with an https address the cookie is bound to the host and never sent unenc
   expect(cookieOf(headers)).toMatch(/^__Host-dashboard=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
   await secure.close();
 });
+
+test.each(["http://pay.example", "http://10.0.0.7:3000"])(
+  "a live server at %s has no dashboard, and says why",
+  async (address) => {
+    const live = await startServer({ env: { SANDBOX: "false", PUBLIC_URL: address }, seed: 5 });
+    const token = await newLink(live);
+    const refused = [
+      await visit(live, ""),
+      await visit(live, `/sign-in?token=${token}`),
+      await send(live, "/sign-in", { token }, { origin: address }),
+    ];
+    for (const { status, html, headers } of refused) {
+      expect([status, cookieOf(headers)]).toEqual([403, ""]);
+      expect(html).toContain("A live server serves no dashboard over plain http");
+      expect(html).not.toContain(token);
+    }
+    await live.close();
+  },
+);
+
+test.each(["http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost:3000", "https://pay.example"])(
+  "a live server at %s has one",
+  async (address) => {
+    const live = await startServer({ env: { SANDBOX: "false", PUBLIC_URL: address }, seed: 6 });
+    const { status, headers } = await send(live, "/sign-in", { token: await newLink(live) }, { origin: address });
+    expect(status).toBe(303);
+    expect(cookieOf(headers).includes("; Secure")).toBe(address.startsWith("https:"));
+    await live.close();
+  },
+);
 
 test("with DASHBOARD=false there is none", async () => {
   const off = await startServer({ env: { DASHBOARD: "false" }, seed: 3 });

@@ -1,9 +1,13 @@
 import { Router } from "express";
 import { LINK_MS, signIn } from "../../domain/dashboard.ts";
+import { callerAt, createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
 import { clearSession, setSession } from "./sessions.ts";
-import { field, rootOf, seeOther, visitOf } from "./visit.ts";
+import { actorIn, field, rootOf, seeOther, visitOf } from "./visit.ts";
+
+/** Attempts to sign in that fail, per client address and minute; more get 429. */
+const FAILED_PER_MINUTE = 30;
 
 /**
  * Signing in, for visitors without a session.
@@ -17,6 +21,10 @@ export function signInPages(context: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const page = { template: "sign-in", title: "Sign in" };
   const minutes = LINK_MS / 60_000;
+  const failed = createRequestLimit({
+    perMinute: FAILED_PER_MINUTE,
+    message: "Too many links that do not work came from this address. Wait a minute, then open a new link.",
+  });
 
   router.get("/dashboard/sign-in", (req, res) => {
     showPage(context, res, page, { token: field(req.query, "token"), used: false, minutes });
@@ -24,10 +32,12 @@ export function signInPages(context: DashboardContext): Router {
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, field(req.body, "token"));
     if (token === undefined) {
+      // Only what failed counts: a link cannot be guessed, and an attacker must not lock out others at the same address.
+      await failed.count(callerAt(req.ip));
       return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, minutes });
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
-    if (res.locals.visit) await storage.signOut(visitOf(res).session, { everywhere: false });
+    if (res.locals.visit) await storage.endSessions(visitOf(res).session, actorIn(res));
     setSession(config, res, token);
     seeOther(res, rootOf(config.publicUrl));
   });
@@ -38,7 +48,9 @@ export function signInPages(context: DashboardContext): Router {
 export function signOutPages({ config, storage }: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.post("/dashboard/sign-out", async (req, res) => {
-    await storage.signOut(visitOf(res).session, { everywhere: field(req.body, "everywhere") === "yes" });
+    const { id, name, merchantId } = visitOf(res).session;
+    const which = field(req.body, "everywhere") === "yes" ? { name } : { id };
+    await storage.endSessions({ ...(merchantId !== undefined && { merchantId }), ...which }, actorIn(res));
     clearSession(config, res);
     seeOther(res, `${rootOf(config.publicUrl)}/sign-in`);
   });

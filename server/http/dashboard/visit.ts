@@ -1,4 +1,4 @@
-import type { Response } from "express";
+import type { RequestHandler, Response } from "express";
 import type { Actor } from "../../domain/audit.ts";
 import { actorOf, type DashboardSession } from "../../domain/dashboard.ts";
 import type { Merchant } from "../../domain/types.ts";
@@ -15,6 +15,12 @@ export const visitOf = (res: Response): Visit => res.locals.visit;
 
 /** The visitor, for the audit trail. */
 export const actorIn = (res: Response): Actor => actorOf(visitOf(res).session);
+
+/** Lets only operators through. To others the page does not exist. */
+export const requireOperator: RequestHandler = (_req, res, next) => {
+  if (visitOf(res).session.merchantId === undefined) return next();
+  throw new PageError(404, "There is no such page.");
+};
 
 /** The merchant in the request's path, which the visitor may see. */
 export const merchantIn = (res: Response): Merchant => res.locals.merchant;

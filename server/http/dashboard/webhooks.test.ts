@@ -115,7 +115,7 @@ describe("a webhook", () => {
       expect(after.headers.get("refresh")).toBeNull();
       expect(after.html).toContain("Attempt 2: status 204");
       const [entry] = (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items;
-      expect(entry).toMatchObject({ actor: "dashboard Kofi", action: "delivery.replay", details: { delivery: id } });
+      expect(entry).toMatchObject({ actor: "merchant Kofi", action: "delivery.replay", details: { delivery: id } });
     }
   });
 

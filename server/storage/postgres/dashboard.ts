@@ -1,7 +1,10 @@
+import type { EndedSessions } from "../../domain/dashboard.ts";
 import type { DashboardStore } from "../../domain/storage.ts";
-import { RECORD_USE_MS, scopeOf, signInEntry, signOutEntry, toSession } from "../dashboard-rows.ts";
+import { RECORD_USE_MS, scopeOf, signInEntry, signOutEntry, toLink, toSession } from "../dashboard-rows.ts";
+import type { Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import type { Context } from "./context.ts";
+import type { Query } from "./database.ts";
 
 const SELECT_SESSION = `SELECT *, :now AS now FROM dashboard_sessions
   WHERE hash = $1 AND expires_real > :now AND used_real > :now - $2::bigint`;
@@ -9,6 +12,14 @@ const RECORD_USE = "UPDATE dashboard_sessions SET used_real = :now WHERE merchan
 const INSERT_SESSION = `INSERT INTO dashboard_sessions
     (merchant_id, id, hash, name, created_real, used_real, expires_real)
   SELECT $1, $2, $3, $4, t.now, t.now, t.now + $5::bigint FROM (SELECT :now AS now) t RETURNING *`;
+
+const SELECT_SESSIONS = `SELECT * FROM dashboard_sessions
+  WHERE expires_real > :now AND used_real > :now - $1::bigint ORDER BY merchant_id, id LIMIT $2`;
+const SELECT_SESSIONS_OF = `SELECT * FROM dashboard_sessions
+  WHERE merchant_id = $1 AND expires_real > :now AND used_real > :now - $2::bigint ORDER BY id LIMIT $3`;
+const SELECT_LINKS = `SELECT * FROM dashboard_links WHERE expires_real > :now ORDER BY merchant_id, hash LIMIT $1`;
+const SELECT_LINKS_OF = `SELECT * FROM dashboard_links
+  WHERE merchant_id = $1 AND expires_real > :now ORDER BY hash LIMIT $2`;
 
 export function dashboard({ db }: Context): DashboardStore {
   return {
@@ -23,19 +34,25 @@ export function dashboard({ db }: Context): DashboardStore {
         );
         await recordAction(query, { actor, action: "dashboard.link", merchantId, details: { name: person.name } });
       }),
-    signIn: (linkHash, { id, hash, lifetimeMs }) =>
-      db.transaction(async (query) => {
+    async signIn(linkHash, { id, hash, lifetimeMs }) {
+      const found = await db.read("SELECT 1 FROM dashboard_links WHERE hash = $1 AND expires_real > :now", [
+        Buffer.from(linkHash),
+      ]);
+      if (found.rows.length === 0) return undefined;
+      return db.transaction(async (query) => {
         const links = await query("DELETE FROM dashboard_links WHERE hash = $1 AND expires_real > :now RETURNING *", [
           Buffer.from(linkHash),
         ]);
         const [link] = links.rows;
+        // Another request may have used it meanwhile.
         if (!link) return undefined;
         const values = [link.merchant_id, id, Buffer.from(hash), link.name, lifetimeMs];
         const { rows } = await query(INSERT_SESSION, values);
         const session = toSession(rows[0]!);
         await recordAction(query, signInEntry(session));
         return session;
-      }),
+      });
+    },
     async useSession(hash, idleMs) {
       const { rows } = await db.read(SELECT_SESSION, [Buffer.from(hash), idleMs]);
       const [row] = rows;
@@ -44,15 +61,37 @@ export function dashboard({ db }: Context): DashboardStore {
       const used = await db.transaction((query) => query(RECORD_USE, [row.merchant_id, row.id]), { repeatable: true });
       return used.rows[0] && toSession(used.rows[0]);
     },
-    signOut: (session, { everywhere }) =>
+    async listTeam({ merchantId, idleMs, limit }) {
+      const [sessions, links] =
+        merchantId === undefined
+          ? [await db.read(SELECT_SESSIONS, [idleMs, limit]), await db.read(SELECT_LINKS, [limit])]
+          : [
+              await db.read(SELECT_SESSIONS_OF, [merchantId, idleMs, limit]),
+              await db.read(SELECT_LINKS_OF, [merchantId, limit]),
+            ];
+      return { sessions: sessions.rows.map(toSession), links: links.rows.map(toLink) };
+    },
+    endSessions: (which, actor) =>
       db.transaction(async (query) => {
-        const scope = scopeOf(session);
-        await query("DELETE FROM dashboard_sessions WHERE merchant_id = $1 AND id = $2", [scope, session.id]);
-        // Links first: this waits for a sign-in in progress, whose session is then deleted too.
-        for (const table of everywhere ? ["dashboard_links", "dashboard_sessions"] : []) {
-          await query(`DELETE FROM ${table} WHERE merchant_id = $1 AND name = $2`, [scope, session.name]);
-        }
-        await recordAction(query, signOutEntry(session, everywhere));
+        const ended = await endSessions(query, which);
+        if (ended[0]) await recordAction(query, signOutEntry(which, ended[0].name as string, actor));
+        return ended.length;
       }),
   };
+}
+
+/** Returns the names of the sessions and links that it has deleted. */
+async function endSessions(query: Query, which: EndedSessions): Promise<readonly Row[]> {
+  const scope = scopeOf(which);
+  if ("id" in which) {
+    const sql = "DELETE FROM dashboard_sessions WHERE merchant_id = $1 AND id = $2 RETURNING name";
+    return (await query(sql, [scope, which.id])).rows;
+  }
+  // Links first: this waits for a sign-in in progress, whose session is then deleted too.
+  const ended: Row[] = [];
+  for (const table of ["dashboard_links", "dashboard_sessions"]) {
+    const sql = `DELETE FROM ${table} WHERE merchant_id = $1 AND name = $2 RETURNING name`;
+    ended.push(...(await query(sql, [scope, which.name])).rows);
+  }
+  return ended;
 }

@@ -1,11 +1,11 @@
 import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
-import type { KeyOwner, MerchantStore } from "../../domain/storage.ts";
+import { MOST_KEYS, type KeyOwner, type MerchantStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { WebhookSecrets } from "../../domain/types.ts";
-import { toKey, toMerchant } from "../rows.ts";
+import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import type { Context } from "./context.ts";
+import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { lockMerchant, required } from "./merchant-rows.ts";
 import { requestRates } from "./request-rates.ts";
@@ -13,6 +13,15 @@ import { readSecrets } from "./secrets.ts";
 
 /** A row that nothing else locks. Not every distributed database has advisory locks. */
 const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR UPDATE";
+
+const COUNT_KEYS = "SELECT count(*) AS count FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL";
+const SELECT_ACTIVE = `SELECT * FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL
+  ORDER BY created_at DESC, id DESC`;
+const SELECT_REVOKED = `SELECT * FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NOT NULL
+  ORDER BY revoked_at DESC, id DESC LIMIT ${MOST_KEYS}`;
+const RECORD_USES = `UPDATE api_keys k SET used_real = greatest(k.used_real, u.used_real)
+  FROM ${unnested(["text", "text", "bigint"])} AS u (merchant_id, id, used_real)
+  WHERE k.merchant_id = u.merchant_id AND k.id = u.id`;
 
 export function merchants(context: Context): MerchantStore {
   const { db, lane } = context;
@@ -39,17 +48,35 @@ export function merchants(context: Context): MerchantStore {
       const { rows } = await db.read("SELECT * FROM merchants ORDER BY created_at, id");
       return rows.map(toMerchant);
     },
-    insertKey: ({ id, merchantId, hash, hint, createdAt, revokedAt }, actor) =>
+    insertKey: ({ id, merchantId, hash, hint, name, createdAt, revokedAt }, actor) =>
       db.transaction(async (query) => {
+        // Keys that several processes create at once are counted one after the other.
+        await lockMerchant(query, merchantId, "orders");
+        const { rows } = await query(COUNT_KEYS, [merchantId]);
+        if ((rows[0]!.count as number) >= MOST_KEYS) return false;
         await query(
-          `INSERT INTO api_keys (id, merchant_id, hash, hint, created_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-          [id, merchantId, Buffer.from(hash), hint, createdAt, revokedAt ?? null],
+          `INSERT INTO api_keys (id, merchant_id, hash, hint, name, created_at, revoked_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+          [id, merchantId, Buffer.from(hash), hint, name ?? null, createdAt, revokedAt ?? null],
         );
-        await recordAction(query, { actor, action: "key.create", merchantId, details: { key: id } });
+        await recordAction(query, keyCreated({ id, merchantId, name }, actor));
+        return true;
       }),
     async listKeys() {
       const { rows } = await db.read("SELECT * FROM api_keys ORDER BY created_at, id");
       return rows.map(toKey);
+    },
+    async listKeysOf(merchantId) {
+      const lists = [await db.read(SELECT_ACTIVE, [merchantId]), await db.read(SELECT_REVOKED, [merchantId])];
+      return lists.flatMap(({ rows }) => rows.map(toKey));
+    },
+    async recordKeyUses(uses) {
+      const columns = [
+        uses.map(({ merchantId }) => merchantId),
+        uses.map(({ keyId }) => keyId),
+        uses.map(({ usedAt }) => usedAt),
+      ];
+      await db.transaction((query) => query(RECORD_USES, columns), { repeatable: true });
     },
     async findKey(hash) {
       const { rows } = await db.read("SELECT * FROM api_keys WHERE hash = $1", [Buffer.from(hash)]);

@@ -1,11 +1,12 @@
 import type { DashboardStore } from "../../domain/storage.ts";
-import { RECORD_USE_MS, scopeOf, signInEntry, signOutEntry, toSession } from "../dashboard-rows.ts";
+import { RECORD_USE_MS, scopeOf, signInEntry, signOutEntry, toLink, toSession } from "../dashboard-rows.ts";
 import type { Context } from "./context.ts";
 
 export function dashboard({ db, write, now, audit }: Context): DashboardStore {
   const insertLink = db.prepare(
     "INSERT INTO dashboard_links (merchant_id, hash, name, expires_real) VALUES (?, ?, ?, ?)",
   );
+  const selectLink = db.prepare("SELECT 1 FROM dashboard_links WHERE hash = ? AND expires_real > ?");
   const useLink = db.prepare("DELETE FROM dashboard_links WHERE hash = ? AND expires_real > ? RETURNING *");
   const forgetLinks = db.prepare("DELETE FROM dashboard_links WHERE expires_real <= ?");
   const forgetSessions = db.prepare("DELETE FROM dashboard_sessions WHERE expires_real <= ?");
@@ -17,9 +18,15 @@ export function dashboard({ db, write, now, audit }: Context): DashboardStore {
     "SELECT * FROM dashboard_sessions WHERE hash = :hash AND expires_real > :now AND used_real > :now - :idle",
   );
   const recordUse = db.prepare("UPDATE dashboard_sessions SET used_real = ? WHERE hash = ? RETURNING *");
-  const endSession = db.prepare("DELETE FROM dashboard_sessions WHERE merchant_id = ? AND id = ?");
+  const live = "expires_real > :now AND used_real > :now - :idle ORDER BY merchant_id, id LIMIT :limit";
+  const selectSessions = db.prepare(`SELECT * FROM dashboard_sessions WHERE ${live}`);
+  const selectSessionsOf = db.prepare(`SELECT * FROM dashboard_sessions WHERE merchant_id = :merchant AND ${live}`);
+  const unused = "expires_real > :now ORDER BY merchant_id, hash LIMIT :limit";
+  const selectLinks = db.prepare(`SELECT * FROM dashboard_links WHERE ${unused}`);
+  const selectLinksOf = db.prepare(`SELECT * FROM dashboard_links WHERE merchant_id = :merchant AND ${unused}`);
+  const endSession = db.prepare("DELETE FROM dashboard_sessions WHERE merchant_id = ? AND id = ? RETURNING name");
   const endAll = ["dashboard_sessions", "dashboard_links"].map((table) =>
-    db.prepare(`DELETE FROM ${table} WHERE merchant_id = ? AND name = ?`),
+    db.prepare(`DELETE FROM ${table} WHERE merchant_id = ? AND name = ? RETURNING name`),
   );
 
   return {
@@ -31,15 +38,18 @@ export function dashboard({ db, write, now, audit }: Context): DashboardStore {
         insertLink.run(merchantId, hash, person.name, now() + lifetimeMs);
         audit.record({ actor, action: "dashboard.link", merchantId, details: { name: person.name } });
       }),
-    signIn: (linkHash, { id, hash, lifetimeMs }) =>
-      write(() => {
+    async signIn(linkHash, { id, hash, lifetimeMs }) {
+      if (!selectLink.get(linkHash, now())) return undefined;
+      return write(() => {
         const link = useLink.get(linkHash, now());
+        // Another request may have used it meanwhile.
         if (!link) return undefined;
         const person = { merchant: link.merchant_id!, name: link.name! };
         const session = toSession(insertSession.get({ ...person, id, hash, now: now(), lifetime: lifetimeMs })!);
         audit.record(signInEntry(session));
         return session;
-      }),
+      });
+    },
     async useSession(hash, idle) {
       const row = selectSession.get({ hash, now: now(), idle });
       if (!row) return undefined;
@@ -47,11 +57,24 @@ export function dashboard({ db, write, now, audit }: Context): DashboardStore {
       const used = await write(() => recordUse.get(now(), hash));
       return used && toSession(used);
     },
-    signOut: (session, { everywhere }) =>
+    async listTeam({ merchantId, idleMs, limit }) {
+      const range = { now: now(), limit };
+      const [sessions, links] =
+        merchantId === undefined
+          ? [selectSessions.all({ ...range, idle: idleMs }), selectLinks.all(range)]
+          : [
+              selectSessionsOf.all({ ...range, idle: idleMs, merchant: merchantId }),
+              selectLinksOf.all({ ...range, merchant: merchantId }),
+            ];
+      return { sessions: sessions.map(toSession), links: links.map(toLink) };
+    },
+    endSessions: (which, actor) =>
       write(() => {
-        endSession.run(scopeOf(session), session.id);
-        if (everywhere) for (const end of endAll) end.run(scopeOf(session), session.name);
-        audit.record(signOutEntry(session, everywhere));
+        const scope = scopeOf(which);
+        const ended =
+          "id" in which ? endSession.all(scope, which.id) : endAll.flatMap((end) => end.all(scope, which.name));
+        if (ended[0]) audit.record(signOutEntry(which, ended[0].name as string, actor));
+        return ended.length;
       }),
   };
 }

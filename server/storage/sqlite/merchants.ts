@@ -1,19 +1,28 @@
 import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import type { MerchantStore } from "../../domain/storage.ts";
-import { toKey, toMerchant } from "../rows.ts";
+import { MOST_KEYS, type MerchantStore } from "../../domain/storage.ts";
+import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import type { Context } from "./context.ts";
 import { secretReader } from "./secrets.ts";
 
-export function merchants({ db, write, now, merchantOf, cache, audit }: Context): MerchantStore {
+export function merchants({ db, write, writeUnflushed, now, merchantOf, cache, audit }: Context): MerchantStore {
   const secretsOf = secretReader(db);
   const insertMerchant = db.prepare("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES (?, ?, ?, ?)");
   const insertKey = db.prepare(
-    "INSERT INTO api_keys (id, merchant_id, hash, hint, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)",
+    "INSERT INTO api_keys (id, merchant_id, hash, hint, name, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
+  const countKeys = db.prepare("SELECT count(*) AS count FROM api_keys WHERE merchant_id = ? AND revoked_at IS NULL");
   const selectMerchants = db.prepare("SELECT * FROM merchants ORDER BY created_at, id");
   const selectKeys = db.prepare("SELECT * FROM api_keys ORDER BY created_at, id");
+  const selectActive = db.prepare(
+    "SELECT * FROM api_keys WHERE merchant_id = ? AND revoked_at IS NULL ORDER BY created_at DESC, id DESC",
+  );
+  const selectRevoked = db.prepare(
+    `SELECT * FROM api_keys WHERE merchant_id = ? AND revoked_at IS NOT NULL
+     ORDER BY revoked_at DESC, id DESC LIMIT ${MOST_KEYS}`,
+  );
+  const recordUse = db.prepare("UPDATE api_keys SET used_real = max(coalesce(used_real, 0), ?) WHERE id = ?");
   const selectKey = db.prepare("SELECT * FROM api_keys WHERE hash = ?");
   const selectOwner = db.prepare("SELECT merchant_id, revoked_at FROM api_keys WHERE id = ?");
   const setRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
@@ -44,14 +53,24 @@ export function merchants({ db, write, now, merchantOf, cache, audit }: Context)
     async listMerchants() {
       return selectMerchants.all().map(toMerchant);
     },
-    insertKey: ({ id, merchantId, hash, hint, createdAt, revokedAt }, actor) =>
+    insertKey: ({ id, merchantId, hash, hint, name, createdAt, revokedAt }, actor) =>
       write(() => {
-        insertKey.run(id, merchantId, hash, hint, createdAt, revokedAt ?? null);
-        audit.record({ actor, action: "key.create", merchantId, details: { key: id } });
+        if ((countKeys.get(merchantId)!.count as number) >= MOST_KEYS) return false;
+        insertKey.run(id, merchantId, hash, hint, name ?? null, createdAt, revokedAt ?? null);
+        audit.record(keyCreated({ id, merchantId, name }, actor));
+        return true;
       }),
     async listKeys() {
       return selectKeys.all().map(toKey);
     },
+    async listKeysOf(merchantId) {
+      return [...selectActive.all(merchantId), ...selectRevoked.all(merchantId)].map(toKey);
+    },
+    // No request waits for it, and no cached owner contains it.
+    recordKeyUses: (uses) =>
+      writeUnflushed(() => {
+        for (const { keyId, usedAt } of uses) recordUse.run(usedAt, keyId);
+      }),
     async findKey(hash) {
       const row = selectKey.get(hash);
       return row && toKey(row);

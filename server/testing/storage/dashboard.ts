@@ -69,10 +69,11 @@ export function dashboardTests(storage: Current): void {
     const [first, second] = [(await signIn(1, 11))!, (await signIn(2, 12))!];
     await signIn(4, 14);
     await signIn(5, 15);
-    await storage().signOut(first, { everywhere: false });
+    const actor = actorOf(first);
+    expect(await storage().endSessions({ id: first.id }, actor)).toBe(1);
     expect([await use(11), await use(12)]).toEqual([undefined, second]);
 
-    await storage().signOut(second, { everywhere: true });
+    expect(await storage().endSessions({ name: "Ada" }, actor)).toBe(2);
     expect([await use(12), await signIn(3, 13)]).toEqual([undefined, undefined]);
     expect([await use(14), await use(15)]).toMatchObject([{ name: "Kofi" }, { merchantId, name: "Ada" }]);
   });
@@ -81,16 +82,73 @@ export function dashboardTests(storage: Current): void {
     const { id: merchantId } = await addMerchant(storage());
     await link(1, { merchantId });
     const session = (await signIn(1, 2))!;
-    await storage().signOut(session, { everywhere: false });
-    await storage().signOut(session, { everywhere: true });
-    const { items } = await storage().listAudit({ merchantId, limit: 10 });
     const actor = actorOf(session);
-    expect(actor).toBe("dashboard Ada");
+    expect(actor).toBe("merchant Ada");
+    expect(actorOf({ name: "Ada" })).toBe("dashboard Ada");
+    await storage().endSessions({ merchantId, id: session.id }, actor);
+    await link(3, { merchantId });
+    await storage().endSessions({ merchantId, name: "Ada" }, ACTOR);
+    const { items } = await storage().listAudit({ merchantId, limit: 10 });
+    const details = { name: "Ada" };
     expect(items.toReversed().slice(1)).toEqual([
-      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details: { name: "Ada" } },
+      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details },
       { at: START, actor, action: "dashboard.sign-in", merchantId, details: { session: session.id } },
-      { at: START, actor, action: "dashboard.sign-out", merchantId, details: { session: session.id } },
-      { at: START, actor, action: "dashboard.sign-out", merchantId, details: { session: "all" } },
+      { at: START, actor, action: "dashboard.sign-out", merchantId, details: { ...details, session: session.id } },
+      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details },
+      { at: START, actor: ACTOR, action: "dashboard.sign-out", merchantId, details: { ...details, session: "all" } },
     ]);
+  });
+
+  test("a link that does not work costs no write", async () => {
+    await link(1);
+    storage.clock().advance(10 * MINUTE);
+    storage.reported().length = 0;
+    expect([await signIn(1, 2), await signIn(9, 3)]).toEqual([undefined, undefined]);
+    expect(storage.reported()).toEqual([]);
+    await link(4);
+    await signIn(4, 5);
+    expect(storage.reported().filter(({ name }) => name === "commit")).toHaveLength(2);
+  });
+
+  test("lists the live sessions and unused links of everyone, operators first, or of one merchant", async () => {
+    const [{ id: ada }, { id: kofi }] = [await addMerchant(storage()), await addMerchant(storage())];
+    const team = async (merchantId?: string, limit = 100) => {
+      const scope = merchantId === undefined ? {} : { merchantId };
+      const { sessions, links } = await storage().listTeam({ ...scope, idleMs: 2 * HOUR, limit });
+      return { sessions: sessions.map(({ name }) => name), links: links.map(({ name }) => name) };
+    };
+    expect(await team()).toEqual({ sessions: [], links: [] });
+    const people = [{ name: "Operator" }, { name: "Esi", merchantId: kofi }, { name: "Yao", merchantId: ada }];
+    for (const [index, person] of people.entries()) {
+      await link(index, person);
+      await signIn(index, 10 + index);
+      await link(20 + index, person);
+    }
+    expect(await team()).toEqual({ sessions: ["Operator", "Yao", "Esi"], links: ["Operator", "Yao", "Esi"] });
+    expect(await team(kofi)).toEqual({ sessions: ["Esi"], links: ["Esi"] });
+    expect(await team(undefined, 1)).toEqual({ sessions: ["Operator"], links: ["Operator"] });
+
+    storage.clock().advance(10 * MINUTE);
+    expect(await team()).toEqual({ sessions: ["Operator", "Yao", "Esi"], links: [] });
+    await use(11);
+    storage.clock().advance(2 * HOUR - 10 * MINUTE);
+    expect(await team()).toEqual({ sessions: ["Esi"], links: [] });
+    const { sessions } = await storage().listTeam({ merchantId: kofi, idleMs: 2 * HOUR, limit: 1 });
+    expect(sessions).toEqual([await use(11)].map((session) => ({ ...session, usedAt: START + 10 * MINUTE })));
+  });
+
+  test("ends sessions of the given merchant only, and records nothing if there is none", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    await link(1, { merchantId });
+    const session = (await signIn(1, 2))!;
+    await link(3);
+    await signIn(3, 4);
+    const before = (await storage().listAudit({ limit: 99 })).items.length;
+    for (const which of [{ id: session.id }, { merchantId, id: "nothing" }, { merchantId, name: "Kofi" }]) {
+      expect(await storage().endSessions(which, ACTOR)).toBe(0);
+    }
+    expect((await storage().listAudit({ limit: 99 })).items).toHaveLength(before);
+    expect(await storage().endSessions({ name: "Ada" }, ACTOR)).toBe(1);
+    expect([await use(2), await use(4)]).toEqual([session, undefined]);
   });
 }

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { MOST_KEYS } from "../../domain/storage.ts";
+import type { ApiKey } from "../../domain/types.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,
@@ -14,6 +16,7 @@ import {
 } from "./fixtures.ts";
 
 const DAY = 24 * HOUR;
+const use = ({ merchantId, id }: ApiKey, usedAt: number) => ({ merchantId, keyId: id, usedAt });
 const KEPT = 5;
 
 export function merchantTests(storage: Current): void {
@@ -74,6 +77,55 @@ export function merchantTests(storage: Current): void {
     await storage().insertKey(earlier, ACTOR);
     const listed = (await storage().listKeys()).map((key) => ({ ...key, hash: new Uint8Array(key.hash) }));
     expect(listed).toEqual([earlier, later]);
+  });
+
+  const namesOf = async (merchantId: string) => (await storage().listKeysOf(merchantId)).map(({ name }) => name);
+
+  test("lists a merchant's keys with their names: active ones, newest first, then those that were revoked last", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const named = ["first", "second", "third", "fourth"].map((name, index) =>
+      aKey(ada.id, { name, createdAt: START + index }),
+    );
+    for (const key of [...named, aKey(kofi.id, { name: "other" })]) await storage().insertKey(key, ACTOR);
+    await storage().revokeKey(named[3]!.id, START + 8, ACTOR);
+    await storage().revokeKey(named[0]!.id, START + 9, ACTOR);
+    expect(await namesOf(ada.id)).toEqual(["third", "second", "first", "fourth"]);
+    expect(await namesOf("nobody")).toEqual([]);
+    const [newest] = await storage().listKeysOf(ada.id);
+    expect({ ...newest, hash: new Uint8Array(newest!.hash) }).toEqual(named[2]);
+    const { items } = await storage().listAudit({ merchantId: kofi.id, limit: 1 });
+    expect(items[0]!.details).toEqual({ key: expect.any(String), name: "other" });
+  });
+
+  test(`stores at most ${MOST_KEYS} active keys of a merchant, also if they are created at once`, async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const add = async (count: number) =>
+      (await concurrently(count, () => storage().insertKey(aKey(ada.id), ACTOR))).filter(Boolean).length;
+    expect(await add(MOST_KEYS - 2)).toBe(MOST_KEYS - 2);
+    expect(await add(5)).toBe(2);
+    expect(await storage().insertKey(aKey(kofi.id), ACTOR)).toBe(true);
+    const refused = aKey(ada.id);
+    expect(await storage().insertKey(refused, ACTOR)).toBe(false);
+    expect(await storage().findKey(refused.hash)).toBeUndefined();
+
+    const [newest] = await storage().listKeysOf(ada.id);
+    await storage().revokeKey(newest!.id, START, ACTOR);
+    expect(await add(2)).toBe(1);
+    expect(await storage().listKeysOf(ada.id)).toHaveLength(MOST_KEYS + 1);
+    expect((await storage().listAudit({ merchantId: ada.id, limit: 200 })).items).toHaveLength(MOST_KEYS + 3);
+  });
+
+  test("records the latest use of keys, without an entry in the audit trail", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const [adas, kofis] = [aKey(ada.id), aKey(kofi.id)];
+    for (const key of [adas, kofis]) await storage().insertKey(key, ACTOR);
+    const before = (await storage().listAudit({ limit: 9 })).items.length;
+    const usedAt = async () => (await storage().listKeys()).map((key) => key.usedAt);
+    expect(await usedAt()).toEqual([undefined, undefined]);
+    await storage().recordKeyUses([use(kofis, START + 2), use(adas, START + MINUTE)]);
+    await storage().recordKeyUses([use(kofis, START + HOUR), use(adas, START + 3), use(aKey(ada.id), START)]);
+    expect(await usedAt()).toEqual([START + MINUTE, START + HOUR]);
+    expect((await storage().listAudit({ limit: 9 })).items).toHaveLength(before);
   });
 
   test("limits the requests of each merchant to a bucket of one second, which fills up at the rate", async () => {

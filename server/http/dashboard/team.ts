@@ -1,0 +1,107 @@
+import { Router, type Response } from "express";
+import {
+  createLink,
+  LINK_MS,
+  linkAddress,
+  readTeam,
+  TEAM_SHOWN,
+  type EndedSessions,
+  type Person,
+  type Team,
+} from "../../domain/dashboard.ts";
+import type { Merchant } from "../../domain/types.ts";
+import type { DashboardContext } from "./context.ts";
+import { showPage } from "./render.ts";
+import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+
+/** A person with their sessions and unused links. */
+interface Member extends Person, Team {
+  /** When one of the sessions was last used; absent if there is none. */
+  lastSeenAt?: number;
+}
+
+/**
+ * Who can see the dashboard. `/dashboard/team` shows operators everyone, and manages operators. The team page of a
+ * merchant manages its own people.
+ */
+export function teamPages(context: DashboardContext): Router {
+  const { config, storage } = context;
+  const router = Router({ caseSensitive: true, strict: true });
+  const root = rootOf(config.publicUrl);
+  const pageOf = ({ merchantId }: Scope) =>
+    merchantId === undefined ? `${root}/team` : `${root}/m/${merchantId}/team`;
+
+  async function show(res: Response, newLink?: { name: string; address: string }) {
+    const scope = scopeIn(res);
+    const team = await readTeam(context, scope);
+    const members = membersOf(team);
+    showPage(
+      context,
+      res,
+      { template: "team", title: "Team", section: "team" },
+      {
+        members,
+        merchants: scope.merchantId === undefined ? await merchantsOf(context, members) : new Map(),
+        isWhole: team.sessions.length < TEAM_SHOWN && team.links.length < TEAM_SHOWN,
+        newLink,
+        page: pageOf(scope),
+        minutes: LINK_MS / 60_000,
+      },
+    );
+  }
+
+  async function end(res: Response, which: EndedSessions) {
+    const ended = await storage.endSessions(which, actorIn(res));
+    if (ended === 0) throw new PageError(404, "There is no such session or link. It may have ended already.");
+    seeOther(res, pageOf(which));
+  }
+
+  router.get("/dashboard/team", (_req, res, next) => {
+    const { merchantId } = visitOf(res).session;
+    return merchantId === undefined ? next() : seeOther(res, pageOf({ merchantId }));
+  });
+  router.use("/dashboard/team", requireOperator);
+  for (const path of ["/dashboard/team", "/dashboard/m/:merchant/team"]) {
+    router.get(path, (_req, res) => show(res));
+    router.post(`${path}/links`, async (req, res) => {
+      const name = field(req.body, "name");
+      const token = await createLink(context, { ...scopeIn(res), name }, actorIn(res));
+      await show(res, { name, address: linkAddress(config.publicUrl, token) });
+    });
+    router.post(`${path}/end`, (req, res) => end(res, { ...scopeIn(res), id: field(req.body, "session") }));
+    router.post(`${path}/end-all`, (req, res) => end(res, { ...scopeIn(res), name: field(req.body, "name") }));
+  }
+  return router;
+}
+
+/** Whose team a request is about: that of the merchant in its path, or the operators'. */
+type Scope = { merchantId?: string };
+function scopeIn(res: Response): Scope {
+  const { merchant } = res.locals as { merchant?: Merchant };
+  return merchant ? { merchantId: merchant.id } : {};
+}
+
+/** Groups sessions and links by person, in their order. */
+function membersOf({ sessions, links }: Team): Member[] {
+  const members = new Map<string, Member>();
+  function memberOf({ merchantId, name }: Person): Member {
+    const key = JSON.stringify([merchantId, name]);
+    const member = members.get(key) ?? { ...(merchantId && { merchantId }), name, sessions: [], links: [] };
+    members.set(key, member);
+    return member;
+  }
+  for (const session of sessions) memberOf(session).sessions.push(session);
+  for (const link of links) memberOf(link).links.push(link);
+  return [...members.values()].map((member) =>
+    member.sessions.length === 0
+      ? member
+      : { ...member, lastSeenAt: Math.max(...member.sessions.map(({ usedAt }) => usedAt)) },
+  );
+}
+
+/** Finds the merchants of people, by id. */
+async function merchantsOf({ storage }: DashboardContext, members: readonly Member[]): Promise<Map<string, Merchant>> {
+  const ids = new Set(members.flatMap(({ merchantId }) => merchantId ?? []));
+  const merchants = await Promise.all([...ids].map((id) => storage.findMerchant(id)));
+  return new Map(merchants.flatMap((merchant) => (merchant ? [[merchant.id, merchant]] : [])));
+}

@@ -1,0 +1,49 @@
+import { ipKeyGenerator, MemoryStore } from "express-rate-limit";
+import { ServiceError } from "../domain/errors.ts";
+
+const WINDOW_MS = 60_000;
+/** The most callers that are counted apart, so that memory is bounded. All others are counted together. */
+const MOST_CALLERS = 10_000;
+const OTHERS = "others";
+
+interface Options {
+  /** The requests of one caller in a minute. */
+  perMinute: number;
+  /** What the caller is told beyond that. */
+  message: string;
+}
+
+export interface RequestLimit {
+  /** Counts a request. @throws ServiceError `rate_limited` if the caller is over the limit */
+  count(caller: string): Promise<void>;
+}
+
+/** Counts requests by caller, such as an address or a session, in the memory of this process. */
+export function createRequestLimit({ perMinute, message }: Options): RequestLimit {
+  const store = new MemoryStore();
+  store.init({ windowMs: WINDOW_MS } as Parameters<MemoryStore["init"]>[0]);
+  return {
+    async count(caller) {
+      const isKnown = store.current.has(caller) || store.previous.has(caller);
+      const counted = isKnown || store.current.size < MOST_CALLERS ? caller : OTHERS;
+      const { totalHits, resetTime } = await store.increment(counted);
+      if (totalHits <= perMinute) return;
+      const waitMs = (resetTime?.getTime() ?? Date.now() + WINDOW_MS) - Date.now();
+      throw new ServiceError("rate_limited", message, {
+        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+      });
+    },
+  };
+}
+
+/** Returns the caller that an address stands for: itself, or the network of an IPv6 address. */
+export const callerAt = (address: string | undefined): string => ipKeyGenerator(address ?? "unknown");
+
+/**
+ * Counts requests with a missing or invalid key by client address.
+ *
+ * Beyond the limit such requests get 429 in place of 401. Requests with a valid key are never limited here: keys are too
+ * long to be guessed, and a merchant behind the same address as an attacker must not be locked out.
+ */
+export const createFailedKeys = (perMinute: number): RequestLimit =>
+  createRequestLimit({ perMinute, message: "Too many requests without a valid key came from this address." });

@@ -1,0 +1,28 @@
+import type { Clock } from "../domain/clock.ts";
+import type { KeyOwner, KeyUse, MerchantStore } from "../domain/storage.ts";
+
+/** When keys were last used. Requests only note it; the storage learns it later, so that no request waits for that. */
+export interface KeyUses {
+  /** Notes that a request had this key. */
+  note(owner: Pick<KeyOwner, "merchant" | "keyId">): void;
+  /** Stores what was noted. If that fails, the next request with the key is noted again. */
+  record(): Promise<void>;
+}
+
+/** How often the uses are stored, which is how exact they are. */
+export const RECORD_USES_EVERY_MS = 60_000;
+
+export function createKeyUses({ storage, clock }: { storage: MerchantStore; clock: Clock }): KeyUses {
+  const noted = new Map<string, KeyUse>();
+  return {
+    note({ merchant, keyId }) {
+      if (!noted.has(keyId)) noted.set(keyId, { merchantId: merchant.id, keyId, usedAt: clock.now() });
+    },
+    async record() {
+      if (noted.size === 0) return;
+      const uses = [...noted.values()];
+      noted.clear();
+      await storage.recordKeyUses(uses);
+    },
+  };
+}
