@@ -20,6 +20,8 @@ export interface Config {
   webhookAllowInsecure: boolean;
   /** False to serve no dashboard. */
   dashboard: boolean;
+  /** False to keep no log of requests. */
+  requestLog: boolean;
   trustProxy: boolean | number | string;
   /** Serves `/metrics`, to those who send the token if there is one. */
   metrics?: { token?: string };
@@ -113,6 +115,7 @@ export function readConfig(env: Env): Config {
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
     webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
     dashboard: read("DASHBOARD", true, boolean),
+    requestLog: read("REQUEST_LOG", "on", oneOf(["on", "off"])) === "on",
     trustProxy: read("TRUST_PROXY", false, trustProxy),
     authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 1_000, wholeNumber(1, 1_000_000)),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),

@@ -23,8 +23,10 @@ import {
 } from "./workers/deliveries.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { startLoop } from "./workers/loop.ts";
+import { createChanges } from "./workers/changes.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReplays, type Replays } from "./workers/replays.ts";
+import { startRequestLog } from "./workers/request-log.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
 /** A look costs a round trip to PostgreSQL, for each process. */
@@ -143,6 +145,9 @@ export function createService(options: Options): Service {
   const endSearch = () =>
     Promise.all([settlementLoop, deliveryLoop, replayLoop, pruningLoop].map((loop) => loop?.stop()));
 
+  const changes = createChanges({ storage, telemetry, clock, log });
+  const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
+
   const { sandbox, settleDelayMs, fees } = config;
   const shared = { storage, clock, ids, sandbox, settleDelayMs, stopping, wake };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
@@ -161,6 +166,7 @@ export function createService(options: Options): Service {
       metrics,
       traces,
       keyUses,
+      changes,
       draining,
       stopping,
       chaos,
@@ -177,11 +183,15 @@ export function createService(options: Options): Service {
       drain.abort();
       void endSearch();
     },
-    release: () => abort.abort(),
+    release() {
+      drain.abort();
+      abort.abort();
+    },
     async stop(drainMs) {
       drain.abort();
       abort.abort();
       await endSearch();
+      await Promise.race([Promise.all([changes.stop(), requestLog?.stop()]), clock.sleep(drainMs)]);
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();

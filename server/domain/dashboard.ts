@@ -109,6 +109,10 @@ export async function signIn(
 export const useSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
   storage.useSession(hashKey(token), IDLE_MS);
 
+/** Finds the session of a token. What a page does by itself is no use of the session, which ends if nobody is there. */
+export const findSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
+  storage.findSession(hashKey(token), IDLE_MS);
+
 /** Lists who can see the dashboard: everyone, or the people of one merchant. */
 export const readTeam = ({ storage }: Pick<SignInContext, "storage">, scope: { merchantId?: string }): Promise<Team> =>
   storage.listTeam({ ...scope, idleMs: IDLE_MS, limit: TEAM_SHOWN });

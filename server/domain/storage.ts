@@ -15,6 +15,7 @@ import type {
   Event,
   EventType,
   FinalStatus,
+  LoggedRequest,
   Merchant,
   WebhookSecrets,
 } from "./types.ts";
@@ -35,6 +36,8 @@ export interface Storage
     ReplayStore,
     AuditLog,
     DashboardStore,
+    RequestLog,
+    ChangeStore,
     Housekeeping {
   /** Counts what waits to be done, of all merchants. It takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;
@@ -243,7 +246,10 @@ export type UpcomingItem = { at: number; reference: string } & (
 );
 
 export interface Housekeeping {
-  /** Deletes up to about `limit` rows that resets left behind. Resolves with the number of deleted rows. */
+  /**
+   * Deletes up to about `limit` rows that resets left behind or that are too old for the log of requests. Resolves with
+   * the number of deleted rows.
+   */
   prune(limit: number): Promise<number>;
   /**
    * Looks at the next `limit` events of a merchant, and deletes those that nothing needs any more, with their attempts:
@@ -475,6 +481,8 @@ export interface DashboardStore {
    * minute.
    */
   useSession(hash: Uint8Array, idleMs: number): Promise<DashboardSession | undefined>;
+  /** Finds a session as `useSession` does, without recording a use. */
+  findSession(hash: Uint8Array, idleMs: number): Promise<DashboardSession | undefined>;
   /** Lists who can see the dashboard, by merchant; operators come first. */
   listTeam(query: TeamQuery): Promise<Team>;
   /** Ends one session, or all sessions and unused links of a person. Resolves with the number of those that it ended. */
@@ -488,4 +496,51 @@ export interface TeamQuery {
   idleMs: number;
   /** The most sessions, and the most links. */
   limit: number;
+}
+
+// ---- log of requests ----------------------------------------------------------------------------------------------
+
+/** What the log has of each merchant: the newest requests, of the last day. */
+export const REQUESTS_KEPT = { newest: 1_000, forMs: 86_400_000 } as const;
+
+export interface RequestQuery {
+  merchantId: string;
+  /** The first digit of the status; 0 for requests without a response. */
+  statusClass?: number;
+  operation?: string;
+  /** The service's reference or the merchant's. */
+  reference?: string;
+  requestId?: string;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+}
+
+/** The requests of each merchant, for its people. A reset keeps them. */
+export interface RequestLog {
+  /**
+   * Adds requests, in a transaction that no payment shares, and deletes older ones beyond those that are kept. A power
+   * failure can undo it.
+   */
+  insertRequests(requests: readonly LoggedRequest[]): Promise<void>;
+  /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
+  listRequests(query: RequestQuery): Promise<Page<LoggedRequest>>;
+}
+
+// ---- changes ------------------------------------------------------------------------------------------------------
+
+/** Texts that are equal as long as nothing has changed. */
+export interface ChangeMarks {
+  /** Of payments, events and deliveries, and of the merchant's clock. */
+  payments: string;
+  /** Of the log of requests. */
+  requests: string;
+}
+
+export interface ChangeStore {
+  /**
+   * Reads the marks of merchants, by indexes, in a fraction of a millisecond each. They tell of new records, of every
+   * settlement, and of changes to the newest pending records, deliveries and requests.
+   */
+  readMarks(merchantIds: readonly string[]): Promise<Map<string, ChangeMarks>>;
 }

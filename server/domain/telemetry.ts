@@ -1,10 +1,17 @@
 import type { Trace } from "./trace.ts";
 import type { DeliveryStatus } from "./types.ts";
 
-/** What the server reports about its own work. It contains no key, secret, phone number, amount or merchant's text. */
+/**
+ * What the server reports about its own work. Except for `exchange`, it contains no key, secret, phone number, amount or
+ * merchant's text.
+ */
 export interface TelemetryEvents {
   /** A request has ended: its response was sent, or its connection was lost. */
   request: RequestEnded;
+  /** A request of a merchant has ended, with what was sent and returned. Only what redacts it may keep it. */
+  exchange: Exchange;
+  /** Requests were stored in their log, or dropped because there were too many or the storage did not work. */
+  requestLog: { stored: number; dropped: number };
   /** A transaction was committed. */
   commit: { items: number; durationMs: number };
   /** A record got its final status, so long after it was due. */
@@ -41,6 +48,22 @@ export interface RequestEnded {
   client?: string;
   /** Absent if the request had no trace context and traces are off or leave it out. */
   trace?: Trace;
+}
+
+/** An operation of the contract, called with a valid key. It contains the key, secrets and phone numbers. */
+export interface Exchange extends Pick<RequestEnded, "requestId" | "method" | "route" | "status" | "durationMs"> {
+  merchantId: string;
+  operationId: string;
+  /** The parameters in the path. */
+  parameters: Readonly<Record<string, string>>;
+  /** The body, or the parameters of the query if there is none. */
+  sent: unknown;
+  /** The body of the response. */
+  returned: unknown;
+  /** The response's `Location`. */
+  location: string | undefined;
+  /** The API key. */
+  key: string | undefined;
 }
 
 export interface AttemptEnded {

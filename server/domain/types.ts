@@ -138,6 +138,32 @@ export interface Attempt {
   error?: string;
 }
 
+/** A request of a merchant as its log shows it: without secrets, and with the last three digits of phone numbers. */
+export interface LoggedRequest {
+  requestId: string;
+  merchantId: string;
+  /** When it ended, in real time. */
+  at: number;
+  /** Orders what one process has logged in the same millisecond. */
+  number: number;
+  /** The operationId of the contract. */
+  operation: string;
+  method: string;
+  path: string;
+  /** Absent if the connection ended before a response was sent. */
+  status?: number;
+  /** The code of an error. */
+  code?: string;
+  durationMs: number;
+  /** The service's reference of the payment that the request was about. */
+  reference?: string;
+  merchantsReference?: string;
+  /** The request's body or query, redacted, as JSON. */
+  sent?: string;
+  /** The response's body, redacted, as JSON. */
+  returned?: string;
+}
+
 /** An event with an address, and the state of its delivery to that address. */
 export interface Delivery extends Event {
   url: string;

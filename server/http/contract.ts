@@ -78,7 +78,8 @@ export function createContract(options: Options): Contract {
   const identifyFor =
     (operationId: string): RequestHandler =>
     async (req, res, next) => {
-      res.locals.operationId = operationId;
+      // Express clears the parameters of a request that is refused.
+      Object.assign(res.locals, { operationId, parameters: req.params });
       const { merchant, keyId } = await authenticate(req);
       res.locals.merchant = merchant;
       res.locals.actor = `key ${keyId}` satisfies Actor;
@@ -150,6 +151,8 @@ function respond(handle: Handle, isLost: Options["losesResponse"]): RequestHandl
     };
     const data = await handle(call as unknown as Call<OperationId>);
     if (isLost(merchant)) throw new ConnectionDropped();
-    res.json({ statusCode: 200, data });
+    const returned = { statusCode: 200, data };
+    res.locals.returned = returned;
+    res.json(returned);
   };
 }

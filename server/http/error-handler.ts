@@ -17,6 +17,7 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
       log.error({ err: error, requestId: res.locals.requestId }, "unexpected error");
     }
     const { status, headers, body } = toHttpError(known);
+    res.locals.returned = body;
     res.status(status).set(headers).json(body);
   };
 }

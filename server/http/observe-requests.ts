@@ -24,22 +24,32 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
     res.locals.requestId = requestId;
     res.locals.trace = trace;
     res.setHeader("x-request-id", requestId);
-    res.on("close", () =>
-      emit("request", {
+    res.on("close", () => {
+      const { operationId, merchant } = res.locals as { operationId?: string; merchant?: { id: string } };
+      const ended = {
         requestId,
         method: req.method,
         // The path itself may contain a checkout's reference, which opens its page (D19), or a key or phone number that
         // a caller put there by mistake.
         route: (req.route as { path: string } | undefined)?.path ?? "unknown",
-        operationId: res.locals.operationId,
         // There is no status if the connection ended before a response was sent.
         status: res.headersSent ? res.statusCode : undefined,
         durationMs: performance.now() - begun,
-        merchantId: res.locals.merchant?.id,
-        client,
-        trace,
-      }),
-    );
+      };
+      emit("request", { ...ended, operationId, merchantId: merchant?.id, client, trace });
+      if (operationId !== undefined && merchant) {
+        emit("exchange", {
+          ...ended,
+          operationId,
+          merchantId: merchant.id,
+          parameters: res.locals.parameters,
+          sent: req.body ?? req.query,
+          returned: res.locals.returned,
+          location: res.get("location"),
+          key: req.get("x-api-key"),
+        });
+      }
+    });
     next();
   };
 }

@@ -82,6 +82,16 @@ function countRequests({ on }: MetricsContext["telemetry"], registry: Registry):
     buckets: DURATIONS,
     registers,
   });
+  const logged = new Counter({
+    name: "request_log_entries_total",
+    help: "Requests that were stored in their log, or dropped because there were too many.",
+    labelNames: ["result"],
+    registers,
+  });
+  for (const result of ["stored", "dropped"]) logged.inc({ result }, 0);
+  on("requestLog", (counts) => {
+    for (const [result, count] of Object.entries(counts)) logged.inc({ result }, count);
+  });
   on("request", ({ operationId, route, status = "none", durationMs }) => {
     const operation = operationId ?? String(route);
     requests.inc({ operation, status });

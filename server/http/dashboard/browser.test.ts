@@ -1,6 +1,6 @@
 // The dashboard in a real browser: the way of a person through it, and what every page must offer everyone.
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
 import { linkAddress } from "../../domain/dashboard.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
@@ -23,6 +23,10 @@ beforeAll(async () => {
   payout = body.data.reference;
   for (let index = 0; index < 30; index++) await server.createCheckout();
   await server.pass(server.config.settleDelayMs);
+  await vi.waitFor(async () => {
+    const logged = await server.storage.listRequests({ merchantId: server.merchant.id, limit: 1 });
+    if (logged.items.length === 0) throw new Error("The log of requests is empty.");
+  }, 20_000);
   const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
   delivery = items[0]!.id;
   const { id: merchantId } = server.merchant;
@@ -150,6 +154,7 @@ const PAGES: Record<string, () => string> = {
   "a replay before it starts": () => `${area()}/replays/new?status=failed`,
   "a replay": () => `${area()}/replays/${replay}`,
   replays: () => `${area()}/replays`,
+  requests: () => `${area()}/requests?result=2xx`,
   "the sandbox": () => `${area()}/sandbox`,
   settings: () => `${area()}/settings`,
   "a merchant with a long name": () => `${server.url}/dashboard/m/${longName}/settings`,

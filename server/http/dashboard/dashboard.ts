@@ -4,26 +4,29 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { DashboardContext } from "./context.ts";
 import { dashboardErrors } from "./errors.ts";
 import { auditPage } from "./audit.ts";
+import { livePages, liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
 import { paymentPages } from "./payments.ts";
 import { replayPages } from "./replays.ts";
+import { requestPages } from "./requests.ts";
 import { sandboxPages } from "./sandbox.ts";
 import { settingsPages } from "./settings.ts";
 import { teamPages } from "./team.ts";
 import { webhookPages } from "./webhooks.ts";
 import { dashboardHeaders } from "./render.ts";
-import { findSession, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
+import { findVisit, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
 import { signInPages, signOutPages } from "./sign-in.ts";
 import { PageError, visitOf } from "./visit.ts";
 
 /**
- * The dashboard: pages for the operators of the service and for its merchants (D63). It works without scripts. The pages
- * of one merchant are under `/dashboard/m/MERCHANT_ID`.
+ * The dashboard: pages for the operators of the service and for its merchants (D63). It works without scripts; with them
+ * its pages are live (D66). The pages of one merchant are under `/dashboard/m/MERCHANT_ID`.
  */
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
+  router.use(liveScript());
   router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context));
-  router.use("/dashboard", findSession(context), readForm);
+  router.use("/dashboard", findVisit(context), readForm);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
@@ -33,6 +36,8 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(paymentPages(context));
   router.use(webhookPages(context));
   router.use(replayPages(context));
+  router.use(livePages(context));
+  if (context.config.requestLog) router.use(requestPages(context));
   if (context.config.sandbox) router.use(sandboxPages(context));
   router.use(settingsPages(context));
   router.use(auditPage(context));

@@ -11,8 +11,18 @@ import { merchantIn, PageError } from "./visit.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
-  disbursements: { title: "Disbursements", one: "Disbursement", statuses: ["pending", "success", "failed"] },
-  checkouts: { title: "Checkouts", one: "Checkout", statuses: ["pending", "success", "failed", "cancelled"] },
+  disbursements: {
+    title: "Disbursements",
+    one: "Disbursement",
+    statuses: ["pending", "success", "failed"],
+    creation: "createDisbursement",
+  },
+  checkouts: {
+    title: "Checkouts",
+    one: "Checkout",
+    statuses: ["pending", "success", "failed", "cancelled"],
+    creation: "createCheckout",
+  },
 } as const;
 export type Kind = keyof typeof KINDS;
 
@@ -86,12 +96,19 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
   const payment = await (kind === "disbursements" ? storage.findDisbursement : storage.findCheckout)(id, reference);
   if (!payment) throw new PageError(404, "There is no payment with this reference.");
   // A record has one event; it has no delivery if it has no address.
-  const [events, deliveries] = await Promise.all([
-    storage.listEvents({ merchantId: id, reference, limit: 1 }),
-    storage.listDeliveries({ merchantId: id, reference, limit: 1 }),
+  const query = { merchantId: id, reference, limit: 1 };
+  const [events, deliveries, requests] = await Promise.all([
+    storage.listEvents(query),
+    storage.listDeliveries(query),
+    // A repetition, which is refused, leads to this payment too.
+    storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
   ]);
   const title = `${KINDS[kind].one} ${payment.merchantsReference}`;
-  const timeline = timelineOf(payment, events.items[0], deliveries.items[0]);
+  const timeline = timelineOf(payment, {
+    event: events.items[0],
+    delivery: deliveries.items[0],
+    request: context.config.requestLog ? requests.items[0]?.requestId : undefined,
+  });
   showPage(
     context,
     res,

@@ -6,6 +6,7 @@ import { formatAmount } from "../pages/money.ts";
 import { loadTemplates } from "../templates.ts";
 import { describeChaos } from "./chaos.ts";
 import type { DashboardContext } from "./context.ts";
+import { scriptName } from "./live-script.ts";
 import { rootOf, type Visit } from "./visit.ts";
 
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
@@ -16,7 +17,7 @@ const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templat
  */
 export const dashboardHeaders: RequestHandler = (_req, res, next) => {
   res.set({
-    "Content-Security-Policy": policy,
+    "Content-Security-Policy": `${policy}; script-src 'self'; connect-src 'self'`,
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "strict-origin",
@@ -36,6 +37,8 @@ export interface Page {
   title: string;
   /** The entry of the navigation that it belongs to. */
   section?: Section;
+  /** True to reload it every two seconds in a browser without scripts. Others follow what is live. */
+  reloads?: boolean;
 }
 
 /** The navigation of a merchant's pages. The path of a section is its name. */
@@ -43,6 +46,7 @@ const SECTIONS = {
   disbursements: "Disbursements",
   checkouts: "Checkouts",
   webhooks: "Webhooks",
+  requests: "Requests",
   sandbox: "Sandbox",
   settings: "Settings",
   team: "Team",
@@ -68,20 +72,36 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
   const { sandbox, publicUrl } = config;
-  const links = area ? linksOf(area, sandbox) : visit && !visit.session.merchantId ? operatorLinks(root) : [];
+  const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root) : [];
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
-  const common = { ...helpers, css, title: page.title, root, area, nav, visit, merchant, sandbox, publicUrl, chaos };
+  const common = {
+    ...helpers,
+    css,
+    scriptName,
+    title: page.title,
+    reloads: page.reloads,
+    root,
+    area,
+    nav,
+    visit,
+    merchant,
+    sandbox,
+    publicUrl,
+    chaos,
+  };
   res
     .status(page.status ?? 200)
     .type("html")
     .send(render(page.template, { ...common, ...data }));
 }
 
-const linksOf = (area: string, sandbox: boolean) =>
-  Object.entries(SECTIONS)
-    .filter(([name]) => sandbox || name !== "sandbox")
+function linksOf(area: string, { sandbox, requestLog: requests }: DashboardContext["config"]) {
+  const served: Record<string, boolean> = { sandbox, requests };
+  return Object.entries(SECTIONS)
+    .filter(([name]) => served[name] ?? true)
     .map(([name, label]) => ({ name, href: `${area}/${name}`, label }));
+}
 
 const operatorLinks = (root: string) =>
   Object.entries(OPERATOR_SECTIONS).map(([name, { path, label }]) => ({ name, href: `${root}${path}`, label }));

@@ -11,7 +11,6 @@ import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
 const LISTED = 50;
 /** How many receivers a preview names. */
 const HOSTS_SHOWN = 10;
-const RELOAD_SECONDS = "2";
 
 /** Replays of all webhooks that a search finds (D64): their list, a preview, and a page for each with its progress. */
 export function replayPages(context: DashboardContext): Router {
@@ -78,7 +77,7 @@ async function showPreview(context: DashboardContext, req: Request, res: Respons
 async function showReplay(context: DashboardContext, id: string, res: Response): Promise<void> {
   const replay = await context.storage.findReplay(merchantIn(res).id, id);
   if (!replay) throw noSuchReplay();
-  if (replay.state === "running") res.set("Refresh", RELOAD_SECONDS);
   const data = { replay, conditions: describe(replay.filter), query: queryOf(typedFor(replay.filter)) };
-  showPage(context, res, { template: "replay", title: "Replay of webhooks", section: "webhooks" }, data);
+  const reloads = replay.state === "running";
+  showPage(context, res, { template: "replay", title: "Replay of webhooks", section: "webhooks", reloads }, data);
 }

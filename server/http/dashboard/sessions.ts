@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
-import { useSession } from "../../domain/dashboard.ts";
+import { findSession, useSession } from "../../domain/dashboard.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
 import { field, PageError, rootOf, seeOther, visitOf, type Visit } from "./visit.ts";
@@ -30,6 +30,15 @@ export const setSession = (config: Address, res: Response, token: string): void 
 export const clearSession = (config: Address, res: Response): void =>
   void res.clearCookie(nameOf(config), optionsOf(config));
 
+/** The header of requests that a page sends by itself (`templates/live.js`). */
+const BY_ITSELF = "x-live";
+
+/** Returns a function that tells whether the request's session has not ended since. */
+export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
+  const token = sessionToken(context.config, req)!;
+  return async () => (await findSession(context, token)) !== undefined;
+}
+
 function sessionToken(config: Address, req: Request): string | undefined {
   const start = `${nameOf(config)}=`;
   const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
@@ -40,10 +49,11 @@ function sessionToken(config: Address, req: Request): string | undefined {
 const formToken = (token: string): string => createHmac("sha256", token).update("form").digest("base64url");
 
 /** Finds the request's session, if it has one, and puts it into `res.locals.visit`. */
-export function findSession(context: DashboardContext): RequestHandler {
+export function findVisit(context: DashboardContext): RequestHandler {
   return async (req, res, next) => {
     const token = sessionToken(context.config, req);
-    const session = token === undefined ? undefined : await useSession(context, token);
+    const find = req.get(BY_ITSELF) === undefined ? useSession : findSession;
+    const session = token === undefined ? undefined : await find(context, token);
     if (session) res.locals.visit = { session, csrf: formToken(token!) } satisfies Visit;
     next();
   };

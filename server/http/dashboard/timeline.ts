@@ -15,12 +15,22 @@ export interface Moment {
   delivery?: string;
   /** The address of the page that the text leads to, without the part that all pages of the merchant share. */
   link?: string;
+  /** The id of the request, which is in the log of requests. */
+  request?: string;
+}
+
+/** What is known of a payment beside its record. */
+interface Related {
+  event?: Event | undefined;
+  delivery?: Delivery | undefined;
+  /** The id of the request that created it. */
+  request?: string | undefined;
 }
 
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
-export function timelineOf(payment: Disbursement | Checkout, event?: Event, delivery?: Delivery): Moment[] {
+export function timelineOf(payment: Disbursement | Checkout, { event, delivery, request }: Related): Moment[] {
   const { createdAt, updatedAt, status, due } = payment;
-  const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created" }];
+  const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created", ...(request !== undefined && { request }) }];
   if (status !== "pending") {
     moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: `Became ${status}` });
   } else if (due) moments.push({ at: due.at, tone: "next", text: `Becomes ${due.status}` });

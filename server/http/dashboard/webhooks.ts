@@ -14,8 +14,6 @@ import { searchOf, STATUSES, typedIn } from "./webhook-filter.ts";
 const ON_A_PAGE = 25;
 /** How many failed deliveries stand before the list of all. */
 const FAILED_FIRST = 10;
-/** How often a page reloads while an attempt is due or in progress. */
-const RELOAD_SECONDS = "2";
 
 /** A merchant's webhooks: the failed ones first, a page for each with its attempts, and their replay. */
 export function webhookPages(context: DashboardContext): Router {
@@ -88,9 +86,8 @@ async function showDelivery(context: DashboardContext, id: string, res: Response
   const timeline = [...attempts.map((attempt) => attemptMoment(attempt, delivery)), ...nextAttempt(delivery)];
   // After a replay the page shows the attempt as soon as it has been made.
   const isDue = nextAttemptAt !== undefined && nextAttemptAt <= sandboxTime(merchant, clock.now());
-  if (isDue) res.set("Refresh", RELOAD_SECONDS);
   const kind = delivery.reference.startsWith("CHK") ? "checkouts" : "disbursements";
-  const page = { template: "webhook", title: `Webhook ${delivery.type}`, section: "webhooks" } as const;
+  const page = { template: "webhook", title: `Webhook ${delivery.type}`, section: "webhooks", reloads: isDue } as const;
   showPage(context, res, page, { delivery, timeline, kind, isDue });
 }
 

@@ -14,8 +14,8 @@ import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts
 export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
-/** Counts of requests are forgotten. Whoever was signed in to the dashboard signs in again. */
-const NOT_COPIED = ["request_counts", "request_rates", "dashboard_links", "dashboard_sessions"];
+/** Counts and the log of requests are forgotten. Whoever was signed in to the dashboard signs in again. */
+const NOT_COPIED = ["request_counts", "request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.

@@ -22,6 +22,9 @@ const SELECT_LINKS_OF = `SELECT * FROM dashboard_links
   WHERE merchant_id = $1 AND expires_real > :now ORDER BY hash LIMIT $2`;
 
 export function dashboard({ db }: Context): DashboardStore {
+  const rowOf = async (hash: Uint8Array, idleMs: number) =>
+    (await db.read(SELECT_SESSION, [Buffer.from(hash), idleMs])).rows[0];
+
   return {
     insertLink: ({ hash, lifetimeMs, ...person }, actor) =>
       db.transaction(async (query) => {
@@ -54,12 +57,15 @@ export function dashboard({ db }: Context): DashboardStore {
       });
     },
     async useSession(hash, idleMs) {
-      const { rows } = await db.read(SELECT_SESSION, [Buffer.from(hash), idleMs]);
-      const [row] = rows;
+      const row = await rowOf(hash, idleMs);
       if (!row) return undefined;
       if ((row.used_real as number) > (row.now as number) - RECORD_USE_MS) return toSession(row);
       const used = await db.transaction((query) => query(RECORD_USE, [row.merchant_id, row.id]), { repeatable: true });
       return used.rows[0] && toSession(used.rows[0]);
+    },
+    async findSession(hash, idleMs) {
+      const row = await rowOf(hash, idleMs);
+      return row && toSession(row);
     },
     async listTeam({ merchantId, idleMs, limit }) {
       const [sessions, links] =

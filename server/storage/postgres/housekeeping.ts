@@ -1,8 +1,8 @@
-import type { Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
+import { REQUESTS_KEPT, type Housekeeping, type Pruned, type PruneQuery } from "../../domain/storage.ts";
 import { prunable, PRUNE_COLUMNS, prunedOf } from "../prunable.ts";
 import type { Row } from "../rows.ts";
 import type { Context } from "./context.ts";
-import type { Query } from "./database.ts";
+import type { Queries, Query } from "./database.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 import { finishRebases } from "./rebase.ts";
 
@@ -30,7 +30,8 @@ export function housekeeping(context: Context): Housekeeping {
     async prune(limit) {
       await finishRebases(context, { all: false });
       const { count } = await db.read("SELECT 1 FROM discarded_epochs LIMIT 1");
-      return count === 0 ? 0 : db.transaction((query) => prune(query, limit), { repeatable: true });
+      const rows = count === 0 ? 0 : await db.transaction((query) => prune(query, limit), { repeatable: true });
+      return rows + (await pruneRequests(db, limit));
     },
     pruneEvents: (asked) => db.transaction((query) => pruneEvents(query, asked), { repeatable: true }),
   };
@@ -48,6 +49,19 @@ async function prune(query: Query, limit: number): Promise<number> {
   if (deleted === 0)
     await query("DELETE FROM discarded_epochs WHERE merchant_id = $1 AND epoch = $2", [merchant_id, epoch]);
   return deleted;
+}
+
+const OLD_REQUESTS = "at_real <= (SELECT :now) - $1::bigint";
+const FORGET_REQUESTS = `WITH old AS MATERIALIZED (SELECT merchant_id, at_real, number, request_id FROM request_log
+    WHERE ${OLD_REQUESTS} ORDER BY at_real LIMIT $2 FOR UPDATE SKIP LOCKED)
+  DELETE FROM request_log r USING old WHERE r.merchant_id = old.merchant_id AND r.at_real = old.at_real
+    AND r.number = old.number AND r.request_id = old.request_id`;
+
+async function pruneRequests(db: Queries, limit: number): Promise<number> {
+  const { forMs } = REQUESTS_KEPT;
+  const old = await db.read(`SELECT 1 FROM request_log WHERE ${OLD_REQUESTS} LIMIT 1`, [forMs]);
+  if (old.count === 0) return 0;
+  return (await db.transaction((query) => query(FORGET_REQUESTS, [forMs, limit]), { repeatable: true })).count;
 }
 
 const SELECT = `SELECT ${PRUNE_COLUMNS} FROM events WHERE merchant_id = $1 AND epoch = $2 AND seq > $3

@@ -3,6 +3,7 @@ import type { Storage } from "../../domain/storage.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { auditLog } from "./audit.ts";
 import { backlog } from "./backlog.ts";
+import { changes } from "./changes.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
 import { createPool, explained } from "./connections.ts";
@@ -20,6 +21,7 @@ import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
 import { finishRebases } from "./rebase.ts";
 import { replays } from "./replays.ts";
+import { requestLog } from "./request-log.ts";
 import { databaseTime, processTime, type Time } from "./time.ts";
 
 interface Options {
@@ -84,6 +86,8 @@ async function open(db: Database, time: Time, { server, emit = silent }: Options
     ...replays(context),
     ...auditLog(context),
     ...dashboard(context),
+    ...requestLog(context),
+    ...changes(context),
     ...housekeeping(context),
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),

@@ -14,6 +14,7 @@ export interface Context {
   writeNew: Write;
   writeSoon: Write;
   writeUnflushed: Write;
+  writeApart: Write;
   read: Read;
   /** Real time. */
   now(): number;

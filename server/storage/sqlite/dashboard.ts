@@ -29,6 +29,8 @@ export function dashboard({ db, write, now, audit }: Context): DashboardStore {
     db.prepare(`DELETE FROM ${table} WHERE merchant_id = ? AND name = ? RETURNING name`),
   );
 
+  const rowOf = (hash: Uint8Array, idle: number) => selectSession.get({ hash, now: now(), idle });
+
   return {
     insertLink: ({ hash, lifetimeMs, ...person }, actor) =>
       write(() => {
@@ -51,11 +53,15 @@ export function dashboard({ db, write, now, audit }: Context): DashboardStore {
       });
     },
     async useSession(hash, idle) {
-      const row = selectSession.get({ hash, now: now(), idle });
+      const row = rowOf(hash, idle);
       if (!row) return undefined;
       if ((row.used_real as number) > now() - RECORD_USE_MS) return toSession(row);
       const used = await write(() => recordUse.get(now(), hash));
       return used && toSession(used);
+    },
+    async findSession(hash, idle) {
+      const row = rowOf(hash, idle);
+      return row && toSession(row);
     },
     async listTeam({ merchantId, idleMs, limit }) {
       const range = { now: now(), limit };

@@ -1,4 +1,4 @@
-import type { Housekeeping } from "../../domain/storage.ts";
+import { REQUESTS_KEPT, type Housekeeping } from "../../domain/storage.ts";
 import { prunable, PRUNE_COLUMNS, prunedOf } from "../prunable.ts";
 import type { Context } from "./context.ts";
 
@@ -18,24 +18,38 @@ const STEPS = [
 ];
 
 export function housekeeping(context: Context): Housekeeping {
-  const { db, write } = context;
+  const { db, write, writeApart, now } = context;
   const selectDiscarded = db.prepare("SELECT merchant_id, epoch FROM discarded_epochs LIMIT 1");
   const forget = db.prepare("DELETE FROM discarded_epochs WHERE merchant_id = ? AND epoch = ?");
   const steps = STEPS.map((sql) => db.prepare(sql));
 
+  const anyOldRequest = db.prepare("SELECT 1 FROM request_log WHERE at_real <= ? LIMIT 1");
+  const forgetRequests = db.prepare(
+    `DELETE FROM request_log WHERE (merchant_id, at_real, number, request_id) IN
+       (SELECT merchant_id, at_real, number, request_id FROM request_log WHERE at_real <= ? LIMIT ?)`,
+  );
+
+  async function pruneResets(limit: number): Promise<number> {
+    if (!selectDiscarded.get()) return 0;
+    return write(() => {
+      const row = selectDiscarded.get();
+      if (!row) return 0;
+      const [merchant, epoch] = [row.merchant_id as string, row.epoch as number];
+      const share = Math.ceil(limit / steps.length);
+      const deleted = steps.reduce((sum, step) => sum + Number(step.run(merchant, epoch, share).changes), 0);
+      if (deleted === 0) forget.run(merchant, epoch);
+      return deleted;
+    });
+  }
+
+  async function pruneRequests(limit: number): Promise<number> {
+    const before = now() - REQUESTS_KEPT.forMs;
+    if (!anyOldRequest.get(before)) return 0;
+    return writeApart(() => Number(forgetRequests.run(before, limit).changes));
+  }
+
   return {
-    async prune(limit) {
-      if (!selectDiscarded.get()) return 0;
-      return write(() => {
-        const row = selectDiscarded.get();
-        if (!row) return 0;
-        const [merchant, epoch] = [row.merchant_id as string, row.epoch as number];
-        const share = Math.ceil(limit / steps.length);
-        const deleted = steps.reduce((sum, step) => sum + Number(step.run(merchant, epoch, share).changes), 0);
-        if (deleted === 0) forget.run(merchant, epoch);
-        return deleted;
-      });
-    },
+    prune: async (limit) => (await pruneResets(limit)) + (await pruneRequests(limit)),
     pruneEvents: eventPruner(context),
   };
 }

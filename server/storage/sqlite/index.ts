@@ -5,6 +5,7 @@ import { silent, type Emit } from "../../domain/telemetry.ts";
 import { wrapped } from "../wrapped.ts";
 import { auditLog, auditWriter } from "./audit.ts";
 import { backlog } from "./backlog.ts";
+import { changes } from "./changes.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
@@ -23,6 +24,7 @@ import { migrate, migrateUnused } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPace } from "./pace.ts";
 import { replays } from "./replays.ts";
+import { requestLog } from "./request-log.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
@@ -53,7 +55,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
     const latest = latestTime(db, clock);
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.now, emit);
-    const { write, writeNew, writeSoon, writeUnflushed, read } = createWriter(db, {
+    const { write, writeNew, writeSoon, writeUnflushed, writeApart, read } = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
         ownership?.require();
@@ -78,6 +80,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       writeNew,
       writeSoon,
       writeUnflushed,
+      writeApart,
       read,
       now: () => clock.now(),
       merchantOf: cache.merchantOf,
@@ -97,6 +100,8 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       ...replays(context),
       ...auditLog(context),
       ...dashboard(context),
+      ...requestLog(context),
+      ...changes(context),
       ...housekeeping(context),
       readBacklog: backlog(context),
       ping: () => ping(context, health, latest.recordNow),

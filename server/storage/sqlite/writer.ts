@@ -46,6 +46,8 @@ export interface Writer {
    * the death of the process; a power failure can undo it. For work that is then done again without harm.
    */
   writeUnflushed: Write;
+  /** Commits alone, in a later turn and without a flush to disk. For work that must not share a payment's transaction. */
+  writeApart: Write;
   read: Read;
 }
 
@@ -197,5 +199,14 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work, false);
   }
 
-  return { write, writeNew, writeSoon, writeUnflushed, read };
+  function writeApart<T>(work: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      setImmediate(() => {
+        endTurn();
+        run([{ work, resolve, reject, tries: 0, flushed: false }]);
+      });
+    });
+  }
+
+  return { write, writeNew, writeSoon, writeUnflushed, writeApart, read };
 }

@@ -44,6 +44,17 @@ export function dashboardTests(storage: Current): void {
     expect(await signIn(2, 6)).toBeUndefined();
   });
 
+  test("finding a session is no use of it", async () => {
+    await link(1);
+    const session = await signIn(1, 2);
+    const find = () => storage().findSession(hash(2), 2 * HOUR);
+    storage.clock().advance(2 * HOUR - 1);
+    expect(await find()).toEqual(session);
+    expect(await storage().findSession(hash(9), 2 * HOUR)).toBeUndefined();
+    storage.clock().advance(1);
+    expect([await find(), await use(2)]).toEqual([undefined, undefined]);
+  });
+
   test("a session ends at its expiry, and earlier if it is not used", async () => {
     await link(1);
     await link(2);

@@ -4,6 +4,7 @@ import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import { auditTests } from "./audit.ts";
 import { backlogTests } from "./backlog.ts";
+import { changeTests } from "./changes.ts";
 import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
@@ -19,6 +20,7 @@ import { recordListTests } from "./record-lists.ts";
 import { replayTests } from "./replay.ts";
 import { replayByFilterTests } from "./replays.ts";
 import { reportTests } from "./reports.ts";
+import { requestTests } from "./requests.ts";
 import { resetTests } from "./reset.ts";
 import { searchTests } from "./search.ts";
 import { settlementTests } from "./settlement.ts";
@@ -48,6 +50,8 @@ const PARTS = {
   "audit trail": auditTests,
   backlog: backlogTests,
   dashboard: dashboardTests,
+  "log of requests": requestTests,
+  changes: changeTests,
   reports: reportTests,
 } satisfies Record<string, (current: Current) => void>;
 type Part = keyof typeof PARTS;

@@ -1,0 +1,79 @@
+/** What is shown instead of a value that must not be stored. */
+const HIDDEN = "[hidden]";
+const LONGEST_TEXT = 120;
+const MOST_ITEMS = 3;
+const DEEPEST = 6;
+
+type Show = (value: unknown, context: Context) => unknown;
+
+interface Context {
+  /** The key of the request, which a caller may have put elsewhere by mistake. */
+  key?: string | undefined;
+  depth: number;
+}
+
+const shownText: Show = (value, { key }) =>
+  typeof value === "string" ? masked(value, key) : isPlain(value) ? value : HIDDEN;
+const shownPhone: Show = (value) => (typeof value === "string" && value.length > 6 ? `…${value.slice(-3)}` : HIDDEN);
+/** The path and the query of a merchant's address may contain a secret. */
+const shownAddress: Show = (value) => {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  return url && /^https?:$/.test(url.protocol) ? `${url.origin}/…` : HIDDEN;
+};
+const shownNested: Show = (value, context) =>
+  typeof value === "object" && value !== null ? show(value, context) : HIDDEN;
+
+const isPlain = (value: unknown) => value === null || typeof value === "number" || typeof value === "boolean";
+
+const fieldsOf = (names: string, how: Show): [string, Show][] => names.split(" ").map((name) => [name, how]);
+
+/** The fields of requests and responses that the log shows, and how. The values of all others are hidden. */
+const FIELDS = new Map<string, Show>([
+  ...fieldsOf("reference merchantsReference amount fee country currency locale status outcome", shownText),
+  ...fieldsOf("seconds to now createdAfter createdBefore limit cursor nextCursor direction", shownText),
+  ...fieldsOf("statusCode error message code path id event type createdAt updatedAt nextAttemptAt", shownText),
+  ...fieldsOf("number at sentAt latencyMs httpStatus", shownText),
+  ...fieldsOf("failedRequestsPercent lostResponsesPercent lostWebhooksPercent", shownText),
+  ...fieldsOf("phoneNumber", shownPhone),
+  ...fieldsOf("webhookURL redirectURL url", shownAddress),
+  ...fieldsOf("data items fields customer attempts body", shownNested),
+]);
+
+function show(value: object, { key, depth }: Context): unknown {
+  if (depth >= DEEPEST) return HIDDEN;
+  const context = { key, depth: depth + 1 };
+  if (Array.isArray(value)) {
+    const items = value.slice(0, MOST_ITEMS).map((item) => shownNested(item, context));
+    return value.length > MOST_ITEMS ? [...items, `${value.length - MOST_ITEMS} more`] : items;
+  }
+  const entries = Object.entries(value);
+  const known = entries.flatMap(([name, each]) => {
+    const how = FIELDS.get(name);
+    return how ? [[name, how(each, context)] as const] : [];
+  });
+  // A name of an unknown field may itself be something that nobody else should see.
+  const others = entries.length - known.length;
+  return { ...Object.fromEntries(known), ...(others > 0 && { "…": `${others} hidden` }) };
+}
+
+/**
+ * Returns a JSON text of a body, or of the parameters of a query, that may be stored: without keys, secrets, names and
+ * unknown values, and with the last three digits of phone numbers. Undefined if there is nothing to show.
+ * @param key the API key of the request
+ */
+export function redacted(body: unknown, key?: string): string | undefined {
+  if (typeof body !== "object" || body === null || body instanceof Uint8Array) return undefined;
+  return Object.keys(body).length === 0 ? undefined : JSON.stringify(show(body, { key, depth: 0 }));
+}
+
+/** Texts of the service itself, which may contain long runs of digits. */
+const OWN =
+  /^((DSB|CHK)[0-9A-Z]{24}|(msg|req|key)_[0-9a-z]+|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z)$/;
+
+/** Shortens a text and hides what looks like a key, a secret or a phone number in it. */
+export function masked(text: string, key?: string): string {
+  if (OWN.test(text)) return text;
+  const known = key ? text.replaceAll(key, "…") : text;
+  const safe = known.replace(/\b(sk|whsec)_[\w+/=-]+/g, "$1_…").replace(/\d{7,}(?=\d{3})/g, "…");
+  return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)}…` : safe;
+}

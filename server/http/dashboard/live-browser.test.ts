@@ -1,0 +1,73 @@
+// Pages that change by themselves, in a real browser.
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launchBrowser } from "../../../scripts/browser.ts";
+import { linkAddress } from "../../domain/dashboard.ts";
+import { newLink } from "../../testing/dashboard.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+
+let server: TestServer;
+let browser: Browser;
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startServer(), launchBrowser()]);
+});
+afterAll(() => Promise.all([browser.close(), server.close()]));
+
+/** Opens the list of payments in a browser of its own. Fails the test if a page's policy blocks anything. */
+async function opened(): Promise<Page> {
+  const context = await browser.newContext();
+  context.on("weberror", (error) => expect.fail(String(error.error())));
+  const page = await context.newPage();
+  await page.goto(linkAddress(server.url, await newLink(server)));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/dashboard");
+  await page.goto(`${server.url}/dashboard/m/${server.merchant.id}/disbursements`);
+  // Shows that the page was not loaded again.
+  await page.evaluate(() => Object.assign(globalThis, { isFirst: true }));
+  return page;
+}
+
+const isFirst = (page: Page) => page.evaluate(() => "isFirst" in globalThis);
+
+/** Lets the server's time pass, a little at a time, until the page shows this. */
+async function shows(page: Page, text: string): Promise<void> {
+  const row = page.getByRole("row").filter({ hasText: text }).first();
+  for (let waited = 0; !(await row.isVisible()); waited += 1) {
+    if (waited > 400) expect.fail(`The page does not show ${text}.`);
+    server.clock.advance(100);
+    await page.waitForTimeout(25);
+  }
+}
+
+test("a payment appears and settles on an open page, which keeps what is typed, focused and scrolled", async () => {
+  const page = await opened();
+  await server.createPayout({ reference: "first" });
+  await shows(page, "first");
+  const search = page.getByLabel("Reference or phone number");
+  await search.pressSequentially("half a refer");
+  const row = await page.getByRole("row").filter({ hasText: "first" }).elementHandle();
+  await server.createPayout({ reference: "second" });
+  await server.pass(server.config.settleDelayMs);
+  await shows(page, "second");
+  await expect.poll(() => page.locator("td .badge.success:visible").count(), { timeout: 20_000 }).toBe(2);
+  expect(await search.inputValue()).toBe("half a refer");
+  expect(await search.evaluate((element) => element === document.activeElement)).toBe(true);
+  // The row is the same one, changed, and the new one stands before it.
+  expect(await row!.evaluate((element) => element.isConnected && element.textContent.includes("success"))).toBe(true);
+  expect(await page.locator("tbody tr").first().textContent()).toContain("second");
+  expect(await isFirst(page)).toBe(true);
+  await page.context().close();
+});
+
+test("a page whose stream is blocked asks by itself, and says when one is signed out", async () => {
+  const page = await opened();
+  await page.context().route("**/live", (route) => route.abort());
+  await page.reload();
+  await page.evaluate(() => Object.assign(globalThis, { isFirst: true }));
+  await server.createPayout({ reference: "asked for" });
+  await shows(page, "asked for");
+  expect(await isFirst(page)).toBe(true);
+  await page.context().clearCookies();
+  await page.getByRole("alert").filter({ hasText: "You are signed out" }).waitFor();
+  await page.context().close();
+});

@@ -1,0 +1,85 @@
+import { Router, type Request, type Response } from "express";
+import document from "../../../generated/openapi.json" with { type: "json" };
+import { masked } from "../../domain/redaction.ts";
+import type { RequestQuery } from "../../domain/storage.ts";
+import type { LoggedRequest } from "../../domain/types.ts";
+import type { DashboardContext } from "./context.ts";
+import { queryOf } from "./payment-filter.ts";
+import { showPage } from "./render.ts";
+import { field, merchantIn, PageError } from "./visit.ts";
+
+/** The results to filter by, with the first digit of the status; 0 for none. */
+const RESULTS: Readonly<Record<string, { statusClass: number; text: string }>> = {
+  "2xx": { statusClass: 2, text: "2xx: done" },
+  "4xx": { statusClass: 4, text: "4xx: refused" },
+  "5xx": { statusClass: 5, text: "5xx: failed" },
+  none: { statusClass: 0, text: "no response" },
+};
+const OPERATIONS = Object.values(document.paths)
+  .flatMap((item) => Object.values(item as Record<string, { operationId?: string }>))
+  .flatMap(({ operationId }) => operationId ?? []);
+const FIELDS = ["result", "operation", "reference", "request", "cursor"] as const;
+const ON_A_PAGE = 50;
+
+/** The log of a merchant's requests, newest first (D66). */
+export function requestPages(context: DashboardContext): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  router.get("/dashboard/m/:merchant/requests", (req, res) => showList(context, req, res));
+  return router;
+}
+
+type Typed = Record<(typeof FIELDS)[number], string>;
+
+async function showList(context: DashboardContext, req: Request, res: Response): Promise<void> {
+  const typed = Object.fromEntries(FIELDS.map((name) => [name, field(req.query, name)])) as Typed;
+  const { cursor, ...search } = typed;
+  const page = await context.storage.listRequests({
+    merchantId: merchantIn(res).id,
+    ...filterOf(typed),
+    limit: ON_A_PAGE,
+    ...(cursor !== "" && { cursor }),
+  });
+  showPage(
+    context,
+    res,
+    { template: "requests", title: "Requests", section: "requests" },
+    {
+      typed,
+      results: RESULTS,
+      operations: OPERATIONS,
+      isFiltered: Object.values(search).some((text) => text !== ""),
+      requests: page.items.map((request) => ({ ...request, ...shown(request) })),
+      query: queryOf(search),
+      next: page.cursor && queryOf({ ...search, cursor: page.cursor }),
+      isFirst: cursor === "",
+    },
+  );
+}
+
+/** @throws PageError if a parameter is not one that the form or a link sends */
+function filterOf({ result, operation, reference, request }: Typed): Partial<RequestQuery> {
+  if (result !== "" && !Object.hasOwn(RESULTS, result)) throw new PageError(422, "There is no such result.");
+  if (operation !== "" && !OPERATIONS.includes(operation)) throw new PageError(422, "There is no such operation.");
+  return {
+    ...(result !== "" && { statusClass: RESULTS[result]!.statusClass }),
+    ...(operation !== "" && { operation }),
+    // References are stored masked.
+    ...(reference !== "" && { reference: masked(reference) }),
+    ...(request !== "" && { requestId: request }),
+  };
+}
+
+/** What the page shows of a request in words. */
+function shown({ status, reference, sent, returned }: LoggedRequest) {
+  const tone = status === undefined || status >= 500 ? "failed" : status >= 400 ? "pending" : "success";
+  const kind = reference?.startsWith("CHK") ? "checkouts" : "disbursements";
+  const bodies = [
+    { label: "Sent", text: sent },
+    { label: "Returned", text: returned },
+  ].filter(({ text }) => text !== undefined);
+  return {
+    tone,
+    kind,
+    bodies: bodies.map(({ label, text }) => ({ label, text: JSON.stringify(JSON.parse(text!), undefined, 2) })),
+  };
+}

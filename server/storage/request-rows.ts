@@ -1,0 +1,73 @@
+import type { RequestQuery } from "../domain/storage.ts";
+import type { LoggedRequest } from "../domain/types.ts";
+import { openCursor, sealCursor } from "./cursor.ts";
+import { optional, type Row, type Values } from "./rows.ts";
+
+/** The columns of `request_log`, with their types in PostgreSQL. */
+export const REQUEST_COLUMNS = {
+  merchant_id: "text",
+  at_real: "bigint",
+  number: "bigint",
+  request_id: "text",
+  operation: "text",
+  method: "text",
+  path: "text",
+  status: "bigint",
+  code: "text",
+  duration_ms: "double precision",
+  reference: "text",
+  merchants_reference: "text",
+  sent: "text",
+  returned: "text",
+} as const;
+
+export const toRequestRow = (request: LoggedRequest): Values => ({
+  merchant_id: request.merchantId,
+  at_real: request.at,
+  number: request.number,
+  request_id: request.requestId,
+  operation: request.operation,
+  method: request.method,
+  path: request.path,
+  status: request.status ?? null,
+  code: request.code ?? null,
+  duration_ms: request.durationMs,
+  reference: request.reference ?? null,
+  merchants_reference: request.merchantsReference ?? null,
+  sent: request.sent ?? null,
+  returned: request.returned ?? null,
+});
+
+export function toLoggedRequest(row: Row): LoggedRequest {
+  const given = {
+    status: optional<number>(row.status),
+    code: optional<string>(row.code),
+    reference: optional<string>(row.reference),
+    merchantsReference: optional<string>(row.merchants_reference),
+    sent: optional<string>(row.sent),
+    returned: optional<string>(row.returned),
+  };
+  return {
+    merchantId: row.merchant_id as string,
+    at: row.at_real as number,
+    number: row.number as number,
+    requestId: row.request_id as string,
+    operation: row.operation as string,
+    method: row.method as string,
+    path: row.path as string,
+    durationMs: row.duration_ms as number,
+    ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<typeof given>),
+  } as LoggedRequest;
+}
+
+/** Where a page of the list begins: before the request with this time and number. */
+export function requestPosition({ merchantId, cursor }: RequestQuery): number[] {
+  return cursor === undefined ? [Number.MAX_SAFE_INTEGER, 0] : openCursor("requests", merchantId, cursor, 2);
+}
+
+/** Makes a page of rows, of which one more than `limit` was read to see whether another page follows. */
+export function requestPage(rows: readonly Row[], { merchantId, limit }: RequestQuery) {
+  const items = rows.slice(0, limit).map(toLoggedRequest);
+  const last = rows.length > limit ? items.at(-1) : undefined;
+  return { items, ...(last && { cursor: sealCursor("requests", merchantId, [last.at, last.number]) }) };
+}

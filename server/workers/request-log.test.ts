@@ -1,0 +1,160 @@
+import { pino } from "pino";
+import { expect, test, vi } from "vitest";
+import { ServiceError } from "../domain/errors.ts";
+import { createTelemetry, type Exchange, type TelemetryEvents } from "../domain/telemetry.ts";
+import type { LoggedRequest } from "../domain/types.ts";
+import { createFakeClock } from "../testing/clock.ts";
+import { startRequestLog } from "./request-log.ts";
+
+const anExchange = (changes: Partial<Exchange> = {}): Exchange => ({
+  requestId: "req_1",
+  merchantId: "ada",
+  operationId: "createDisbursement",
+  method: "POST",
+  route: "/v1/disbursements",
+  status: 200,
+  durationMs: 1.234,
+  parameters: {},
+  sent: undefined,
+  returned: undefined,
+  location: undefined,
+  key: "sk_of_ada",
+  ...changes,
+});
+
+/** A log of requests with a storage that keeps what it gets, or fails as `failing` says. */
+function setUp() {
+  const telemetry = createTelemetry((error) => expect.fail(String(error)));
+  const [stored, reports]: [LoggedRequest[][], TelemetryEvents["requestLog"][]] = [[], []];
+  const state = { failing: undefined as Error | undefined };
+  const storage = {
+    async insertRequests(requests: readonly LoggedRequest[]) {
+      if (state.failing) throw state.failing;
+      stored.push([...requests]);
+    },
+  };
+  telemetry.on("requestLog", (report) => reports.push(report));
+  const clock = createFakeClock();
+  const { stop } = startRequestLog({ storage, telemetry, clock, log: pino({ level: "silent" }) });
+  const end = (changes?: Partial<Exchange>) => telemetry.emit("exchange", anExchange(changes));
+  /** Lets the time pass after which requests are stored. */
+  const pass = async () => {
+    const { length } = reports;
+    await vi.waitFor(() => {
+      clock.advance(500);
+      expect(reports.length).toBeGreaterThan(length);
+    });
+  };
+  return { stored, reports, state, end, pass, stop, clock };
+}
+
+test("requests that have ended are stored together a moment later, in their order", async () => {
+  const { stored, reports, end, pass, stop, clock } = setUp();
+  const at = clock.now();
+  end({ requestId: "req_1", sent: { reference: "order-7", phoneNumber: "2257038102473" } });
+  end({ requestId: "req_2", status: 422, returned: { statusCode: 422, code: "invalid_value" } });
+  expect(stored).toEqual([]);
+  await pass();
+  const common = { merchantId: "ada", at, operation: "createDisbursement", method: "POST", path: "/v1/disbursements" };
+  expect(stored).toEqual([
+    [
+      {
+        ...common,
+        requestId: "req_1",
+        number: 1,
+        status: 200,
+        durationMs: 1.2,
+        merchantsReference: "order-7",
+        sent: '{"reference":"order-7","phoneNumber":"…473"}',
+      },
+      {
+        ...common,
+        requestId: "req_2",
+        number: 2,
+        status: 422,
+        code: "invalid_value",
+        durationMs: 1.2,
+        returned: '{"statusCode":422,"code":"invalid_value"}',
+      },
+    ],
+  ]);
+  expect(reports).toEqual([{ stored: 2, dropped: 0 }]);
+  await stop();
+});
+
+const SERVICE = "DSB0123456ABCDEFGHJKMNPQRS1";
+
+test.each<[string, Partial<Exchange>, object]>([
+  [
+    "its response",
+    { returned: { data: { reference: SERVICE, merchantsReference: "order-7" } } },
+    { reference: SERVICE, merchantsReference: "order-7" },
+  ],
+  [
+    "its path",
+    { route: "/v1/disbursements/:reference", parameters: { reference: SERVICE } },
+    { reference: SERVICE, path: `/v1/disbursements/${SERVICE}` },
+  ],
+  [
+    "the address of the payment that has its reference",
+    { status: 409, location: `/v1/disbursements/${SERVICE}`, sent: { reference: "order-7" } },
+    { reference: SERVICE, merchantsReference: "order-7" },
+  ],
+])("a request leads to a payment by %s", async (_, exchange, expected) => {
+  const { stored, end, stop } = setUp();
+  end(exchange);
+  await stop();
+  expect(stored.flat()).toMatchObject([expected]);
+});
+
+test("a path shows no key and no phone number that a caller put there by mistake", async () => {
+  const { stored, end, stop } = setUp();
+  for (const reference of ["sk_of_ada", "2257038102473", "order-7", "whsec_AAAA"]) {
+    end({ route: "/v1/disbursements/:reference", parameters: { reference } });
+  }
+  await stop();
+  const paths = stored.flat().map(({ path }) => path.split("/").at(-1));
+  expect(paths).toEqual(["…", "…473", "order-7", "whsec_…"]);
+});
+
+test("under load the requests beyond the limit are dropped and counted, of one merchant and of all", async () => {
+  const { stored, reports, end, pass, stop } = setUp();
+  for (let index = 0; index < 60; index += 1) end();
+  for (let merchant = 0; merchant < 60; merchant += 1) end({ merchantId: `other-${merchant}` });
+  await pass();
+  expect(stored[0]!.filter(({ merchantId }) => merchantId === "ada")).toHaveLength(50);
+  expect(stored[0]).toHaveLength(100);
+  expect(reports).toEqual([{ stored: 100, dropped: 20 }]);
+  end();
+  await pass();
+  expect(reports[1]).toEqual({ stored: 1, dropped: 0 });
+  await stop();
+});
+
+test("requests that cannot be stored are dropped and counted, and later ones are stored", async () => {
+  const { stored, reports, state, end, pass, stop } = setUp();
+  state.failing = new ServiceError("unavailable", "The server's storage is full.");
+  end();
+  await pass();
+  state.failing = undefined;
+  end({ requestId: "req_2" });
+  await pass();
+  expect(stored.flat().map(({ requestId }) => requestId)).toEqual(["req_2"]);
+  expect(reports).toEqual([
+    { stored: 0, dropped: 1 },
+    { stored: 1, dropped: 0 },
+  ]);
+  await stop();
+});
+
+test("a stop stores what waits, and ends also if the storage fails", async () => {
+  const { stored, reports, end, stop } = setUp();
+  end();
+  await stop();
+  expect(stored.flat()).toHaveLength(1);
+  const other = setUp();
+  other.state.failing = new Error("gone");
+  other.end();
+  await other.stop();
+  expect([reports, other.reports]).toEqual([[{ stored: 1, dropped: 0 }], [{ stored: 0, dropped: 1 }]]);
+});
