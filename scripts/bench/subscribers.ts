@@ -1,4 +1,4 @@
-// Measures what the log and the metrics cost a create: one server, which is told to subscribe them and to unsubscribe
+// Measures what the log, the metrics and the log of requests cost a create: one server, which is told to subscribe them and to unsubscribe
 // them in turn. The throughput of both ways is measured in pairs, so that a slow moment of the machine affects both.
 // Usage: node scripts/bench/subscribers.ts [PAIRS] [CREATES]
 import { fork } from "node:child_process";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { API_KEY, load, payout } from "./load.ts";
 
 const [PAIRS = 15, CREATES = 10_000] = process.argv.slice(2).map(Number);
-/** The most of the throughput that log and metrics may cost. */
+/** The most of the throughput that they may cost together. */
 const LIMIT = 0.02;
 
 const folder = await mkdtemp(join(tmpdir(), "bench-"));
@@ -55,7 +55,7 @@ try {
   const throughput = median(pairs.map(({ on, off }) => on.perSecond / off.perSecond));
   const cpu = median(pairs.map(({ on, off }) => on.cpuPerRequest / off.cpuPerRequest));
   const verdict = throughput >= 1 - LIMIT ? "within the limit" : "above the limit";
-  console.log(`creates with log and metrics, median of ${PAIRS} pairs of ${CREATES}:`);
+  console.log(`creates with log, metrics and log of requests, median of ${PAIRS} pairs of ${CREATES}:`);
   console.log(`  ${throughput.toFixed(3)} × the throughput without (${verdict} of ${LIMIT * 100} %)`);
   console.log(`  ${cpu.toFixed(3)} × the CPU time without`);
 } finally {
