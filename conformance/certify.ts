@@ -10,6 +10,7 @@ import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
 import { missingLines } from "./run/missing.ts";
 import { NoPrism, startPrism } from "./contract/prism.ts";
 import { certifyClient } from "./sides/client/command.ts";
+import { certifyReceiver } from "./sides/receiver/command.ts";
 import { CannotRun, probe } from "./cli/probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
 import { oneLine } from "./report/visible.ts";
@@ -105,7 +106,8 @@ async function initialise(args: readonly string[]): Promise<number> {
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  if (args[0] !== "client" && (args.includes("--help") || args.includes("-h"))) {
+  const hasOwnHelp = args[0] === "client" || args[0] === "receiver";
+  if (!hasOwnHelp && (args.includes("--help") || args.includes("-h"))) {
     console.log(usage);
     return 0;
   }
@@ -114,9 +116,10 @@ async function main(args: readonly string[]): Promise<number> {
     if (name === "doctor") return await examine(rest);
     if (name === "init") return await initialise(rest);
     if (name === "client") return await certifyClient(rest, newSeed);
+    if (name === "receiver") return await certifyReceiver(rest, newSeed);
     if (isSubcommand(name)) return await subcommand(name, rest);
     if (name !== undefined && /^\w/.test(name))
-      throw new OptionsError([unknownCommand(name, ["doctor", "init", "client"])]);
+      throw new OptionsError([unknownCommand(name, ["doctor", "init", "client", "receiver"])]);
     return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError)

@@ -20,8 +20,8 @@ export type Level = (typeof levels)[number];
  */
 export type Profile = "core" | "extended";
 
-/** What the suite judges on a merchant's side: `client` is a program that pays (`certify client`). */
-export const sides = ["client"] as const;
+/** What the suite judges on a merchant's side: `client` is a program that pays (`certify client`), `receiver` one that receives webhooks (`certify receiver`). */
+export const sides = ["client", "receiver"] as const;
 export type Side = (typeof sides)[number];
 
 /** Returns true for the profile of a merchant's side. No run of such a profile can move money. */

@@ -1,6 +1,6 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
 // one. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation and its
-// mutants, `^client-` the clients. With --classes it shows, for each class in classes.yaml, that only the checks named there catch its server.
+// mutants, `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each class in classes.yaml, that only the checks named there catch its server.
 // Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { parseArgs } from "node:util";
@@ -50,7 +50,8 @@ const summary = values.classes
 ${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
 ${count(rows, "second")} runs of the second implementation and its mutants got the right verdict.
-${count(rows, "client")} clients got the right verdict: broken ones are caught, sound ones raise no alarm.`;
+${count(rows, "client")} clients got the right verdict: broken ones are caught, sound ones raise no alarm.
+${count(rows, "receiver")} receivers of webhooks got the right verdict in the same way.`;
 console.log(`
 ${summary}
 ${Math.round((performance.now() - start) / 1000)} s`);

@@ -3,6 +3,8 @@ import { scenarios } from "../sides/client/scenarios.ts";
 import { brokenClients } from "./clients/broken.ts";
 import { soundClients } from "./clients/sound.ts";
 import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
+import { tryVariant } from "./receivers/trial.ts";
+import { receiverVariants } from "./receivers/variants.ts";
 import { mutants } from "../second/mutants/index.ts";
 import { tryMutant, trySecond } from "../second/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
@@ -14,7 +16,7 @@ import type { Profile } from "../results.ts";
 /** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
 
-export type Task = { kind: "broken" | "different" | "sound" | "second" | "class" | "client"; id: string };
+export type Task = { kind: "broken" | "different" | "sound" | "second" | "class" | "client" | "receiver"; id: string };
 
 export type Row = Task & {
   ok: boolean;
@@ -29,8 +31,8 @@ const secondId = (id: string) => `second-${id}`;
 
 /** The id of a task with a client. */
 const clientId = ({ id }: { id: string }) => `client-${id}`;
-/** Each sound client runs all scenarios with these seeds. */
-const clientSeeds = [1, 2, 3];
+/** Each sound client and receiver runs all scenarios with these seeds. */
+const sideSeeds = [1, 2, 3];
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
 
@@ -45,6 +47,10 @@ export function tasks(pattern: RegExp): Task[] {
     ...named("sound", runs),
     ...named("second", [...profiles.map(secondId), ...mutants.map(({ id }) => secondId(id))]),
     ...named("client", [...soundClients, ...brokenClients].map(clientId)),
+    ...named(
+      "receiver",
+      receiverVariants.map(({ id }) => id),
+    ),
     ...named(
       "broken",
       faults.map(({ id }) => id),
@@ -137,8 +143,23 @@ async function client(task: Task): Promise<Row> {
   }
   const { program } = soundClients.find((each) => clientId(each) === task.id)!;
   const found: string[] = [];
-  for (const seed of clientSeeds) found.push(...(await alarmsOf(program, scenarios, seed)));
+  for (const seed of sideSeeds) found.push(...(await alarmsOf(program, scenarios, seed)));
   return row(found.length === 0, ["A sound client.", ...found.map((alarm) => `  ALARM ${alarm}`)].join("\n"));
+}
+
+async function receiver(task: Task): Promise<Row> {
+  const start = performance.now();
+  const variant = receiverVariants.find(({ id }) => id === task.id)!;
+  const { violates, does } = variant;
+  const found: string[] = [];
+  // A sound receiver runs all scenarios with each of the seeds.
+  for (const seed of violates.length > 0 ? [1] : sideSeeds) {
+    const { wrong, errors } = await tryVariant(variant, seed);
+    found.push(...wrong.map((text) => `${violates.length > 0 ? "MISSED by" : "ALARM"} ${text}`), ...errors);
+  }
+  const verdict = violates.length > 0 ? `caught by ${violates.join(", ")}` : "no alarm";
+  const text = [does, ...(found.length > 0 ? found : [verdict]).map((line) => `  ${line}`)].join("\n");
+  return { ...task, ok: found.length === 0, text, ms: Math.round(performance.now() - start) };
 }
 
 /** Runs one task. Never throws: an error in the self-test itself is reported as a failed task. */
@@ -147,6 +168,7 @@ export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
     if (task.kind === "broken") return await broken(task, baseline);
     if (task.kind === "second") return await second(task);
     if (task.kind === "client") return await client(task);
+    if (task.kind === "receiver") return await receiver(task);
     if (task.kind === "class") return await ofClass(task);
     return await (task.kind === "different" ? different(task) : sound(task));
   } catch (error) {

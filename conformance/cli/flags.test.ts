@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { checks } from "../checks/index.ts";
 import { fieldNames, readDeclaration } from "../declaration/declaration.ts";
 import { clientFlags, clientUsage } from "../sides/client/command.ts";
+import { receiverFlags, receiverUsage } from "../sides/receiver/command.ts";
 import { flags, usage } from "./flags.ts";
 import { readOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
@@ -14,7 +15,8 @@ import { plannedChecks } from "../run/run.ts";
 
 const whole = await readFile(new URL("../README.md", import.meta.url), "utf8");
 const [clientSection = ""] = /^## Certify a client\n[^]*?(?=^## )/m.exec(whole) ?? [];
-const readme = whole.replace(clientSection, "");
+const [receiverSection = ""] = /^## Certify a receiver\n[^]*?(?=^## )/m.exec(whole) ?? [];
+const readme = whole.replace(clientSection, "").replace(receiverSection, "");
 const namedIn = (text: string) => new Set(Array.from(text.matchAll(/^(?:\| `|  )--([\w-]+)/gm), ([, flag]) => flag));
 
 test.each([
@@ -25,10 +27,12 @@ test.each([
 });
 
 test.each([
-  ["the README", clientSection],
-  ["certify client --help", clientUsage],
-])("%s explains every option of certify client and nothing else", (_where, text) => {
-  expect([...namedIn(text)].toSorted()).toEqual(Object.keys(clientFlags).toSorted());
+  ["the README", "client", clientSection, clientFlags],
+  ["--help", "client", clientUsage, clientFlags],
+  ["the README", "receiver", receiverSection, receiverFlags],
+  ["--help", "receiver", receiverUsage, receiverFlags],
+])("%s explains every option of certify %s and nothing else", (_where, _side, text, options) => {
+  expect([...namedIn(text)].toSorted()).toEqual(Object.keys(options).toSorted());
 });
 
 const [declaration, known, workflow] = Array.from(

@@ -50,7 +50,9 @@ Commands:
                               them with payouts, so only with --effects money; never overwrites a file
   certify client --command CMD [options]
                               judge a program that pays; see certify client --help
-  certify list [--profile core|extended|client]
+  certify receiver --url URL --effects-url URL [options]
+                              judge a program that receives webhooks; see certify receiver --help
+  certify list [--profile core|extended|client|receiver]
                               list the requirements
   certify explain ID          what a requirement says, how it is checked, and how to check only it
   certify keygen FILE         create a signing key in FILE and its public key in FILE.pub

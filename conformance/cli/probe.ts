@@ -11,7 +11,8 @@ import type { TargetResponse } from "../target/exchange.ts";
 /** Thrown if the suite cannot do its work. The message says why and what to do. */
 export class CannotRun extends Error {}
 
-const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
+/** Returns true for the name or the address of this machine. */
+export const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
 const doctorHint = "To examine the connection step by step, run certify doctor with the same options.";
 

@@ -30,7 +30,11 @@ export type Schema = Marks & {
 /** The bundled OpenAPI document. */
 export const openapi = JSON.parse(bundled) as {
   paths: Record<keyof paths, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema>; responses: Record<string, { content?: Content }> };
+  components: {
+    schemas: Record<string, Schema>;
+    responses: Record<string, { content?: Content }>;
+    examples: Record<string, { value: unknown }>;
+  };
 };
 
 /** The SHA-256 hash of the bundled document, in hexadecimal. */

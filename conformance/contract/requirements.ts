@@ -50,6 +50,7 @@ export const catalogue: readonly Requirement[] = parseCatalogue(catalogueText())
 /** The requirements for each side of the merchant, in the order of their files. */
 export const sideCatalogues: Readonly<Record<Side, readonly Requirement[]>> = {
   client: parseCatalogue(catalogueText("client"), "client"),
+  receiver: parseCatalogue(catalogueText("receiver"), "receiver"),
 };
 
 /** Returns true if the profile of a service includes the requirement. `extended` includes all of `core`. */

@@ -37,6 +37,7 @@ export const profiles: Record<Profile | Side, string> = {
   core: "what the interface document states",
   extended: "what the interface document states, and this project's decisions where it is silent",
   client: "what a program that pays must do, whatever happens to its requests",
+  receiver: "what a program that receives webhooks must do, whatever arrives",
 };
 
 export const effects: Record<EffectsAllowed, string> = {
@@ -101,7 +102,8 @@ const decisions: Record<string, string> = {
   D31: "Replays",
   D42: "Lists of records",
   D46: "Error codes",
-  D71: "Clients",
+  D62: "Traces",
+  D71: "Clients and receivers",
 };
 
 /**

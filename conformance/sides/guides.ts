@@ -1,7 +1,8 @@
 // Describes what the commands for sides do, for `certify explain`.
 import type { Side } from "../results.ts";
 import { idsOf } from "./client/judge.ts";
-import { scenarios } from "./client/scenarios.ts";
+import { scenarios as clientScenarios } from "./client/scenarios.ts";
+import { scenarios as receiverScenarios } from "./receiver/scenarios.ts";
 
 type Guide = {
   /** The command that judges the side. */
@@ -15,7 +16,12 @@ type Guide = {
 export const guides: Record<Side, Guide> = {
   client: {
     run: "certify client --command CMD",
-    total: scenarios.length,
-    judging: (id) => scenarios.filter((scenario) => idsOf(scenario).includes(id)),
+    total: clientScenarios.length,
+    judging: (id) => clientScenarios.filter((scenario) => idsOf(scenario).includes(id)),
+  },
+  receiver: {
+    run: "certify receiver --url URL --effects-url URL",
+    total: receiverScenarios.length,
+    judging: (id) => receiverScenarios.filter(({ ids }) => ids.includes(id)),
   },
 };

@@ -1,0 +1,52 @@
+// Runs the suite against a variant of the reference receiver.
+import type { Level, Verdict } from "../../results.ts";
+import { requirementsOf } from "../../contract/requirements.ts";
+import { startReceiver } from "./reference.ts";
+import { runReceiver } from "../../sides/receiver/run.ts";
+import type { Limits } from "../../sides/receiver/scenario.ts";
+import type { Variant } from "./variant.ts";
+
+const secrets = [
+  "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=",
+  "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDI=",
+] as const;
+const violated: Record<Level, Verdict> = { must: "fail", should: "warn", observe: "observed" };
+/** Short where waiting longer would not change what is found. */
+const limits: Limits = { timeoutMs: 10_000, settleMs: 5000, pieceMs: 20 };
+const lostAfterMs = 700;
+
+export type Trial = {
+  /** The violated requirements that no scenario reported; for a sound receiver, every requirement that was reported. */
+  wrong: string[];
+  errors: string[];
+  verdict: string;
+};
+
+/** Runs the scenarios that must catch a broken receiver, or all scenarios against a sound one. */
+export async function tryVariant({ violates, pieces, limits: own }: Variant, seed = 20_261_122): Promise<Trial> {
+  const isSound = violates.length === 0;
+  const receiver = await startReceiver(secrets, pieces);
+  try {
+    const { errors, requirements, verdict } = await runReceiver({
+      subject: receiver.subject,
+      secret: secrets[0],
+      oldSecret: secrets[1],
+      limits: { ...limits, ...(isSound ? {} : { settleMs: lostAfterMs }), ...own },
+      seed,
+      runId: "trial",
+      ...(isSound ? {} : { only: [...violates] }),
+    });
+    const verdicts = new Map(requirements.map(({ id, verdict: found }) => [id, found]));
+    const levels = new Map(requirementsOf("receiver").map(({ id, level }) => [id, level]));
+    const missed = violates.filter((id) => verdicts.get(id) !== violated[levels.get(id) ?? "must"]);
+    const alarms = requirements
+      .filter(({ verdict: found }) => found !== "pass")
+      .map(({ id, checks }) => {
+        const worst = checks.find((check) => check.verdict !== "pass");
+        return `${id}: ${worst?.name}: expected ${worst?.expected}, got ${worst?.actual}`;
+      });
+    return { wrong: isSound ? alarms : missed, errors, verdict };
+  } finally {
+    await receiver.stop();
+  }
+}

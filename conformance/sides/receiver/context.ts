@@ -1,0 +1,151 @@
+// What a run gives to its scenarios: events, requests that are recorded, and judgements.
+import { setTimeout as sleep } from "node:timers/promises";
+import { CannotRun } from "../../cli/probe.ts";
+import { createRandom } from "../../generate/random.ts";
+import type { Exchange, NotJudged } from "../../results.ts";
+import type { Finding } from "../../run/verdicts.ts";
+import { createEvents, type Event } from "./events.ts";
+import { post } from "./judgements.ts";
+import { createRecorder } from "./recorder.ts";
+import { isSuccess, type Context, type Limits, type Scenario, type Sent } from "./scenario.ts";
+import { send, type Outcome, type WebhookRequest } from "./send.ts";
+import { signatureOf } from "./signature.ts";
+import type { Subject } from "./subject.ts";
+
+/** What the scenarios of a run work with. */
+export type Settings = {
+  subject: Subject;
+  secret: string;
+  oldSecret?: string;
+  limits: Limits;
+  seed: number;
+  /** A text that differs from run to run, so that no event has the id of an earlier run. */
+  runId: string;
+};
+
+/** What a scenario said about the effects of an event, to judge it again at the end of the run. */
+type Expectation = { requirement: string; event: Pick<Event, "id">; wanted: number };
+
+/** The state that the scenarios of a run share. */
+export type Shared = {
+  /** By requirement and event: what was judged last counts. */
+  expectations: Map<string, Expectation>;
+  /** The number of requests so far. */
+  requests: number;
+  /** The number of requests in a row without a response. */
+  silent: number;
+  /** False once a wait for an effect was in vain. */
+  isPatient: boolean;
+};
+
+export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, silent: 0, isPatient: true });
+
+/** What a scenario found. */
+export type Notes = { findings: Finding[]; notApplicable: Record<string, NotJudged>; exchanges: Exchange[] };
+
+/** The wait for effects after one wait of the run has ended without any. */
+const shortSettleMs = 300;
+const pollMs = 20;
+/** The delays, in milliseconds, before the retries of an event. The service itself waits longer. */
+const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
+/** The run ends after this many requests in a row to which the receiver did not respond. */
+const mostSilent = 3;
+
+const now = () => new Date();
+const retried = new Set([409, 425, 429]);
+const isFinal = ({ status = 500 }: Sent) => status < 500 && !retried.has(status);
+const isSilence = ({ status, failure = "" }: Outcome) =>
+  status === undefined && /^no response|ECONNREFUSED/.test(failure);
+
+export const countText = (count: number) =>
+  count === 0 ? "no effect" : count === 1 ? "one effect" : `${count} effects`;
+
+/** Returns a function that sends and records requests, and that ends the run if the receiver stops responding. */
+function createSender({ subject, secret, oldSecret, limits }: Settings, shared: Shared, exchanges: Exchange[]) {
+  const secrets = [secret, ...(oldSecret === undefined ? [] : [oldSecret])];
+  const record = createRecorder(subject.url, secrets, () => (shared.requests += 1));
+  return async (request: WebhookRequest): Promise<Sent> => {
+    if (shared.silent >= mostSilent) {
+      // Every further request would take its whole time limit.
+      throw new CannotRun(
+        `The receiver did not respond to ${mostSilent} requests in a row. Is it running at ${subject.url}?`,
+      );
+    }
+    const at = now();
+    const outcome = await send(subject.url, request, limits.timeoutMs);
+    if (isSilence(outcome)) shared.silent += 1;
+    else if (outcome.status !== undefined) shared.silent = 0;
+    const exchange = record(request, outcome, at, now().getTime() - at.getTime());
+    exchanges.push(exchange);
+    return { ...outcome, exchange };
+  };
+}
+
+/** Retries an event as the service does, until the response is final. */
+async function deliver(attempt: () => Promise<Sent>): Promise<Sent> {
+  let sent = await attempt();
+  for (const delay of retryDelays) {
+    if (isFinal(sent)) break;
+    await sleep(delay);
+    sent = await attempt();
+  }
+  return sent;
+}
+
+/** Waits until an event has an effect, or for as long as one may take. */
+async function awaitEffects({ subject, limits }: Settings, shared: Shared, eventId: string, wanted: number) {
+  const patience = shared.isPatient ? limits.settleMs : Math.min(shortSettleMs, limits.settleMs);
+  const end = performance.now() + patience;
+  for (;;) {
+    const found = (await subject.effects()).filter(({ id }) => id === eventId);
+    if (found.length >= wanted) return found;
+    if (performance.now() >= end) {
+      shared.isPatient = false;
+      return found;
+    }
+    await sleep(pollMs);
+  }
+}
+
+/** Creates what a scenario works with, and the notes that it fills. */
+export function createContext(
+  settings: Settings,
+  scenario: Scenario,
+  shared: Shared,
+): { context: Context; notes: Notes } {
+  const { subject, secret, oldSecret, limits, seed, runId } = settings;
+  const notes: Notes = { findings: [], notApplicable: {}, exchanges: [] };
+  const sender = createSender(settings, shared, notes.exchanges);
+  const random = createRandom(seed, scenario.id);
+  const newEvent = createEvents(`${runId} ${scenario.id}`, random, now);
+  const context: Context = {
+    subject,
+    limits,
+    secret,
+    ...(oldSecret === undefined ? {} : { oldSecret }),
+    random,
+    now,
+    sleep: (ms) => sleep(ms),
+    event: (name = "disbursement.completed", changes = {}) => newEvent(name, changes),
+    stamp({ id }, body, offset = 0, signer = secret) {
+      const timestamp = String(Math.floor(now().getTime() / 1000) + offset);
+      return { id, timestamp, signature: signatureOf(signer, id, timestamp, body) };
+    },
+    send: (request) => sender({ method: "POST", ...request }),
+    deliver: (event) => deliver(() => post(context, event)),
+    judge(id, ok, expected, actual, evidence) {
+      const exchanges = evidence?.map(({ exchange }) => exchange);
+      notes.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
+    },
+    async judgeEffects(id, event, wanted, evidence) {
+      // What was refused has no effect to wait for.
+      const awaited = (evidence ?? []).every(isSuccess) ? wanted : 0;
+      const found = await awaitEffects(settings, shared, event.id, awaited);
+      context.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);
+      shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
+      return found;
+    },
+    notProvided: (id, text, provide) => void (notes.notApplicable[id] = { code: "caller", text, provide }),
+  };
+  return { context, notes };
+}

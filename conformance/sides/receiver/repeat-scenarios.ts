@@ -1,0 +1,184 @@
+// Events that arrive more than once, because the service retries until it receives a 2xx response.
+import { bodyOf, type Event } from "./events.ts";
+import { accepts, post, postStamped } from "./judgements.ts";
+import { describe, isSuccess, type Context, type Scenario, type Sent } from "./scenario.ts";
+
+/** Judges that a repeated event was acknowledged and took effect once. */
+async function judgeRepeat(context: Context, id: string, event: Event, sent: Sent) {
+  context.judge(id, isSuccess(sent), "a 2xx response to the repetition", describe(sent), [sent]);
+  await context.judgeEffects(id, event, 1);
+}
+
+/** Delivers an event to the end, after other requests had an effect or not, and judges that it has one. */
+async function settles(context: Context, id: string, event: Event) {
+  await judgeRepeat(context, id, event, await context.deliver(event));
+}
+
+/** The moments, in milliseconds after the request, at which a run kills the receiver. */
+const moments = [0, 1, 2, 5, 10, 20, 50, 100];
+
+/** How long a run waits for an effect before it kills the receiver. */
+const watchedMs = 1000;
+
+/** Kills the receiver and starts it again. */
+async function restart({ subject }: Context) {
+  await subject.restart?.kill();
+  await subject.restart?.start();
+}
+
+/** Waits until the event took effect, the request ended, or the time is over. */
+async function untilEffect(context: Context, event: Event, sending: Promise<unknown>) {
+  let isOver = false;
+  void sending.then(() => (isOver = true));
+  const end = context.now().getTime() + watchedMs;
+  while (!isOver && context.now().getTime() < end) {
+    const found = await context.subject.effects();
+    if (found.some(({ id }) => id === event.id)) return;
+    await context.sleep(1);
+  }
+}
+
+export const repeatScenarios: Scenario[] = [
+  {
+    id: "repeated",
+    name: "An event that arrives four times, each time signed anew",
+    ids: ["receiver.once-in-turn"],
+    async run(context) {
+      const event = context.event();
+      const body = bodyOf(event);
+      for (const offset of [-6, -4, -2, 0]) {
+        const sent = await postStamped(context, context.stamp(event, body, offset), body);
+        await judgeRepeat(context, "receiver.once-in-turn", event, sent);
+      }
+    },
+  },
+  {
+    id: "replayed",
+    name: "The same request four times, byte for byte",
+    ids: ["receiver.once-in-turn"],
+    async run(context) {
+      const event = context.event("checkout.completed");
+      const body = bodyOf(event);
+      const stamp = context.stamp(event, body);
+      for (let count = 0; count < 4; count += 1) {
+        await judgeRepeat(context, "receiver.once-in-turn", event, await postStamped(context, stamp, body));
+      }
+    },
+  },
+  {
+    id: "at-once",
+    name: "An event that arrives eight times at once",
+    ids: ["receiver.once-at-once"],
+    async run(context) {
+      for (const name of ["disbursement.completed", "checkout.completed"]) {
+        const event = context.event(name);
+        await Promise.all(Array.from({ length: 8 }, () => post(context, event)));
+        await settles(context, "receiver.once-at-once", event);
+      }
+    },
+  },
+  {
+    id: "much-later",
+    name: "An event again after thirty others",
+    ids: ["receiver.remembers"],
+    async run(context) {
+      const event = context.event();
+      await accepts(context, "receiver.remembers", event);
+      for (let count = 0; count < 30; count += 1) await post(context, context.event());
+      await settles(context, "receiver.remembers", event);
+    },
+  },
+  {
+    id: "lost-response",
+    name: "An event whose response is lost, then the event again",
+    ids: ["receiver.lost-response"],
+    async run(context) {
+      for (let count = 0; count < 3; count += 1) {
+        const event = context.event();
+        await post(context, event, { cut: { at: bodyOf(event).length, afterMs: context.limits.pieceMs } });
+        await settles(context, "receiver.lost-response", event);
+      }
+    },
+  },
+  {
+    id: "outage",
+    name: "An event that arrives while its effect fails, then the retries",
+    ids: ["receiver.failure-retried"],
+    needs: ["outage"],
+    async run(context) {
+      const events = [context.event("disbursement.completed"), context.event("checkout.completed")];
+      await context.subject.outage?.begin();
+      const during: Sent[] = [];
+      try {
+        for (const event of events) during.push(await post(context, event));
+      } finally {
+        await context.subject.outage?.end();
+      }
+      for (const [index, event] of events.entries()) {
+        // The service does not retry what was answered with 2xx.
+        if (isSuccess(during[index]!)) await context.judgeEffects("receiver.failure-retried", event, 1);
+        else await settles(context, "receiver.failure-retried", event);
+      }
+    },
+  },
+  {
+    id: "restarted",
+    name: "An event, a restart, then the event again",
+    ids: ["receiver.remembers-after-restart"],
+    needs: ["restart"],
+    async run(context) {
+      const event = context.event();
+      await accepts(context, "receiver.remembers-after-restart", event);
+      await restart(context);
+      await settles(context, "receiver.remembers-after-restart", event);
+    },
+  },
+  {
+    id: "killed-after-response",
+    name: "Killed as soon as it has answered with 2xx",
+    ids: ["receiver.keeps-acknowledged"],
+    needs: ["restart"],
+    async run(context) {
+      for (let count = 0; count < 3; count += 1) {
+        const event = context.event();
+        const sent = await post(context, event);
+        await restart(context);
+        // The service does not retry what was answered with 2xx.
+        if (isSuccess(sent)) await context.judgeEffects("receiver.keeps-acknowledged", event, 1, [sent]);
+        else await settles(context, "receiver.keeps-acknowledged", event);
+      }
+    },
+  },
+  {
+    id: "killed-while-handling",
+    name: `Killed at ${moments.length} moments while it handles an event, then the event again`,
+    ids: ["receiver.survives-crash"],
+    needs: ["restart"],
+    async run(context) {
+      for (const moment of moments) {
+        const event = context.event();
+        const sending = Promise.allSettled([post(context, event)]);
+        await context.sleep(moment + context.random(0, Math.ceil(moment / 2)));
+        await restart(context);
+        await sending;
+        await settles(context, "receiver.survives-crash", event);
+      }
+    },
+  },
+  {
+    id: "killed-after-effect",
+    name: "Killed between effect and response, then the event again",
+    ids: ["receiver.survives-crash"],
+    needs: ["restart"],
+    async run(context) {
+      for (let count = 0; count < 3; count += 1) {
+        const event = context.event();
+        const sending = Promise.allSettled([post(context, event)]);
+        await untilEffect(context, event, sending);
+        await restart(context);
+        await sending;
+        await settles(context, "receiver.survives-crash", event);
+      }
+    },
+  },
+];

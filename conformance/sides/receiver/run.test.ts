@@ -1,0 +1,136 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
+import { renderJson } from "../../report/json.ts";
+import { repeatOf } from "../../report/repeat.ts";
+import { exitCodeOf, type Report } from "../../results.ts";
+import { runReceiver, type ReceiverRun } from "./run.ts";
+import { effectsFromCommand, type Subject } from "./subject.ts";
+
+const secret = "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=";
+const limits = { timeoutMs: 5000, settleMs: 5000, pieceMs: 5 };
+const closers: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function receiverWith(pieces: Partial<Pieces> = {}): Promise<Subject> {
+  const { subject, stop } = await startReceiver([secret], pieces);
+  closers.push(stop);
+  return subject;
+}
+
+const run = (subject: Subject, options: Partial<ReceiverRun> = {}): Promise<Report> =>
+  runReceiver({ subject, secret, limits, seed: 1, runId: "test", ...options });
+
+const resultOf = ({ requirements }: Report, id: string) => requirements.find((requirement) => requirement.id === id)!;
+
+test("what the caller did not provide is named, and the run passes partially", async () => {
+  const { url, effects } = await receiverWith();
+  const report = await run({ url, effects });
+  expect(report.verdict).toBe("passed-partially");
+  expect(report.notProvided.map(({ provide }) => provide)).toEqual(["--outage-command COMMAND", "--command COMMAND"]);
+  expect(resultOf(report, "receiver.rotation").reason?.code).toBe("target");
+  expect(exitCodeOf(report)).toBe(0);
+});
+
+test("effects without values leave their requirement partly unjudged", async () => {
+  const { url, effects } = await receiverWith();
+  const idsAlone = async () => (await effects()).map(({ id }) => ({ id }));
+  const report = await run({ url, effects: idsAlone }, { only: ["receiver.exact-values"] });
+  const provide = "reference, merchantsReference, amount in each effect";
+  expect(resultOf(report, "receiver.exact-values").reason).toMatchObject({ code: "caller", provide });
+  expect(report.notProvided.map((lacking) => lacking.provide)).toEqual([provide]);
+  expect(report.verdict).toBe("passed-partially");
+});
+
+test("a wrong amount fails although other values are not stated", async () => {
+  const { url, effects } = await receiverWith();
+  const amounts = async () => (await effects()).map(({ id, amount = 0 }) => ({ id, amount: amount % 1000 }));
+  const report = await run(
+    { url, effects: amounts },
+    { only: ["receiver.exact-values"], scenarios: ["limits-of-amounts"] },
+  );
+  expect(resultOf(report, "receiver.exact-values").verdict).toBe("fail");
+});
+
+test("an effect that comes after the response is found at the end of the run", async () => {
+  const pieces: Partial<Pieces> = {
+    async handle(event) {
+      const reply = await soundPieces.handle(event);
+      // The second effect comes with the next event.
+      const last = event.world.durable.queue.splice(0, 1, event)[0];
+      if (last) book(last);
+      return reply;
+    },
+  };
+  const report = await run(await receiverWith(pieces), {
+    scenarios: ["valid-checkout-completed", "valid-checkout-failed"],
+  });
+  const failed = resultOf(report, "receiver.takes-effect").checks.filter(({ verdict }) => verdict === "fail");
+  expect(failed.map(({ name }) => name)).toEqual(["The effects at the end of the run"]);
+});
+
+test("a receiver that does not respond ends the run with an error", async () => {
+  const server = createServer(() => undefined).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const report = await run({ url, effects: async () => [] }, { limits: { ...limits, timeoutMs: 50 } });
+  expect(report.errors).toEqual([`The receiver did not respond to 3 requests in a row. Is it running at ${url}?`]);
+  expect(exitCodeOf(report)).toBe(1);
+});
+
+test("a probe that fails ends the run with an error", async () => {
+  const { url } = await receiverWith();
+  const report = await run({ url, effects: effectsFromCommand("exit 1", process.env) });
+  expect(report).toMatchObject({ verdict: "error", errors: [expect.stringContaining("--effects-command failed")] });
+  expect(exitCodeOf(report)).toBe(2);
+});
+
+test("a failed scenario fails again alone, with the same values", async () => {
+  const flip: Partial<Pieces> = {
+    effectOf: (stamp, parsed) => ({ ...soundPieces.effectOf(stamp, parsed)!, amount: 7 }),
+  };
+  const subject = await receiverWith(flip);
+  const only = ["receiver.exact-values", "receiver.takes-effect"];
+  const first = await run(subject, { only, runId: "first", repeatFlags: ["--url", subject.url] });
+  const requirement = resultOf(first, "receiver.exact-values");
+  const check = requirement.checks.find(({ verdict }) => verdict === "fail")!;
+  const command = repeatOf(first, requirement, check);
+  expect(command).toBe(
+    `certify receiver --only receiver.exact-values --seed 1 --url ${subject.url} --scenario limits-of-amounts`,
+  );
+  const again = await run(subject, {
+    only: ["receiver.exact-values"],
+    scenarios: ["limits-of-amounts"],
+    runId: "second",
+  });
+  const repeated = resultOf(again, "receiver.exact-values").checks.find(({ name }) => name === check.name)!;
+  const amounts = ({ expected }: typeof check) => expected.match(/amount \d+/g);
+  expect(repeated.verdict).toBe("fail");
+  expect(amounts(repeated)).toEqual(amounts(check));
+});
+
+test("reports contain neither the secret nor a signature", async () => {
+  const subject = await receiverWith({
+    refuse: ({ stamp, world }) => ({
+      status: 400,
+      body: `${stamp.signature} is not of ${world.keys[0]?.toString("base64")}`,
+    }),
+  });
+  const report = await run(subject, { only: ["receiver.forged-refused", "receiver.leaks-nothing"] });
+  const json = renderJson(report);
+  expect(resultOf(report, "receiver.leaks-nothing").verdict).toBe("fail");
+  expect(json).not.toContain(secret.slice(6));
+  expect(
+    report.requirements.flatMap(({ checks }) => checks.flatMap(({ exchanges }) => exchanges)).length,
+  ).toBeGreaterThan(5);
+  for (const value of json.matchAll(/"webhook-signature": "([^"]*)"/g)) expect(value[1]).toBe("[redacted]");
+});

@@ -1,0 +1,106 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CannotRun } from "../../cli/probe.ts";
+import { outageOf, startSubject } from "./process.ts";
+import { effectsFromCommand, effectsFromUrl, parseEffects } from "./subject.ts";
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** Serves a response on a free port and returns its URL. */
+async function serving(status: number, body: string): Promise<string> {
+  const server = createServer((_, response) => void response.writeHead(status).end(body)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+/** Returns a URL at which nothing listens. */
+async function freeUrl(): Promise<string> {
+  const url = await serving(200, "");
+  await closers.pop()?.();
+  return url;
+}
+
+const effects = [{ id: "msg_1", reference: "DSB1", merchantsReference: "order-1", amount: 100 }];
+
+describe("the probe", () => {
+  test("returns the effects that a URL gives", async () => {
+    expect(await effectsFromUrl(await serving(200, JSON.stringify(effects)))()).toEqual(effects);
+  });
+
+  test("returns the effects that a command prints", async () => {
+    const env = { ...process.env, LIST: JSON.stringify(effects) };
+    expect(await effectsFromCommand('printf %s "$LIST"', env)()).toEqual(effects);
+  });
+
+  test.each([
+    ["text", "none", "something that is not JSON"],
+    ["an object", "{}", "one entry for each effect"],
+    ["entries without an id", '[{"reference":"DSB1"}]', "each with the event's id"],
+  ])("refuses %s and says what it wants", (_, text, message) => {
+    expect(() => parseEffects("--effects-url", text)).toThrow(message);
+  });
+
+  test("says that a URL fails", async () => {
+    await expect(effectsFromUrl(await serving(503, ""))()).rejects.toThrow("--effects-url responded with 503");
+    await expect(effectsFromUrl(await freeUrl())()).rejects.toThrow(
+      "--effects-url did not respond: connect ECONNREFUSED",
+    );
+  });
+
+  test("says that a command fails, with what it printed", async () => {
+    const failing = effectsFromCommand("echo no database >&2; exit 3", process.env);
+    await expect(failing()).rejects.toThrow("--effects-command failed: no database");
+  });
+});
+
+/** A program that listens on PORT. */
+const listener = `exec '${process.execPath}' -e 'require("http").createServer((q, r) => r.end()).listen(process.env.PORT, "127.0.0.1")'`;
+
+describe("the receiver that a run starts", () => {
+  test("listens at its URL until it is killed, and again when it is started", async () => {
+    const url = await freeUrl();
+    const receiver = await startSubject(listener, url, process.env);
+    closers.push(receiver.kill);
+    expect((await fetch(url)).status).toBe(200);
+    await receiver.kill();
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+    await receiver.start();
+    expect((await fetch(url)).status).toBe(200);
+  });
+
+  test("must not be running already", async () => {
+    const url = await serving(200, "");
+    await expect(startSubject("true", url, process.env)).rejects.toThrow("Something listens");
+  });
+
+  test("must not end, and the error quotes what it printed", async () => {
+    const ended = startSubject("echo no such file >&2; exit 1", await freeUrl(), process.env);
+    await expect(ended).rejects.toThrow(CannotRun);
+    await expect(ended).rejects.toThrow("has ended. It printed: no such file");
+  });
+});
+
+describe("the outage", () => {
+  test("lasts from the command's first line until it is stopped", async () => {
+    const url = await freeUrl();
+    const env = { ...process.env, PORT: new URL(url).port };
+    const outage = outageOf(`echo locked; ${listener}`, env);
+    await outage.begin();
+    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), 30_000);
+    await outage.end();
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+  });
+
+  test("must have begun", async () => {
+    await expect(outageOf("exit 0", process.env).begin()).rejects.toThrow("--outage-command must print a line");
+  });
+});
