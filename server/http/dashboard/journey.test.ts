@@ -103,6 +103,16 @@ test("a merchant's first day, by keyboard alone", async () => {
   await press("button", "Replay");
   await expect.poll(() => server.pass(0).then(() => receiver.received.length), PATIENCE).toBe(2);
   await shown("Attempt 2: status 204");
+  await press("link", "Webhooks");
+  await type("Host of the receiver", new URL(receiver.url).host);
+  await press("button", "Search");
+  await press("link", "Replay these…");
+  await heading("1 webhook");
+  await suitsEveryone("replay");
+  await press("button", "Start the replay");
+  await heading(/^Replay of webhooks/);
+  await expect.poll(() => server.pass(1_000).then(() => receiver.received.length), PATIENCE).toBe(3);
+  await shown("1 of 1");
 
   await press("link", "Sandbox");
   await type("Requests that get 500 (%)", "100");
