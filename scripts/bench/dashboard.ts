@@ -71,6 +71,7 @@ const PAGES: Record<string, (stored: Stored) => string> = {
   "preview by host, none": () => "replays/new?host=other.example",
   sandbox: () => "sandbox",
   settings: () => "settings",
+  team: () => "team",
   "audit trail": () => "audit",
 };
 
