@@ -81,6 +81,17 @@ describe("the verdict on a side", () => {
   });
 });
 
+const named = (id: string) => ({ name: `What ${id} does`, selectFlags: ["--scenario", id] });
+
+test("the scenarios in which a requirement holds are put together, and the others are listed", () => {
+  const runs = [scenario([], named("calm")), scenario(["client.pays-once"]), scenario([], named("late"))];
+  const { checks } = report(runs).requirements.find(({ id }) => id === "client.pays-once")!;
+  expect(checks).toMatchObject([
+    { name: "The response is lost", verdict: "fail", selectFlags: ["--scenario", "lost"] },
+    { name: "2 scenarios", verdict: "pass", actual: "as expected in calm, late", durationMs: 10 },
+  ]);
+});
+
 test("the report names the side, its target, and how to repeat a failed scenario alone", () => {
   const text = renderTerminal(report([scenario(["client.pays-once"])]), { color: false });
   expect(text).toContain("FAILED  client · 16 of 17 musts · node pay.js");

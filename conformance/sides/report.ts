@@ -1,7 +1,8 @@
 // Builds the report of a run that judged a side of the merchant, such as a client. The suite itself plays the service
 // in such a run, so no money moves. Everything that reads a report of a service reads this one too.
 import { requirementsOf } from "../contract/requirements.ts";
-import type { CheckResult, Exchange, NotJudged, Report, Requirement, Side } from "../results.ts";
+import { counted } from "../report/words.ts";
+import type { CheckResult, Exchange, NotJudged, Report, Requirement, RequirementResult, Side } from "../results.ts";
 import { buildReport } from "../run/tree.ts";
 import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
 
@@ -76,13 +77,34 @@ export function scenarioReport(side: Side, run: ScenarioRun, only?: readonly str
   return { ...noMoney, results: Object.fromEntries(entries), notApplicable, ...(error === undefined ? {} : { error }) };
 }
 
+/**
+ * Puts the scenarios in which a requirement holds together. A run has hundreds of results, and a report that lists each
+ * leaves no room for the evidence of those that failed.
+ */
+function withPassesTogether(requirement: RequirementResult): RequirementResult {
+  const { passed = [], others = [] } = Object.groupBy(requirement.checks, ({ verdict }) =>
+    verdict === "pass" ? "passed" : "others",
+  );
+  if (passed.length <= 1) return requirement;
+  const ids = passed.map(({ selectFlags = [] }) => selectFlags.at(-1));
+  const together: CheckResult = {
+    name: counted(passed.length, "scenario"),
+    verdict: "pass",
+    expected: passed[0]!.expected,
+    actual: `as expected in ${ids.join(", ")}`,
+    exchanges: [],
+    durationMs: passed.reduce((sum, { durationMs }) => sum + durationMs, 0),
+  };
+  return { ...requirement, checks: [...others, together] };
+}
+
 /** Builds the report of a run from the reports of its scenarios. */
 export function sideReport({ side, target, only, seed, repeatFlags, leftOut, scenarios, ...run }: SideRun): Report {
   const ids = requirementsOf(side).map(({ id }) => id);
   const lacking =
     leftOut === undefined ? [] : ids.map((id) => [id, { code: "caller", text: leftOut } as const] as const);
   const rest: CheckReport = { ...noMoney, results: {}, notApplicable: Object.fromEntries(lacking) };
-  return buildReport({
+  const report = buildReport({
     ...run,
     options: {
       profile: side,
@@ -97,4 +119,5 @@ export function sideReport({ side, target, only, seed, repeatFlags, leftOut, sce
     pending: [],
     checks: [...scenarios, rest],
   });
+  return { ...report, requirements: report.requirements.map(withPassesTogether) };
 }

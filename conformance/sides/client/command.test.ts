@@ -69,7 +69,7 @@ describe("a run", () => {
     expect(report).toMatchObject({ verdict: "passed-partially", profile: "client", baseUrl: "good", seed: 4 });
     expect(report.repeatFlags).toEqual(["--command", "good"]);
     const [check] = report.requirements.find(({ id }) => id === "client.pays-once")!.checks;
-    expect(check).toMatchObject({ verdict: "pass", selectFlags: ["--scenario", "calm"] });
+    expect(check).toMatchObject({ verdict: "pass", name: "2 scenarios" });
   });
 
   test("that is interrupted is not completed", async () => {

@@ -99,7 +99,7 @@ export const lostAnswers: readonly Scenario[] = [
   {
     id: "endless-for-ever",
     name: "No body ever ends, whatever the client asks",
-    creates: [],
+    entries: [entry(0, "success")],
     afterwards: { process: "now", answer: "endless" },
     reads: Array.from({ length: 40 }, () => "endless" as const),
     lists: Array.from({ length: 40 }, () => "endless" as const),
