@@ -1,6 +1,7 @@
 // The client of this repository, with its journal.
 import { text } from "node:stream/consumers";
-import { createClient, type DisbursementRequest } from "../../../client/index.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient, NotFoundError, type DisbursementRequest } from "../../../client/index.ts";
 import { fileJournal } from "../../../client/journal.ts";
 import { createAll, type PayoutResult } from "../../../client/payroll.ts";
 
@@ -20,13 +21,21 @@ const client = createClient({
   baseUrl: BASE_URL,
   apiKey: API_KEY,
   timeout,
-  retry: { totalTime: 8 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
+  retry: { totalTime: 3 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
 });
-// Reach the service before anything is paid: then the client knows that a strange page is not the service's.
-try {
-  for await (const _ of client.disbursements.list({ limit: 1 })) break;
-} catch {
-  // Paying shows whether the service is there.
+// Reach the service before anything is paid: as long as it never responded to it, the client takes a strange page for a
+// wrong address and does not retry.
+const patience = performance.now() + 2 * timeout;
+let isReached = false;
+while (!isReached && performance.now() < patience) {
+  try {
+    for await (const _ of client.disbursements.list({ limit: 1 })) break;
+    isReached = true;
+  } catch (error) {
+    // A service without lists says so, and is there.
+    isReached = error instanceof NotFoundError;
+    await sleep(timeout / 20);
+  }
 }
 
 const lines = (await text(process.stdin)).split("\n").filter((line) => line !== "");

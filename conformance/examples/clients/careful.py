@@ -1,0 +1,84 @@
+"""A careful client in Python, with nothing but the standard library."""
+
+import email.utils, json, os, sys, time
+import urllib.error, urllib.parse, urllib.request
+
+BASE, KEY = os.environ["BASE_URL"], os.environ["API_KEY"]
+LIMIT = int(os.environ["TIMEOUT_MS"]) / 1000
+OUTCOMES = {"success": "paid", "failed": "failed", "pending": "pending"}
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+opener = urllib.request.build_opener(NoRedirects)
+
+def call(path, entry=None):
+    """Returns status, headers and JSON of a response. The status is None if no complete response came in time."""
+    headers = {"x-api-key": KEY, "content-type": "application/json"}
+    request = urllib.request.Request(BASE + path, json.dumps(entry).encode() if entry else None, headers)
+    end, text = time.monotonic() + LIMIT, b""
+    try:
+        try:
+            response = opener.open(request, timeout=LIMIT)
+        except urllib.error.HTTPError as error:
+            response = error
+        # timeout limits each read, not all of them, so a slow response could take for ever.
+        while part := response.read1(65536):
+            text += part
+            if time.monotonic() > end or len(text) > 1_000_000:
+                return None, {}, {}
+    except Exception:
+        return None, {}, {}
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = {}
+    return response.status, response.headers, body if isinstance(body, dict) else {}
+
+def find(entry, location):
+    """Reads the payout with the entry's reference: where the Location points, else from the list."""
+    path = urllib.parse.urlsplit(location or "").path
+    if path.startswith("/v1/disbursements/"):
+        status, _, body = call("/v1/disbursements/" + path.split("/")[-1])
+        if status == 200 and body.get("data", {}).get("merchantsReference") == entry["reference"]:
+            return body["data"]
+    status, _, body = call("/v1/disbursements?" + urllib.parse.urlencode({"merchantsReference": entry["reference"]}))
+    found = body.get("data", {}).get("items", []) if status == 200 else []
+    return next((each for each in found if each["merchantsReference"] == entry["reference"]), None)
+
+def same(entry, found):
+    equal = all(found[name] == entry[name] for name in ("amount", "country", "currency"))
+    return equal and found["customer"]["phoneNumber"] == entry["phoneNumber"]
+
+def wait(headers):
+    text = headers.get("retry-after") or ""
+    date = email.utils.parsedate_to_datetime(text) if "GMT" in text else None
+    seconds = date.timestamp() - time.time() if date else float(text) if text.isdigit() else 0
+    return min(max(seconds, 0), 3)
+
+def pay(entry):
+    doubt = False
+    for attempt in range(9):
+        status, headers, body = call("/v1/disbursements", entry)
+        data = body.get("data") or {}
+        if status == 200 and data.get("merchantsReference") == entry["reference"] and data.get("amount") == entry["amount"]:
+            return OUTCOMES[data["status"]]
+        # Only the service's own JSON says no. A gateway's page says nothing about the payout.
+        refused = status is not None and 400 <= status < 500 and body.get("statusCode") == status and "error" in body
+        if refused and status == 409:
+            found = find(entry, headers.get("location"))
+            if found:
+                return OUTCOMES[found["status"]] if same(entry, found) else "refused"
+            doubt = True
+        elif refused and status != 429:
+            # After a lost response a refusal may be due to the payout itself, for example for lack of balance.
+            return "unknown" if doubt else "refused"
+        elif status != 429:
+            doubt = True
+        time.sleep(wait(headers) + 0.05 * 2 ** min(attempt, 4))
+    return "unknown" if doubt else "refused"
+
+for line in sys.stdin:
+    entry = json.loads(line)
+    print(json.dumps({"reference": entry["reference"], "outcome": pay(entry)}), flush=True)
