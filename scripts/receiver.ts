@@ -1,15 +1,31 @@
-// Prints each webhook that has a valid signature: WEBHOOK_SECRET=whsec_… npx node scripts/receiver.ts 4000
+// `npm run receiver -- [PORT] [SERVER]`: prints each webhook that has a valid signature. It reads the secret of a sandbox
+// with API_KEY, or takes it from WEBHOOK_SECRET.
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { verifyWebhook, WebhookError } from "../client/webhooks.ts";
 
-const secret = process.env.WEBHOOK_SECRET;
-const port = Number(process.argv[2] ?? 4000);
+const [port = "4000", sandbox = "http://127.0.0.1:3000"] = process.argv.slice(2);
+const { API_KEY, WEBHOOK_SECRET } = process.env;
+
 function quit(message: string): never {
   console.error(message);
   process.exit(1);
 }
-if (!secret) quit("Set WEBHOOK_SECRET to the secret returned by GET /sandbox/webhook-secret.");
+
+/** Reads the webhook secret of the key's merchant. */
+async function secretFor(key: string): Promise<string> {
+  const url = `${sandbox}/sandbox/webhook-secret`;
+  const response = await fetch(url, { headers: { "x-api-key": key } }).catch(() =>
+    quit(`${sandbox} is unreachable. Start the server first, or give its address: npm run receiver -- ${port} URL`),
+  );
+  if (!response.ok) quit(`GET ${url} returned ${response.status}. Is API_KEY a key of this server?`);
+  const { data } = (await response.json()) as { data: { secret: string } };
+  return data.secret;
+}
+
+const secret = WEBHOOK_SECRET ?? (API_KEY && (await secretFor(API_KEY)));
+if (!secret) quit("Set API_KEY to the key of a sandbox, or WEBHOOK_SECRET to a merchant's webhook secret.");
 
 const server = createServer(async (request, response) => {
   const body = await text(request);
@@ -23,4 +39,6 @@ const server = createServer(async (request, response) => {
   }
 });
 server.on("error", ({ message }) => quit(`${message}: choose another port.`));
-server.listen(port, "127.0.0.1", () => console.log(JSON.stringify(server.address())));
+server.listen(Number(port), "127.0.0.1", () =>
+  console.log(`Receiving webhooks at http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+);

@@ -45,9 +45,8 @@ afterAll(async () => {
 });
 
 test("sends a webhook with the verified record once a payout settles", async () => {
-  const { secret } = await curl(`${server}/sandbox/webhook-secret`);
-  const received = start("receiver.ts", ["0"], { WEBHOOK_SECRET: secret });
-  const { port } = JSON.parse((await received.next()).value);
+  const received = start("receiver.ts", ["0", server], { API_KEY: KEY });
+  const [webhookURL] = /http:\S+/.exec((await received.next()).value)!;
 
   const { reference } = await post("/v1/disbursements", {
     reference: "walkthrough-1",
@@ -55,7 +54,7 @@ test("sends a webhook with the verified record once a payout settles", async () 
     phoneNumber: "2257038102473",
     country: "CI",
     currency: "XOF",
-    webhookURL: `http://127.0.0.1:${port}/`,
+    webhookURL,
   });
   await post("/sandbox/clock/advance", { seconds: 2 });
 

@@ -17,6 +17,13 @@ export const pages: readonly Page[] = [
     group: undefined,
   },
   {
+    name: "tutorial",
+    title: "Tutorial: five minutes",
+    summary: "A payout, its webhook, a failure, the dashboard and a certificate, in five minutes.",
+    group: "Guides",
+    needsSandbox: true,
+  },
+  {
     name: "first-payout",
     title: "Your first payout",
     summary: "Create a payout, watch it settle, and repeat a request safely.",
@@ -49,6 +56,31 @@ export const pages: readonly Page[] = [
     title: "Going live",
     summary: "What to check before real money moves.",
     group: "Guides",
+  },
+  {
+    name: "for-merchants",
+    title: "For a merchant's engineer",
+    summary: "You call the service: the first hour, and what to do before you go live.",
+    group: "Guides",
+  },
+  {
+    name: "for-platforms",
+    title: "For the platform's engineer",
+    summary: "You run a service that keeps the contract: check it, and show the result.",
+    group: "Guides",
+  },
+  {
+    name: "for-maintainers",
+    title: "For whoever inherits the code",
+    summary: "You change the project: what to read, and what protects you.",
+    group: "Guides",
+  },
+  {
+    name: "problems",
+    title: "Problems and their fixes",
+    summary: "Real messages, what causes them, and what to do.",
+    group: "Look up",
+    needsSandbox: true,
   },
   {
     name: "reference",
