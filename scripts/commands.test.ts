@@ -94,6 +94,12 @@ const ELSEWHERE: Elsewhere[] = [
     test: "conformance/cli/subcommands.test.ts",
     proof: 'runSubcommand("diff"',
   },
+  {
+    document: "conformance/README.md",
+    commands: /certify client/,
+    test: "conformance/sides/client/command.test.ts",
+    proof: "judgeClient(",
+  },
 ];
 
 const NOT_OWN = new Set(["node_modules", "dist", "data", "coverage", "reports", "certify-report"]);

@@ -59,19 +59,19 @@ export const pages: readonly Page[] = [
   },
   {
     name: "for-merchants",
-    title: "For a merchant's engineer",
+    title: "For merchants",
     summary: "You call the service: the first hour, and what to do before you go live.",
     group: "Guides",
   },
   {
     name: "for-platforms",
-    title: "For the platform's engineer",
+    title: "For platforms",
     summary: "You run a service that keeps the contract: check it, and show the result.",
     group: "Guides",
   },
   {
     name: "for-maintainers",
-    title: "For whoever inherits the code",
+    title: "For maintainers",
     summary: "You change the project: what to read, and what protects you.",
     group: "Guides",
   },
