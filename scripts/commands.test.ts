@@ -153,7 +153,7 @@ test("other tests run the commands that this one leaves to them", async () => {
   }
 });
 
-test("the commands of all documents work on the server that the tutorial starts", { timeout: 180_000 }, async () => {
+test("the commands of all documents work on the server that the tutorial starts", { timeout: 600_000 }, async () => {
   const ports = { server: await freePort(), receiver: await freePort() };
   const env = { LOG_LEVEL: "silent", NODE_COMPILE_CACHE: join(tmpdir(), "commands-compile-cache") };
   const terminal = new Terminal({ folder: await checkout(), ports, env });

@@ -9,7 +9,7 @@ import { vi } from "vitest";
 import { isShell, type Block } from "./documents.ts";
 
 /** For programs that start, on a busy machine. */
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: 120_000 };
 
 /** Commands that go on until they are stopped, with the port on which they listen. */
 const LASTING = [
