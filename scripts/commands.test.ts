@@ -100,6 +100,12 @@ const ELSEWHERE: Elsewhere[] = [
     test: "conformance/sides/client/command.test.ts",
     proof: "judgeClient(",
   },
+  {
+    document: "conformance/README.md",
+    commands: /certify receiver/,
+    test: "conformance/sides/receiver/run.test.ts",
+    proof: "await run({ url, effects })",
+  },
 ];
 
 const NOT_OWN = new Set(["node_modules", "dist", "data", "coverage", "reports", "certify-report"]);
