@@ -101,7 +101,7 @@ export function merchantTests(storage: Current): void {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     const add = async (count: number) =>
       (await concurrently(count, () => storage().insertKey(aKey(ada.id), ACTOR))).filter(Boolean).length;
-    expect(await add(MOST_KEYS - 2)).toBe(MOST_KEYS - 2);
+    for (let count = 0; count < MOST_KEYS - 2; count++) await storage().insertKey(aKey(ada.id), ACTOR);
     expect(await add(5)).toBe(2);
     expect(await storage().insertKey(aKey(kofi.id), ACTOR)).toBe(true);
     const refused = aKey(ada.id);
