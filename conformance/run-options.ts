@@ -14,6 +14,7 @@ export const allControls = [
   "rotate",
   "reset",
   "chaos",
+  "listener",
 ] as const;
 
 export type Control = (typeof allControls)[number];

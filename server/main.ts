@@ -47,6 +47,9 @@ async function start(config: Config): Promise<void> {
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
   const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
 
+  // Where a sandbox became a live service, no program of a developer gets its webhooks.
+  if (!config.sandbox) await storage.disconnectListeners();
+
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
   // A given key must be valid for the first request.

@@ -22,6 +22,7 @@ import {
   type DeliveryWorker,
 } from "./workers/deliveries.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
+import { createListeners } from "./workers/listeners.ts";
 import { startLoop } from "./workers/loop.ts";
 import { createChanges } from "./workers/changes.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
@@ -153,6 +154,7 @@ export function createService(options: Options): Service {
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
   const webhooks = createWebhooks({ storage, clock, random, attempt: deliveries.replay });
+  const listeners = createListeners({ storage, clock, ids, chaos, chance, emit, span: ids.span, stopping });
 
   return {
     app: createApp({
@@ -174,6 +176,7 @@ export function createService(options: Options): Service {
       checkouts,
       webhooks,
       merchantClock,
+      listeners,
     }),
     checkouts,
     settlement,

@@ -21,6 +21,7 @@ import { lifeFaults } from "./faults/life.ts";
 import { lifeReferenceFaults } from "./faults/life-references.ts";
 import { lifeWebhookFaults } from "./faults/life-webhooks.ts";
 import { limitFaults } from "./faults/limits.ts";
+import { listenerFaults } from "./faults/listener.ts";
 import { listStatusFaults } from "./faults/list-statuses.ts";
 import { listValueFaults } from "./faults/list-values.ts";
 import { listFaults } from "./faults/lists.ts";
@@ -62,6 +63,7 @@ export const faults: readonly Fault[] = [
   ...signatureFaults,
   ...retryFaults,
   ...replayFaults,
+  ...listenerFaults,
   ...attemptFaults,
   ...deliveryOutcomeFaults,
   ...realTimeFaults,

@@ -30,6 +30,7 @@ import { lifeCheckoutChecks } from "./life-checkouts.ts";
 import { lifeReferenceChecks } from "./life-references.ts";
 import { lifeWebhookChecks } from "./life-webhooks.ts";
 import { lifeChecks } from "./life.ts";
+import { listenerChecks } from "./listener.ts";
 import { limitChecks } from "./limits.ts";
 import { listStatusChecks } from "./list-statuses.ts";
 import { addedLimitChecks } from "./limits-added.ts";
@@ -108,6 +109,7 @@ export const checks: readonly Check[] = [
   ...retryChecks,
   ...deliveryChecks,
   ...replayChecks,
+  ...listenerChecks,
   ...attemptChecks,
   ...deliveryOutcomeChecks,
   ...realTimeChecks,

@@ -28,6 +28,7 @@ const usable: Partial<Record<Control, { path: string; body?: Record<string, unkn
   replay: { path: "/sandbox/deliveries/certify-unknown/replay" },
   rotate: { path: "/sandbox/webhook-secret/rotate" },
   reset: { path: "/sandbox/reset" },
+  listener: { path: "/sandbox/listener", body: {} },
 };
 
 /** A path that no target has. A control must respond differently. */

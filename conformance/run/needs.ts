@@ -29,6 +29,7 @@ export const controls: Record<Control, string> = {
   rotate: "POST /sandbox/webhook-secret/rotate",
   reset: "POST /sandbox/reset",
   chaos: "GET /sandbox/chaos",
+  listener: "POST /sandbox/listener",
 };
 
 const control = (name: Control): Unmet =>
@@ -53,6 +54,7 @@ const unmet: Record<Need, Unmet> = {
   rotate: control("rotate"),
   reset: control("reset"),
   chaos: control("chaos"),
+  listener: control("listener"),
   "forced-outcomes": fromTarget(forcesOutcomes, "the target is not a sandbox whose phone numbers force an outcome"),
   "second-key": fromCaller(
     ({ secondKey }) => secondKey !== undefined,

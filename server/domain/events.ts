@@ -1,6 +1,6 @@
 import type { components } from "../../generated/openapi.ts";
 import { checkoutView, disbursementView } from "./representation.ts";
-import type { Checkout, Disbursement, Event, EventType, FinalStatus } from "./types.ts";
+import type { Checkout, Disbursement, Event, EventType, FinalStatus, Merchant } from "./types.ts";
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
 
@@ -39,6 +39,24 @@ export function eventOf(record: Disbursement | Checkout, merchantName: string): 
  */
 export function eventId(recordId: string): string {
   return `msg_${recordId.replaceAll("-", "")}`;
+}
+
+/** The lane of the deliveries to a merchant's listener (D69). No URL has this host. */
+export const LISTENER_HOST = "#listener";
+
+/**
+ * Where an event goes (D40): to the address in the request, else to the merchant's listener, else to the merchant's
+ * default address.
+ * @param listenerUrl where a connected listener sends webhooks
+ */
+export function destinationOf(
+  { webhookURL }: Pick<Disbursement, "webhookURL">,
+  { webhookUrl }: Pick<Merchant, "webhookUrl">,
+  listenerUrl: string | undefined,
+): { url: string; host: string } | undefined {
+  if (webhookURL === undefined && listenerUrl !== undefined) return { url: listenerUrl, host: LISTENER_HOST };
+  const url = webhookURL ?? webhookUrl;
+  return url === undefined ? undefined : { url, host: receiverOf(url) };
 }
 
 /** Returns the host and port of a webhook URL. The result is never empty, so that every delivery belongs to a lane. */

@@ -15,6 +15,7 @@ import type {
   Event,
   EventType,
   FinalStatus,
+  Listener,
   LoggedRequest,
   Merchant,
   WebhookSecrets,
@@ -32,6 +33,7 @@ export interface Storage
     CheckoutStore,
     ClockStore,
     DeliveryQueue,
+    ListenerStore,
     EventLog,
     ReplayStore,
     AuditLog,
@@ -217,7 +219,8 @@ export interface ClockStore {
    */
   moveClock(merchantId: string, move: ClockMove, latest: number): Promise<Merchant | undefined>;
   /**
-   * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries.
+   * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries, but
+   * those to a listener only while it searches for some.
    */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
@@ -336,14 +339,15 @@ export interface DeliveryQueue {
   claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
   /**
    * Claims one delivery, in any status, for a replay by `actor`. Resolves with "claimed" if an attempt is in progress,
-   * and with undefined if the merchant has no such delivery.
+   * and with undefined if the merchant has no such delivery. A delivery to a listener is made ready instead, as by
+   * `requestReplay`, and the result is "requested".
    */
   claimDelivery(
     merchantId: string,
     id: string,
     leaseMs: number,
     actor: Actor,
-  ): Promise<ClaimedDelivery | "claimed" | undefined>;
+  ): Promise<ClaimedDelivery | "claimed" | "requested" | undefined>;
   /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
    * Resolves with "claimed", and changes nothing, if an attempt is in progress.
@@ -356,11 +360,55 @@ export interface DeliveryQueue {
   renewClaims(claims: readonly Claim[], leaseMs: number): Promise<void>;
   /**
    * Logs an attempt, releases the claim and schedules the next attempt. If the lease lapsed and the delivery has become
-   * ready or been claimed again since, the attempt is only logged. After a reset nothing is recorded. Attempts are
-   * numbered from 1; only the last 100 of a delivery are stored.
+   * ready or been claimed again since, the attempt is only logged. After a reset nothing is recorded, and neither is a
+   * second attempt with the same claim. Attempts are numbered from 1; only the last 100 of a delivery are stored.
    * @returns true if the claim was still valid
    */
   recordAttempt(claim: Claim, attempt: Omit<Attempt, "number">, next: NextStep): Promise<boolean>;
+}
+
+/** Without a request for this long, a listener is no longer connected (D69). */
+export const LISTENER_CONNECTED_MS = 3_600_000;
+/** A listener has searched for deliveries at most this long ago if it makes attempts now. */
+export const LISTENER_ATTENDS_MS = 15_000;
+
+/** A search of a listener for deliveries. A later search or session ends it. */
+export interface ListenerSearch {
+  session: string;
+  poll: number;
+}
+
+/** The merchants' listeners (D69), at most one for each. */
+export interface ListenerStore {
+  /**
+   * Makes this the merchant's listener. Ends the claims of the previous one, and everything that waited for that one goes
+   * to the new one. Resolves with the name of the previous one if it searched for deliveries a moment ago.
+   */
+  connectListener(merchantId: string, listener: Listener): Promise<string | undefined>;
+  /**
+   * Begins a search for deliveries. Renews the claims that the listener holds, and ends its others.
+   * @returns the number of the search, or undefined if the session has ended
+   */
+  beginSearch(
+    merchantId: string,
+    session: string,
+    holding: readonly { id: string; token: number }[],
+    leaseMs: number,
+  ): Promise<number | undefined>;
+  /**
+   * Claims ready deliveries for the listener, those first that fell due first. Resolves with "replaced" if the session has
+   * ended, and with "superseded" if there is a later search.
+   */
+  claimForListener(
+    merchantId: string,
+    search: ListenerSearch,
+    count: number,
+    leaseMs: number,
+  ): Promise<ClaimedDelivery[] | "replaced" | "superseded">;
+  /** Ends a session and its claims. Resolves with false if it had ended before. */
+  disconnectListener(merchantId: string, session: string): Promise<boolean>;
+  /** Ends all sessions, for a service that is no longer a sandbox. */
+  disconnectListeners(): Promise<void>;
 }
 
 export interface PageQuery {

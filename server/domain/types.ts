@@ -24,6 +24,16 @@ export interface Merchant {
   chaos?: Chaos;
 }
 
+/** A program that makes a merchant's webhook attempts itself, because the service cannot reach the receiver (D69). */
+export interface Listener {
+  /** Identifies the listener until another one takes over. */
+  session: string;
+  /** For people. */
+  name: string;
+  /** Where the listener sends webhooks. */
+  url: string;
+}
+
 /** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */
 export interface PreviousSecret {
   secret: string;
@@ -167,6 +177,8 @@ export interface LoggedRequest {
 /** An event with an address, and the state of its delivery to that address. */
 export interface Delivery extends Event {
   url: string;
+  /** True if the merchant's listener makes the attempts (D69). */
+  toListener?: true;
   status: DeliveryStatus;
   /** The number of attempts made so far in the retry schedule. A replay restarts the schedule. */
   step: number;

@@ -6,14 +6,18 @@ import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
 import type { ClockMove, MerchantStore } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
+import type { Listeners } from "../workers/listeners.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
 import {
+  attemptRecorded,
   checkoutCreated,
+  claimedView,
   clockView,
   deliveryView,
   disbursementCreated,
   eventView,
+  listenerView,
   listView,
   secretView,
 } from "./views.ts";
@@ -26,11 +30,12 @@ export interface HandlerContext {
   webhooks: Webhooks;
   merchantClock: MerchantClock;
   storage: Pick<MerchantStore, "setChaos">;
+  listeners: Listeners;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage } = context;
+  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, listeners } = context;
   return {
     createDisbursement: async ({ merchant, body, traceparent }) =>
       disbursementCreated(await disbursements.create(merchant, body, traceparent)),
@@ -55,6 +60,14 @@ export function createHandlers(context: HandlerContext): Handlers {
     listDeliveries: async ({ merchant, query }) =>
       listView(await webhooks.listDeliveries(merchant, query), deliveryView),
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
+    connectListener: async ({ merchant, body }) => listenerView(merchant, await listeners.connect(merchant, body)),
+    claimDeliveries: async ({ merchant, body }) => ({
+      items: (await listeners.claim(merchant, body)).map(claimedView),
+    }),
+    reportAttempt: async ({ merchant, body }) => attemptRecorded(await listeners.report(merchant, body)),
+    disconnectListener: async ({ merchant, body }) => ({
+      disconnected: await listeners.disconnect(merchant, body.session),
+    }),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
     readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,

@@ -1,8 +1,9 @@
 import type { components } from "../../generated/openapi.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { Page } from "../domain/storage.ts";
+import type { NextStep, Page } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Attempt, Checkout, Delivery, Disbursement, Event, Merchant, WebhookSecrets } from "../domain/types.ts";
+import type { ListenerDelivery } from "../workers/listeners.ts";
 
 type Schemas = components["schemas"];
 
@@ -58,4 +59,22 @@ export function deliveryView(delivery: Delivery): Schemas["Delivery"] {
 
 function attemptView({ at, sentAt, ...rest }: Attempt): Schemas["Attempt"] {
   return { ...rest, at: timestamp(at), sentAt: timestamp(sentAt) };
+}
+
+/** @param connected the session, and the name of the listener from which it took over */
+export function listenerView(
+  { webhookUrl }: Merchant,
+  connected: { session: string; replaced?: string },
+): Schemas["ListenerSession"] {
+  return { ...connected, ...(webhookUrl !== undefined && { defaultWebhookURL: webhookUrl }) };
+}
+
+export function claimedView({ claim, headers }: ListenerDelivery): Schemas["ClaimedDelivery"] {
+  const { event, token, step } = claim;
+  const { id, type, reference, body } = event;
+  return { id, token, event: type, reference, attempt: step + 1, headers, body };
+}
+
+export function attemptRecorded({ counted, status, nextAttemptAt }: NextStep & { counted: boolean }) {
+  return { counted, status, ...(nextAttemptAt !== undefined && { nextAttemptAt: timestamp(nextAttemptAt) }) };
 }

@@ -1,3 +1,4 @@
+import { LISTENER_HOST } from "../domain/events.ts";
 import type { Attempt, Delivery, Event, EventType } from "../domain/types.ts";
 import { optional, type Row } from "./rows.ts";
 
@@ -34,6 +35,7 @@ export function toDelivery(row: Row, attempts: Attempt[]): Delivery {
   return {
     ...toEvent(row),
     url: row.url as string,
+    ...(row.host === LISTENER_HOST && { toListener: true }),
     status: row.status as Delivery["status"],
     step: row.step as number,
     ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),

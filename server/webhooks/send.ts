@@ -8,6 +8,8 @@ import { verdictOf } from "./schedule.ts";
 import { sign } from "./signature.ts";
 
 const BODY_KEPT_BYTES = 1024;
+/** How long an attempt may take, in milliseconds (D13). */
+export const ATTEMPT_TIMEOUT_MS = 15_000;
 /** The most bytes of headers in one response, an informational one included. */
 const HEADERS_BYTES = 16_384;
 /** The most informational (1xx) responses before the final one. */
@@ -25,6 +27,11 @@ export interface Message {
   body: string;
   /** The W3C trace context of this attempt. */
   traceparent?: string | undefined;
+}
+
+/** A webhook with the headers of one attempt. */
+export interface SignedMessage extends Pick<Message, "url" | "id" | "body"> {
+  headers: Readonly<Record<string, string>>;
 }
 
 /** The result of one attempt. */
@@ -64,6 +71,8 @@ export interface Sender {
    * @param ending ends the attempt when it is aborted, also by `send` itself
    */
   send: (message: Message, ending?: AbortController) => Promise<AttemptResult>;
+  /** Makes one attempt, like `send`, with a message that was signed elsewhere. */
+  sendSigned: (message: SignedMessage, ending?: AbortController) => Promise<AttemptResult>;
   /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   close: () => Promise<void>;
 }
@@ -76,8 +85,7 @@ export interface Sender {
  * The part of the body received so far is recorded.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = 15_000 } = options;
-  const { userAgent = "disbursement-checkout-webhooks" } = options;
+  const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = ATTEMPT_TIMEOUT_MS, userAgent } = options;
   const forbidden = allowPrivate ? linkLocalRange : specialRange;
   const connections = createConnections({
     connect: guardedConnector({ lookup, forbidden, discreet: !allowPrivate, timeoutMs }),
@@ -90,23 +98,14 @@ export function createSender(options: SenderOptions): Sender {
     keepAliveMaxTimeout: 30_000,
   });
 
-  async function attempt(message: Message, sentAt: number, ending: AbortController) {
+  async function attempt(message: SignedMessage, ending: AbortController) {
     const target = parseTarget(message.url, allowInsecure);
     const { signal } = ending;
     let informational = 0;
-    const timestamp = Math.floor(sentAt / 1000);
     const request = connections.take(target.origin).request({
       path: target.pathname + target.search,
       method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "accept-encoding": "identity",
-        "user-agent": userAgent,
-        "webhook-id": message.id,
-        "webhook-timestamp": String(timestamp),
-        "webhook-signature": sign(message.secrets, message.id, timestamp, message.body),
-        ...(message.traceparent !== undefined && { traceparent: message.traceparent }),
-      },
+      headers: { ...message.headers, "accept-encoding": "identity" },
       body: message.body,
       signal,
       // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
@@ -121,14 +120,17 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   // One controller for all reasons: what listens to a signal of AbortSignal.any is never freed.
-  async function send(message: Message, ending = new AbortController()): Promise<AttemptResult> {
-    const sentAt = now();
+  async function sendSigned(
+    message: SignedMessage,
+    ending = new AbortController(),
+    sentAt = now(),
+  ): Promise<AttemptResult> {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       ending.abort();
     }, timeoutMs);
-    const result = await attempt(message, sentAt, ending).catch((error: unknown) => {
+    const result = await attempt(message, ending).catch((error: unknown) => {
       if (error instanceof Refusal && error.detail) onRefusal?.(message.id, error.detail);
       return { error: isLate ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
     });
@@ -136,7 +138,29 @@ export function createSender(options: SenderOptions): Sender {
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
-  return { send, close: connections.close };
+  async function send(message: Message, ending?: AbortController): Promise<AttemptResult> {
+    const sentAt = now();
+    return sendSigned({ ...message, headers: webhookHeaders(message, sentAt, userAgent) }, ending, sentAt);
+  }
+
+  return { send, sendSigned, close: connections.close };
+}
+
+/** Returns the headers of an attempt, signed. @param sentAt real time in milliseconds since 1970 */
+export function webhookHeaders(
+  { id, secrets, body, traceparent }: Omit<Message, "url">,
+  sentAt: number,
+  userAgent = "disbursement-checkout-webhooks",
+): Record<string, string> {
+  const timestamp = Math.floor(sentAt / 1000);
+  return {
+    "content-type": "application/json",
+    "user-agent": userAgent,
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": sign(secrets, id, timestamp, body),
+    ...(traceparent !== undefined && { traceparent }),
+  };
 }
 
 class InformationalFlood extends Error {

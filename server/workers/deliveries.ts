@@ -2,15 +2,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Actor } from "../domain/audit.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
-import type { Clock } from "../domain/clock.ts";
 import { receiverOf } from "../domain/events.ts";
-import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/storage.ts";
-import type { Emit } from "../domain/telemetry.ts";
-import { happensAt, sandboxTime } from "../domain/time.ts";
-import { childOf, readTraceparent, traceparentOf } from "../domain/trace.ts";
+import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
-import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
-import type { AttemptResult, Sender } from "../webhooks/send.ts";
+import type { Sender } from "../webhooks/send.ts";
+import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";
 import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
 import { createYielding } from "./yielding.ts";
 
@@ -38,22 +34,19 @@ export interface DeliveryWorker {
    * no attempt is in progress.
    */
   giveUp(): Promise<void>;
-  /** Makes one attempt of a delivery, in any status, and resolves when the attempt is recorded (D31). */
-  replay(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "claimed" | "unknown">;
+  /**
+   * Makes one attempt of a delivery, in any status, and resolves when the attempt is recorded (D31). Requests the attempt
+   * of a delivery to a listener.
+   */
+  replay(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "requested" | "claimed" | "unknown">;
 }
 
-export interface DeliveryOptions {
+export interface DeliveryOptions extends AttemptContext {
   storage: DeliveryQueue;
-  clock: Clock;
   sender: Pick<Sender, "send">;
   chaos: ChaosSwitch;
   fairness: Fairness;
-  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
-  chance(): number;
   log: Logger;
-  emit: Emit;
-  /** Returns the id of a new piece of work in a trace. */
-  span(): string;
   stopping: AbortSignal;
   /** Called when an attempt has ended, because the limits may now allow another. */
   onEnd(): void;
@@ -160,7 +153,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
       const heldUntil = clock.now() + HELD_MS;
       const claimed = await storage.claimDelivery(merchantId, id, LEASE_MS, actor);
       if (claimed === undefined) return "unknown";
-      if (claimed === "claimed") return "claimed";
+      if (typeof claimed === "string") return claimed;
       const { dueAt: _, ...claim } = claimed;
       await start({ ...claim, step: 0, heldUntil });
       return "attempted";
@@ -173,51 +166,15 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
  * attempt whose claim lapsed is not recorded either: the delivery is claimed and attempted again.
  */
 async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<boolean> {
-  const { storage, clock, sender, chaos, chance, stopping, emit, span } = options;
-  const { event, merchant, secrets, url, step, dueAt } = entry.claim;
+  const { clock, sender, chaos, stopping } = options;
   const now = clock.now();
-  const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
-  const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
-  const parent = readTraceparent(event.traceparent);
-  const trace = parent && childOf(parent, span());
-  const message = {
-    url,
-    id: event.id,
-    secrets: [secrets.current, ...previous],
-    body: event.body,
-    traceparent: trace && traceparentOf(trace),
-  };
-  const isLost = chaos.strikes(merchant, "lostWebhooksPercent");
-  const sent = isLost ? lostAttempt(now) : await sender.send(message, entry.ending);
-  const { retryAfter, ...result } = sent;
+  const { attempted, message } = prepareAttempt(entry.claim, options, now);
+  const isLost = chaos.strikes(entry.claim.merchant, "lostWebhooksPercent");
+  const result = isLost ? lostAttempt(now) : await sender.send(message, entry.ending);
   // The stop aborted the attempt; the receiver did not fail.
   if (stopping.aborted && result.httpStatus === undefined) return false;
   if (entry.hasLapsed && result.httpStatus === undefined) return true;
-  const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
-  const counted = await storage.recordAttempt(entry.claim, { at, ...result }, next);
-  emit("attempt", {
-    eventId: event.id,
-    merchantId: event.merchantId,
-    status: next.status,
-    httpStatus: result.httpStatus,
-    durationMs: result.latencyMs,
-    delayMs: dueAt === undefined ? undefined : at - dueAt,
-    counted,
-    trace,
-  });
+  // The delivery may have been claimed again meanwhile.
+  await recordResult(options, { ...attempted, token: entry.claim.token }, result);
   return true;
-}
-
-/** The result of an attempt that the chaos switch has lost: nothing is sent (D67). */
-const lostAttempt = (sentAt: number): AttemptResult => ({ sentAt, latencyMs: 0, error: "Lost by the chaos switch." });
-
-/** The delivery's state after an attempt (D13). */
-function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
-  const verdict = verdictOf(result.httpStatus);
-  if (verdict !== "failed") return { status: verdict, step };
-  const { httpStatus, retryAfter, sentAt, latencyMs } = result;
-  const delay = nextAttemptDelayMs({ attempts: step, random: chance, httpStatus, retryAfter, now: sentAt });
-  return delay === undefined
-    ? { status: "exhausted", step }
-    : { status: "pending", step, nextAttemptAt: at + latencyMs + delay };
 }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
+import { LISTENER_HOST } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../domain/storage.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 
@@ -34,7 +35,7 @@ interface Options {
 }
 
 /**
- * Scans the lanes for ready deliveries and claims as many as the limits allow. Each scan continues after the lane where
+ * Scans the lanes for ready deliveries, other than those to listeners, and claims as many as the limits allow. Each scan continues after the lane where
  * the previous one stopped, so that every lane gets its turn.
  */
 export function createScan({ storage, clock, fairness }: Options) {
@@ -44,7 +45,7 @@ export function createScan({ storage, clock, fairness }: Options) {
   async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
     const lanes = await storage.readyLanes(query);
-    const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes));
+    const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes.filter(({ host }) => host !== LISTENER_HOST)));
     const heldUntil = clock.now() + HELD_MS;
     const found = plan.length > 0 ? await storage.claimDeliveries(plan, LEASE_MS) : [];
     const claimed = found.map((claim) => ({ ...claim, heldUntil }));

@@ -14,8 +14,15 @@ import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts
 export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
-/** Counts and the log of requests are forgotten. Whoever was signed in to the dashboard signs in again. */
-const NOT_COPIED = ["request_counts", "request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
+/** Counts and the log of requests are forgotten. Whoever was signed in signs in again, and listeners connect again. */
+const NOT_COPIED = [
+  "request_counts",
+  "request_rates",
+  "request_log",
+  "dashboard_links",
+  "dashboard_sessions",
+  "listeners",
+];
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.

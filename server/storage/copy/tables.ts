@@ -64,6 +64,7 @@ const ATTEMPTS: Columns = {
   http_status: "bigint",
   response_body: "text",
   error: "text",
+  token: "bigint",
 };
 const REPLAYS: Columns = {
   merchant_id: "text",

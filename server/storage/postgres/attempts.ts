@@ -6,9 +6,9 @@ import { lockMerchant } from "./merchant-rows.ts";
 const ATTEMPTS_KEPT = 100;
 
 const INSERT = `INSERT INTO attempts
-    (merchant_id, event_id, number, at, sent_real, latency_ms, http_status, response_body, error)
-  SELECT $1, $2, 1 + coalesce(max(number), 0), $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::text, $8::text
-  FROM attempts WHERE merchant_id = $1 AND event_id = $2`;
+    (merchant_id, event_id, number, at, sent_real, latency_ms, http_status, response_body, error, token)
+  SELECT $1, $2, 1 + coalesce(max(number), 0), $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::text, $8::text, $9::bigint
+  FROM attempts WHERE merchant_id = $1 AND event_id = $2 HAVING bool_or(token = $9) IS NOT TRUE`;
 const FORGET = `DELETE FROM attempts WHERE merchant_id = $1 AND event_id = $2
   AND number <= (SELECT max(number) FROM attempts WHERE merchant_id = $1 AND event_id = $2) - ${ATTEMPTS_KEPT}`;
 const RELEASE = `UPDATE events SET status = $3, step = $4, next_attempt_at = $5, due_real = $6, claimed = false
@@ -34,7 +34,7 @@ export async function recordAttempt(
   const due = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
   const isValid = row.claimed === true && row.claim_token === token;
   await Promise.all([
-    query(INSERT, [...key, at, sentAt, latencyMs, httpStatus ?? null, responseBody ?? null, error ?? null]),
+    query(INSERT, [...key, at, sentAt, latencyMs, httpStatus ?? null, responseBody ?? null, error ?? null, token]),
     query(FORGET, key),
     ...(isValid ? [query(RELEASE, [...key, status, step, nextAttemptAt ?? null, due])] : []),
   ]);

@@ -1,3 +1,4 @@
+import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
 import { toBacklog } from "../backlog-rows.ts";
 import type { Context } from "./context.ts";
@@ -7,8 +8,12 @@ const count = (table: string, where: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS counted)`;
 const oldest = (table: string) => `(SELECT min(due_real) FROM ${table} WHERE due_real <= (SELECT :now))`;
 const SETTLEMENTS = ["disbursements", "checkouts"];
-/** An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. */
-const READY = "ready AND merchant_id > ''";
+/**
+ * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Those to listeners
+ * wait for the merchants.
+ */
+const OURS = `host <> '${LISTENER_HOST}'`;
+const READY = `ready AND merchant_id > '' AND ${OURS}`;
 const DUE = "due_real <= (SELECT :now)";
 
 /** Jumps from lane to lane in the index, and reads the first delivery of each, which is its oldest one. */
@@ -17,7 +22,8 @@ const BACKLOG = `WITH RECURSIVE lanes AS (
       ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1)
     UNION ALL
     SELECT next.merchant_id, next.host, next.next_attempt_at FROM lanes CROSS JOIN LATERAL (
-      SELECT merchant_id, host, next_attempt_at FROM events WHERE ready AND (merchant_id, host) > (lanes.merchant_id, lanes.host)
+      SELECT merchant_id, host, next_attempt_at FROM events WHERE ready AND ${OURS}
+        AND (merchant_id, host) > (lanes.merchant_id, lanes.host)
       ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1) AS next
   )
   SELECT

@@ -1,4 +1,5 @@
-import type { ClockMove, ClockStore } from "../../domain/storage.ts";
+import { LISTENER_HOST } from "../../domain/events.ts";
+import { LISTENER_ATTENDS_MS, type ClockMove, type ClockStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context } from "./context.ts";
@@ -12,7 +13,9 @@ const SET_CLOCK = "UPDATE merchants SET clock_offset = $2, moved_to = $3, rebasi
 const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = $1 AND (
   EXISTS (SELECT 1 FROM disbursements d WHERE d.merchant_id = $1 AND d.epoch = m.epoch AND d.due_at <= $2)
   OR EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = $1 AND c.epoch = m.epoch AND c.due_at <= $2)
-  OR EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = $1 AND e.epoch = m.epoch AND e.next_attempt_at <= $2))`;
+  OR EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = $1 AND e.epoch = m.epoch AND e.next_attempt_at <= $2
+    AND (e.host <> '${LISTENER_HOST}' OR EXISTS (SELECT 1 FROM listeners l
+      WHERE l.merchant_id = $1 AND l.seen_real > (SELECT :now) - ${LISTENER_ATTENDS_MS}))))`;
 
 export function clockStore(context: Context): ClockStore {
   const { db } = context;

@@ -1,21 +1,14 @@
 import type { Actor } from "../../domain/audit.ts";
-import type { ClaimedDelivery, DeliveryQueue, Lane } from "../../domain/storage.ts";
+import { LISTENER_HOST } from "../../domain/events.ts";
+import type { DeliveryQueue, Lane } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { toEvent } from "../event-rows.ts";
-import { optional, toMerchant, type Row } from "../rows.ts";
 import { recordAttempt } from "./attempts.ts";
 import { recordAction } from "./audit.ts";
+import { among, claimLanes, claimOne } from "./claims.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
-import { lockMerchant } from "./merchant-rows.ts";
-import { readSecrets } from "./secrets.ts";
+import { lockMerchant, type LockedMerchant } from "./merchant-rows.ts";
 
-/**
- * Limits an update to the events of a common table expression. As arrays, because PostgreSQL expects a few elements of an
- * array, and so uses the index; for a join it may expect many rows and read the whole table.
- */
-const among = (name: string) =>
-  `e.merchant_id = ANY(ARRAY(SELECT merchant_id FROM ${name})) AND e.id = ANY(ARRAY(SELECT id FROM ${name}))`;
 const PROMOTE = `UPDATE events e SET ready = true, claimed = false, due_real = NULL WHERE ${among("due")}`;
 const PROMOTE_ALL = `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE due_real <= (SELECT :now)
     ORDER BY due_real LIMIT $1 FOR UPDATE SKIP LOCKED)
@@ -36,20 +29,6 @@ const READY_LANES = `WITH RECURSIVE lanes AS (
       ORDER BY merchant_id, host LIMIT 1) AS next
   )
   SELECT merchant_id, host FROM lanes LIMIT $3`;
-
-/** A claim also takes the deliveries that a reset has deleted out of the queue. */
-const CLAIM = `UPDATE events e SET ready = false, claimed = (e.epoch = m.epoch), claim_token = e.claim_token + 1,
-    due_real = CASE WHEN e.epoch = m.epoch THEN :now + $1::bigint END,
-    next_attempt_at = CASE WHEN e.epoch = m.epoch THEN e.next_attempt_at END
-  FROM merchants m WHERE m.id = e.merchant_id AND ${among("picked")} RETURNING e.*`;
-const CLAIM_LANES = `WITH picked AS MATERIALIZED (
-    SELECT e.merchant_id, e.id
-    FROM unnest($2::text[], $3::text[], $4::bigint[]) AS lane (merchant_id, host, count)
-    CROSS JOIN LATERAL (SELECT merchant_id, id FROM events
-      WHERE ready AND merchant_id = lane.merchant_id AND host = lane.host
-      ORDER BY next_attempt_at, seq LIMIT lane.count FOR UPDATE SKIP LOCKED) AS e)
-  ${CLAIM}`;
-const CLAIM_ONE = `WITH picked (merchant_id, id) AS (VALUES ($2::text, $3::text)) ${CLAIM}`;
 
 /** Finds a delivery, unless a reset has deleted it. */
 const LOCK_ONE = `SELECT e.*, e.claimed AND e.due_real > :now AS is_underway
@@ -77,43 +56,24 @@ export function deliveryQueue({ db }: Context): DeliveryQueue {
       return merchantId === undefined ? lanes : lanes.filter((lane) => lane.merchantId === merchantId);
     },
     claimDeliveries(lanes, leaseMs) {
-      const columns = [
-        lanes.map((each) => each.merchantId),
-        lanes.map(({ host }) => host),
-        lanes.map((each) => each.count),
-      ];
-      return db.transaction(
-        async (query) => {
-          const { rows } = await query(CLAIM_LANES, [leaseMs, ...columns]);
-          const claimed = await toClaims(
-            query,
-            rows.filter((row) => row.claimed),
-          );
-          const places = new Map(lanes.map(({ merchantId, host }, index) => [`${merchantId} ${host}`, index]));
-          const placeOf = (row: Row) => places.get(`${row.merchant_id} ${row.host}`)!;
-          return claimed.toSorted((a, b) => placeOf(a.row) - placeOf(b.row) || bySchedule(a.row, b.row)).map(scheduled);
-        },
-        // A claim whose outcome is unknown ends with its lease.
-        { repeatable: true },
-      );
+      // A claim whose outcome is unknown ends with its lease.
+      return db.transaction((query) => claimLanes(query, lanes, leaseMs), { repeatable: true });
     },
     claimDelivery: (merchantId, id, leaseMs, actor) =>
       db.transaction(async (query) => {
+        const merchant = await lockMerchant(query, merchantId, "shares");
         const row = await lockForReplay(query, merchantId, id, actor);
         if (typeof row !== "object") return row;
-        const { rows } = await query(CLAIM_ONE, [leaseMs, merchantId, id]);
-        return (await toClaims(query, rows))[0]!.claim;
+        if (row.host !== LISTENER_HOST) return claimOne(query, merchantId, id, leaseMs);
+        await makeReady(query, merchant, id);
+        return "requested";
       }),
     requestReplay: (merchantId, id, actor) =>
       db.transaction(async (query) => {
         const merchant = await lockMerchant(query, merchantId, "shares");
         const row = await lockForReplay(query, merchantId, id, actor);
         if (typeof row !== "object") return row ?? "unknown";
-        await query(
-          `UPDATE events SET status = 'pending', step = 0, next_attempt_at = $3, due_real = NULL, ready = true,
-             claimed = false WHERE merchant_id = $1 AND id = $2`,
-          [merchantId, id, sandboxTime(merchant, merchant.now)],
-        );
+        await makeReady(query, merchant, id);
         return "requested";
       }),
     async renewClaims(claims, leaseMs) {
@@ -132,6 +92,15 @@ export function deliveryQueue({ db }: Context): DeliveryQueue {
   };
 }
 
+/** Makes a delivery due, at the first step of the schedule. */
+async function makeReady(query: Query, merchant: LockedMerchant, id: string): Promise<void> {
+  await query(
+    `UPDATE events SET status = 'pending', step = 0, next_attempt_at = $3, due_real = NULL, ready = true, claimed = false
+     WHERE merchant_id = $1 AND id = $2`,
+    [merchant.id, id, sandboxTime(merchant, merchant.now)],
+  );
+}
+
 /** Locks a delivery and records its replay, unless there is none or an attempt is in progress. */
 async function lockForReplay(query: Query, merchantId: string, id: string, actor: Actor) {
   const [row] = (await query(LOCK_ONE, [merchantId, id])).rows;
@@ -140,36 +109,4 @@ async function lockForReplay(query: Query, merchantId: string, id: string, actor
   const details = { delivery: id, status: row.status as string };
   await recordAction(query, { actor, action: "delivery.replay", merchantId, details });
   return row;
-}
-
-type Unscheduled = Omit<ClaimedDelivery, "dueAt">;
-
-/** Returns what an attempt needs of each claimed row. */
-async function toClaims(query: Query, rows: readonly Row[]): Promise<{ row: Row; claim: Unscheduled }[]> {
-  if (rows.length === 0) return [];
-  const ids = [...new Set(rows.map((row) => row.merchant_id as string))];
-  const [found, secrets] = await Promise.all([
-    query("SELECT * FROM merchants WHERE id = ANY($1::text[])", [ids]),
-    readSecrets(query, ids),
-  ]);
-  const merchants = new Map(found.rows.map((row) => [row.id as string, toMerchant(row)]));
-  return rows.map((row) => {
-    const event = toEvent(row);
-    const [token, step] = [row.claim_token as number, row.step as number];
-    const merchant = merchants.get(event.merchantId)!;
-    return { row, claim: { event, url: row.url as string, token, step, merchant, secrets: secrets.get(merchant.id)! } };
-  });
-}
-
-/** A delivery whose replay was interrupted has no time in the schedule, unless it was pending before. */
-function scheduled({ row, claim }: { row: Row; claim: Unscheduled }): ClaimedDelivery {
-  const dueAt = optional<number>(row.next_attempt_at);
-  return { ...claim, ...(dueAt !== undefined && { dueAt }) };
-}
-
-const dueOf = (row: Row) => (row.next_attempt_at ?? Number.MAX_SAFE_INTEGER) as number;
-
-/** Orders by due time as the index does: a delivery without one comes last. */
-function bySchedule(a: Row, b: Row): number {
-  return dueOf(a) - dueOf(b) || (a.seq as number) - (b.seq as number);
 }

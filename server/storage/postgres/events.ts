@@ -1,6 +1,7 @@
-import { eventOf, receiverOf } from "../../domain/events.ts";
+import { destinationOf, eventOf } from "../../domain/events.ts";
+import { LISTENER_CONNECTED_MS } from "../../domain/storage.ts";
 import type { Checkout, Disbursement } from "../../domain/types.ts";
-import type { StoredMerchant, Values } from "../rows.ts";
+import { optional, type StoredMerchant, type Values } from "../rows.ts";
 import { inserter, unnested } from "./context.ts";
 import type { Query } from "./database.ts";
 
@@ -38,25 +39,27 @@ export async function writeEvents(query: Query, records: readonly FinalRecord[])
   const { rows } = await query(
     `UPDATE merchants m SET last_event = m.last_event + n.count
      FROM ${unnested(["text", "bigint"])} AS n (merchant_id, count) WHERE m.id = n.merchant_id
-     RETURNING m.id, m.last_event - n.count AS last_event`,
+     RETURNING m.id, m.last_event - n.count AS last_event, (SELECT l.url FROM listeners l
+       WHERE l.merchant_id = m.id AND l.seen_real > :now - ${LISTENER_CONNECTED_MS}) AS listener_url`,
     [[...counts.keys()], [...counts.values()]],
   );
   const last = new Map(rows.map((row) => [row.id as string, row.last_event as number]));
+  const listeners = new Map(rows.map((row) => [row.id as string, optional<string>(row.listener_url)]));
   const events = records.map(({ record, merchant }) => {
     const seq = last.get(merchant.id)! + 1;
     last.set(merchant.id, seq);
-    return toEventRow(record, merchant, seq);
+    return toEventRow({ record, merchant }, seq, listeners.get(merchant.id));
   });
   await insert(query, events);
 }
 
-function toEventRow(record: Disbursement | Checkout, { name, epoch, webhookUrl }: StoredMerchant, seq: number): Values {
+function toEventRow({ record, merchant }: FinalRecord, seq: number, listenerUrl: string | undefined): Values {
+  const { name, epoch } = merchant;
   const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
-  const url = record.webhookURL ?? webhookUrl;
-  const delivery: Values =
-    url === undefined
-      ? { ready: "false" }
-      : { url, host: receiverOf(url), status: "pending", next_attempt_at: createdAt, ready: "true" };
+  const destination = destinationOf(record, merchant, listenerUrl);
+  const delivery: Values = destination
+    ? { ...destination, status: "pending", next_attempt_at: createdAt, ready: "true" }
+    : { ready: "false" };
   const event = { id, merchant_id: merchantId, epoch, seq, type, reference, created_at: createdAt, body, traceparent };
   return { ...event, step: 0, ...delivery };
 }

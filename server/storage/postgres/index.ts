@@ -16,6 +16,7 @@ import { eventLog } from "./event-log.ts";
 import { watchHealth } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { createLane } from "./lane.ts";
+import { listeners } from "./listeners.ts";
 import { keepLatestTime } from "./latest-time.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
@@ -82,6 +83,7 @@ async function open(db: Database, time: Time, { server, emit = silent }: Options
     ...checkouts(context),
     ...clockStore(context),
     ...deliveryQueue(context),
+    ...listeners(context),
     ...eventLog(context),
     ...replays(context),
     ...auditLog(context),

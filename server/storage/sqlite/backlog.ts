@@ -1,4 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
+import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
 import { toBacklog } from "../backlog-rows.ts";
 import type { Context } from "./context.ts";
@@ -8,9 +9,12 @@ const count = (table: string, where: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}))`;
 const SETTLEMENTS = ["disbursements", "checkouts"];
 
-/** An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. */
+/**
+ * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Those to listeners
+ * wait for the merchants.
+ */
 const COUNTS = `SELECT
-  ${count("events", "ready = 1 AND merchant_id > ''")} AS ready,
+  ${count("events", `ready = 1 AND merchant_id > '' AND host <> '${LISTENER_HOST}'`)} AS ready,
   ${count("events", "due_real <= :now")} AS lapsed,
   ${count("events", "due_real > :now")} AS waiting_deliveries,
   (SELECT min(due_real) FROM events WHERE due_real <= :now) AS oldest_lapsed,
@@ -40,7 +44,7 @@ export function backlog({ db, read, now, merchantOf }: Context): Storage["readBa
       const row = firstOfLane.get(...place);
       if (!row) break;
       const merchant = merchantOf(row.merchant_id as string)!;
-      if (row.next_attempt_at !== null)
+      if (row.next_attempt_at !== null && row.host !== LISTENER_HOST)
         oldest = Math.min(oldest, (row.next_attempt_at as number) - merchant.clockOffset);
       place = [row.merchant_id!, row.host!];
     }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
-import type { ClockMove, ClockStore } from "../../domain/storage.ts";
+import { LISTENER_HOST } from "../../domain/events.ts";
+import { LISTENER_ATTENDS_MS, type ClockMove, type ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Merchant } from "../../domain/types.ts";
 import type { Context, Row } from "./context.ts";
@@ -29,8 +30,12 @@ const PENDING = [
 export function clockStore(context: Context): ClockStore {
   const { db, write, writeSoon, now, merchantOf, cache, emit } = context;
   const { anyDue, settle, settleOf } = settlement(context);
-  const hasDue = PENDING.map(({ table, dueAt }) =>
-    db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND ${dueAt} <= ? LIMIT 1`),
+  const hasDueRecord = RECORDS.map(({ table }) =>
+    db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND due_at <= ? LIMIT 1`),
+  );
+  const hasDueEvent = db.prepare(
+    `SELECT 1 FROM events WHERE merchant_id = ?1 AND epoch = ?2 AND next_attempt_at <= ?3 AND (host <> '${LISTENER_HOST}'
+       OR EXISTS (SELECT 1 FROM listeners WHERE merchant_id = ?1 AND seen_real > ?4)) LIMIT 1`,
   );
   const setClock = db.prepare("UPDATE merchants SET clock_offset = ?, moved_to = ?, rebasing = 1 WHERE id = ?");
   // Changes nothing if a later move has set another offset, because that move may still be recomputing rows.
@@ -76,7 +81,8 @@ export function clockStore(context: Context): ClockStore {
     },
     async hasDue(merchantId, until) {
       const { epoch } = merchantOf(merchantId)!;
-      return hasDue.some((statement) => statement.get(merchantId, epoch, until) !== undefined);
+      if (hasDueRecord.some((statement) => statement.get(merchantId, epoch, until))) return true;
+      return hasDueEvent.get(merchantId, epoch, until, now() - LISTENER_ATTENDS_MS) !== undefined;
     },
     listUpcoming: upcoming(context),
     async reset(merchantId) {

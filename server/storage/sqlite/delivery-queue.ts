@@ -1,11 +1,11 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Actor } from "../../domain/audit.ts";
-import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../../domain/storage.ts";
+import { LISTENER_HOST } from "../../domain/events.ts";
+import type { Claim, DeliveryQueue, Lane } from "../../domain/storage.ts";
 import { optional } from "../rows.ts";
 import { insertInto, type Context, type Row } from "./context.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { toEvent } from "../event-rows.ts";
-import { secretReader } from "./secrets.ts";
+import { claimer } from "./claims.ts";
 
 /** The number of attempts stored for each delivery. It is limited because replays are not. */
 const ATTEMPTS_KEPT = 100;
@@ -18,10 +18,12 @@ const ATTEMPT_COLUMNS = [
   "http_status",
   "response_body",
   "error",
+  "token",
 ];
 
-export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audit }: Context): DeliveryQueue {
-  const secretsOf = secretReader(db);
+export function deliveryQueue(context: Context): DeliveryQueue {
+  const { db, write, writeUnflushed, now, merchantOf, audit } = context;
+  const { claimRow, claimLane } = claimer(context);
   const promote = (where: string, order: "due_real" | "next_attempt_at") =>
     db.prepare(
       `UPDATE events SET ready = 1, claimed = 0, due_real = NULL
@@ -37,21 +39,15 @@ export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audi
     `SELECT merchant_id, host FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
      ORDER BY merchant_id, host LIMIT 1`,
   );
-  const selectReady = db.prepare(
-    `SELECT * FROM events WHERE ready = 1 AND merchant_id = ? AND host = ? ORDER BY next_attempt_at LIMIT ?`,
-  );
   const selectEvent = db.prepare("SELECT * FROM events WHERE id = ? AND url IS NOT NULL");
-  const claim = db.prepare(
-    `UPDATE events SET ready = 0, claimed = 1, due_real = ?, claim_token = claim_token + 1 WHERE seq = ?
-     RETURNING claim_token`,
-  );
   const restart = db.prepare(
     `UPDATE events SET status = 'pending', step = 0, next_attempt_at = ?, due_real = NULL, ready = 1, claimed = 0
      WHERE seq = ?`,
   );
   const renew = db.prepare("UPDATE events SET due_real = ? WHERE id = ? AND claimed = 1 AND claim_token = ?");
-  const forget = db.prepare("UPDATE events SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE seq = ?");
-  const lastNumber = db.prepare("SELECT max(number) AS number FROM attempts WHERE event_id = ?");
+  const logged = db.prepare(
+    "SELECT max(number) AS number, max(token = ?) AS is_known FROM attempts WHERE event_id = ?",
+  );
   const insertAttempt = insertInto(db, "attempts", ATTEMPT_COLUMNS);
   const forgetAttempts = db.prepare("DELETE FROM attempts WHERE event_id = ? AND number <= ?");
   const release = db.prepare(
@@ -73,39 +69,18 @@ export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audi
     audit.record({ actor, action: "delivery.replay", merchantId: merchantId as string, details });
   }
 
-  /** Claims a row. Returns undefined if it belongs to a record that a reset has deleted. */
-  function claimRow(row: Row, leaseMs: number): Omit<ClaimedDelivery, "dueAt"> | undefined {
-    const stored = merchantOf(row.merchant_id as string);
-    if (stored?.epoch !== row.epoch) {
-      forget.run(row.seq!);
-      return undefined;
-    }
-    const { epoch: _, ...merchant } = stored!;
-    const { claim_token: token } = claim.get(now() + leaseMs, row.seq!)!;
-    return {
-      event: toEvent(row),
-      url: row.url as string,
-      token: token as number,
-      step: row.step as number,
-      merchant,
-      secrets: secretsOf(merchant.id),
-    };
-  }
+  /** Makes a delivery due, at the first step of the schedule. */
+  const makeReady = ({ merchant_id: merchantId, seq }: Row) =>
+    restart.run(sandboxTime(merchantOf(merchantId as string)!, now()), seq!);
 
-  function claimLane({ merchantId, host, count }: LaneClaim, leaseMs: number): ClaimedDelivery[] {
-    return selectReady.all(merchantId, host, count).flatMap((row) => {
-      const claimed = claimRow(row, leaseMs);
-      // A delivery whose replay was interrupted has no time in the schedule, unless it was pending before.
-      const dueAt = optional<number>(row.next_attempt_at);
-      return claimed ? [{ ...claimed, ...(dueAt !== undefined && { dueAt }) }] : [];
-    });
-  }
-
-  function logAttempt(eventId: string, attempt: Parameters<DeliveryQueue["recordAttempt"]>[1]): void {
-    const number = 1 + (optional<number>(lastNumber.get(eventId)!.number!) ?? 0);
+  function logAttempt({ event, token }: Claim, attempt: Parameters<DeliveryQueue["recordAttempt"]>[1]): void {
+    const eventId = event.id;
+    const { number: last, is_known: isKnown } = logged.get(token, eventId)!;
+    if (isKnown === 1) return;
+    const number = 1 + (optional<number>(last) ?? 0);
     const { at, sentAt, latencyMs, httpStatus, responseBody, error } = attempt;
     const result = { http_status: httpStatus ?? null, response_body: responseBody ?? null, error: error ?? null };
-    insertAttempt({ event_id: eventId, number, at, sent_real: sentAt, latency_ms: latencyMs, ...result });
+    insertAttempt({ event_id: eventId, number, at, sent_real: sentAt, latency_ms: latencyMs, ...result, token });
     forgetAttempts.run(eventId, number - ATTEMPTS_KEPT);
   }
 
@@ -138,7 +113,9 @@ export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audi
         if (row === undefined) return undefined;
         if (isUnderway(row)) return "claimed";
         recordReplay(row, actor);
-        return claimRow(row, leaseMs);
+        if (row.host !== LISTENER_HOST) return claimRow(row, leaseMs);
+        makeReady(row);
+        return "requested";
       }),
     requestReplay: (merchantId, id, actor) =>
       write(() => {
@@ -146,7 +123,7 @@ export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audi
         if (row === undefined) return "unknown";
         if (isUnderway(row)) return "claimed";
         recordReplay(row, actor);
-        restart.run(sandboxTime(merchantOf(merchantId)!, now()), row.seq!);
+        makeReady(row);
         return "requested";
       }),
     async renewClaims(claims, leaseMs) {
@@ -155,12 +132,13 @@ export function deliveryQueue({ db, write, writeUnflushed, now, merchantOf, audi
         for (const { event, token } of claims) renew.run(now() + leaseMs, event.id, token);
       });
     },
-    recordAttempt: ({ event, token }, attempt, next) =>
+    recordAttempt: (claim, attempt, next) =>
       writeUnflushed(() => {
+        const { event, token } = claim;
         const row = selectEvent.get(event.id);
         const merchant = row && merchantOf(row.merchant_id as string);
         if (!merchant || merchant.epoch !== row.epoch) return false;
-        logAttempt(event.id, attempt);
+        logAttempt(claim, attempt);
         const { status, step, nextAttemptAt } = next;
         const due = nextAttemptAt === undefined ? null : nextAttemptAt - merchant.clockOffset;
         return release.run(status, step, nextAttemptAt ?? null, due, event.id, token).changes === 1;

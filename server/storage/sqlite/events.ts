@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { eventOf, receiverOf } from "../../domain/events.ts";
+import { destinationOf, eventOf } from "../../domain/events.ts";
+import { LISTENER_CONNECTED_MS } from "../../domain/storage.ts";
 import type { Checkout, Disbursement } from "../../domain/types.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { insertInto } from "./context.ts";
@@ -12,16 +13,18 @@ export interface EventWriter {
   insert(record: Disbursement | Checkout, merchant: StoredMerchant): void;
 }
 
-export function eventWriter(db: DatabaseSync): EventWriter {
+export function eventWriter(db: DatabaseSync, now: () => number): EventWriter {
   const insert = insertInto(db, "events", COLUMNS);
+  const connected = db.prepare("SELECT url FROM listeners WHERE merchant_id = ? AND seen_real > ?");
   return {
-    insert(record, { name, epoch, webhookUrl }) {
+    insert(record, merchant) {
+      const { name, epoch } = merchant;
       const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
-      const url = record.webhookURL ?? webhookUrl;
-      const delivery: Values =
-        url === undefined
-          ? { ready: 0 }
-          : { url, host: receiverOf(url), status: "pending", next_attempt_at: createdAt, ready: 1 };
+      const listener = connected.get(merchantId, now() - LISTENER_CONNECTED_MS);
+      const destination = destinationOf(record, merchant, listener?.url as string | undefined);
+      const delivery: Values = destination
+        ? { ...destination, status: "pending", next_attempt_at: createdAt, ready: 1 }
+        : { ready: 0 };
       insert({
         id,
         merchant_id: merchantId,

@@ -17,6 +17,7 @@ import { eventLog, eventReader } from "./event-log.ts";
 import { eventWriter } from "./events.ts";
 import { watchHealth, type Health } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
+import { listeners } from "./listeners.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
@@ -85,7 +86,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       now: () => clock.now(),
       merchantOf: cache.merchantOf,
       cache,
-      events: eventWriter(db),
+      events: eventWriter(db, () => clock.now()),
       audit: auditWriter(db, () => clock.now()),
       reader: eventReader({ db }),
       emit,
@@ -96,6 +97,7 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       ...checkouts(context),
       ...clockStore(context),
       ...deliveryQueue(context),
+      ...listeners(context),
       ...eventLog(context),
       ...replays(context),
       ...auditLog(context),

@@ -12,6 +12,7 @@ import type { Current, Report } from "./current.ts";
 import { dashboardTests } from "./dashboard.ts";
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
+import { listenerTests } from "./listeners.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
 import { pruneTests } from "./prune.ts";
@@ -43,6 +44,7 @@ const PARTS = {
   "claims and attempts": claimTests,
   replays: replayTests,
   "replays by filter": replayByFilterTests,
+  listeners: listenerTests,
   lists: listTests,
   "search for deliveries": searchTests,
   "lists of records": recordListTests,

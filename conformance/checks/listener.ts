@@ -1,0 +1,94 @@
+// Checks the listener, which makes webhook attempts in place of the target (D69). The second merchant's is used, so that
+// the other checks' webhooks go where they should.
+import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { expectData, expectStatus, same } from "./expect.ts";
+import { dataOf, paid, usualAmount } from "./requests.ts";
+import { forcing, listed } from "./sandbox-controls.ts";
+
+type Claimed = { id: string; token: number; headers: Record<string, string>; body: string; reference: string };
+
+const signedHeaders = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+
+const send = (context: Context, path: string, json: unknown) =>
+  context.target.send({ method: "POST", path: `/sandbox/listener${path}`, effect: "moves-money", key: "second", json });
+
+/** Connects a listener and returns its session. */
+async function connect(context: Context, name: string): Promise<string> {
+  const response = await send(context, "", { name, url: "http://127.0.0.1:4000/" });
+  const { session } = dataOf(response);
+  if (typeof session !== "string") throw new Prerequisite("a session for a listener", describeResponse(response));
+  return session;
+}
+
+const claim = (context: Context, session: string, waitSeconds: number) =>
+  send(context, "/claims", { session, limit: 100, waitSeconds, holding: [] });
+
+/** Returns the claimed delivery of a record, or undefined if the response has none. */
+const claimedFor = (response: TargetResponse, reference: string) =>
+  listed(response).find((item) => item["reference"] === reference) as Claimed | undefined;
+
+/** Pays without a webhookURL, to a number that succeeds at once. Returns the service's reference. */
+const payWithoutAddress = async (context: Context) =>
+  (await paid(context, { phoneNumber: forcing("001"), webhookURL: undefined }, { key: "second" })).reference;
+
+const needs = ["listener", "forced-outcomes", "second-key"] as const;
+
+export const listenerChecks: Check[] = [
+  {
+    name: "Listener makes an attempt",
+    ids: ["listener.attempts"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: [...needs, "deliveries"],
+    async run(context) {
+      const id = "listener.attempts";
+      const session = await connect(context, "certify");
+      const reference = await payWithoutAddress(context);
+      const response = await claim(context, session, 2);
+      const delivery = claimedFor(response, reference);
+      const isComplete =
+        delivery !== undefined &&
+        signedHeaders.every((name) => Boolean(delivery.headers?.[name])) &&
+        String(delivery.body).includes(reference);
+      const expected = "the delivery of the payout, with its body and the headers of a webhook";
+      context.judge(id, isComplete, expected, describeResponse(response), [response]);
+      const report = { id: delivery?.id, token: delivery?.token, sentMsAgo: 5, latencyMs: 5, httpStatus: 410 };
+      const first = await send(context, "/attempts", report);
+      expectData(context, id, first, { counted: true, status: "ended" }, "for the report of a response with 410");
+      const again = await send(context, "/attempts", report);
+      expectData(context, id, again, { counted: false }, "for the same report again");
+      const path = `/sandbox/deliveries?reference=${reference}`;
+      const log = await context.target.send({ method: "GET", path, key: "second" });
+      const attempts = listed(log).flatMap((item) => item["attempts"] as { httpStatus?: unknown }[]);
+      const actual = attempts.map(({ httpStatus }) => httpStatus);
+      same(context, id, { what: "statuses of the logged attempts:", actual, expected: [410] }, [log]);
+      await send(context, "/disconnect", { session });
+    },
+  },
+  {
+    name: "Second listener takes over",
+    ids: ["listener.takes-over"],
+    effect: "moves-money",
+    payouts: 1,
+    amount: usualAmount,
+    needs: [...needs],
+    async run(context) {
+      const id = "listener.takes-over";
+      const first = await connect(context, "certify, the first");
+      const reference = await payWithoutAddress(context);
+      const claimed = await claim(context, first, 2);
+      if (!claimedFor(claimed, reference)) throw new Prerequisite("a claimed delivery", describeResponse(claimed));
+      const second = await connect(context, "certify, the second");
+      const refused = await claim(context, first, 0);
+      expectStatus(context, id, refused, 409, "for a claim of the first listener");
+      const taken = await claim(context, second, 2);
+      const delivery = claimedFor(taken, reference);
+      const has = delivery !== undefined;
+      context.judge(id, has, "the delivery that the first listener had claimed", describeResponse(taken), [taken]);
+      await send(context, "/attempts", { ...delivery, sentMsAgo: 0, latencyMs: 0, httpStatus: 204 });
+      await send(context, "/disconnect", { session: second });
+    },
+  },
+];

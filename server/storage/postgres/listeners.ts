@@ -1,0 +1,93 @@
+import { LISTENER_HOST } from "../../domain/events.ts";
+import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/storage.ts";
+import { claimLanes } from "./claims.ts";
+import type { Context } from "./context.ts";
+import type { Query } from "./database.ts";
+import { lockMerchant } from "./merchant-rows.ts";
+
+const CLAIMED = `host = '${LISTENER_HOST}' AND claimed`;
+const READDRESS = `UPDATE events SET url = $3 WHERE merchant_id = $1 AND epoch = $2 AND next_attempt_at IS NOT NULL
+  AND host = '${LISTENER_HOST}'`;
+const CONNECT = `INSERT INTO listeners (merchant_id, session, name, url, seen_real) VALUES ($1, $2, $3, $4, :now)
+  ON CONFLICT (merchant_id) DO UPDATE SET session = excluded.session, name = excluded.name, url = excluded.url, poll = 0,
+    seen_real = excluded.seen_real`;
+const SEARCH = `UPDATE listeners SET poll = poll + 1, seen_real = :now WHERE merchant_id = $1 AND session = $2
+  RETURNING poll`;
+/** Renews the claims whose tokens are held, and ends the others. */
+const KEEP_CLAIMS = `UPDATE events e SET claimed = held.id IS NOT NULL, ready = held.id IS NULL,
+    due_real = CASE WHEN held.id IS NOT NULL THEN :now + $4::bigint END
+  FROM (SELECT merchant_id, id, claim_token FROM events WHERE merchant_id = $1 AND ${CLAIMED}) AS mine
+  LEFT JOIN unnest($2::text[], $3::bigint[]) AS held (id, token) ON held.id = mine.id AND held.token = mine.claim_token
+  WHERE e.merchant_id = mine.merchant_id AND e.id = mine.id AND e.claimed`;
+
+type Held = readonly { id: string; token: number }[];
+
+const keepClaims = (query: Query, merchantId: string, held: Held, leaseMs: number) =>
+  query(KEEP_CLAIMS, [merchantId, held.map(({ id }) => id), held.map(({ token }) => token), leaseMs]);
+
+const FIND = "SELECT session, poll FROM listeners WHERE merchant_id = $1";
+
+async function endOf(find: Query, sql: string, merchantId: string, { session, poll }: ListenerSearch) {
+  const [row] = (await find(sql, [merchantId])).rows;
+  if (row?.session !== session) return "replaced";
+  return row.poll === poll ? undefined : "superseded";
+}
+
+export function listeners({ db }: Context): ListenerStore {
+  return {
+    connectListener: (merchantId, { session, name, url }) =>
+      db.transaction(async (query) => {
+        // Events are written before or after this, so that each has one destination.
+        const { epoch, now } = await lockMerchant(query, merchantId, "orders");
+        const [previous] = (await query("SELECT name, seen_real FROM listeners WHERE merchant_id = $1", [merchantId]))
+          .rows;
+        await query(CONNECT, [merchantId, session, name, url]);
+        await keepClaims(query, merchantId, [], 0);
+        await query(READDRESS, [merchantId, epoch, url]);
+        const attended = previous && (previous.seen_real as number) > now - LISTENER_ATTENDS_MS;
+        return attended ? (previous.name as string) : undefined;
+      }),
+    beginSearch: (merchantId, session, holding, leaseMs) =>
+      db.transaction(
+        async (query) => {
+          const [row] = (await query(SEARCH, [merchantId, session])).rows;
+          if (!row) return undefined;
+          await keepClaims(query, merchantId, holding, leaseMs);
+          return row.poll as number;
+        },
+        { repeatable: true },
+      ),
+    async claimForListener(merchantId, search, count, leaseMs) {
+      const ended = await endOf(db.read, FIND, merchantId, search);
+      if (ended) return ended;
+      // Usually nothing is due. Avoid a transaction then.
+      const lane = { merchantId, host: LISTENER_HOST };
+      const ready = await db.read("SELECT 1 FROM events WHERE ready AND merchant_id = $1 AND host = $2 LIMIT 1", [
+        merchantId,
+        LISTENER_HOST,
+      ]);
+      if (ready.count === 0) return [];
+      return db.transaction(
+        async (query) =>
+          (await endOf(query, `${FIND} FOR UPDATE`, merchantId, search)) ??
+          claimLanes(query, [{ ...lane, count }], leaseMs),
+        // A claim whose outcome is unknown ends with the next search.
+        { repeatable: true },
+      );
+    },
+    disconnectListener: (merchantId, session) =>
+      db.transaction(async (query) => {
+        await lockMerchant(query, merchantId, "orders");
+        const removed = await query("DELETE FROM listeners WHERE merchant_id = $1 AND session = $2", [
+          merchantId,
+          session,
+        ]);
+        if (removed.count === 0) return false;
+        await keepClaims(query, merchantId, [], 0);
+        return true;
+      }),
+    async disconnectListeners() {
+      await db.transaction((query) => query("DELETE FROM listeners"));
+    },
+  };
+}

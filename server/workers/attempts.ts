@@ -1,0 +1,95 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Claim, ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/storage.ts";
+import type { Emit } from "../domain/telemetry.ts";
+import { happensAt, sandboxTime } from "../domain/time.ts";
+import { childOf, readTraceparent, traceparentOf, type Trace } from "../domain/trace.ts";
+import type { Merchant } from "../domain/types.ts";
+import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
+import type { AttemptResult, Message } from "../webhooks/send.ts";
+
+export interface AttemptContext {
+  storage: Pick<DeliveryQueue, "recordAttempt">;
+  clock: Clock;
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
+  chance(): number;
+  emit: Emit;
+  /** Returns the id of a new piece of work in a trace. */
+  span(): string;
+}
+
+/** An attempt, whoever makes it. */
+export interface Attempted extends Claim {
+  /** The number of attempts before this one in the schedule. */
+  step: number;
+  /** When it fell due; absent for a replay. */
+  dueAt?: number;
+  /** When it happens on the merchant's clock. */
+  at: number;
+  trace?: Trace | undefined;
+}
+
+/** Returns when an attempt that is sent at this real time happens on the merchant's clock. */
+export function attemptTime(merchant: Merchant, dueAt: number | undefined, sentAt: number): number {
+  return dueAt === undefined ? sandboxTime(merchant, sentAt) : happensAt(merchant, dueAt, sentAt);
+}
+
+/** Prepares an attempt of a claimed delivery, and its message. @param now real time */
+export function prepareAttempt(
+  { event, merchant, secrets, url, token, step, dueAt }: ClaimedDelivery,
+  { span }: Pick<AttemptContext, "span">,
+  now: number,
+): { attempted: Attempted; message: Message } {
+  const at = attemptTime(merchant, dueAt, now);
+  const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
+  const parent = readTraceparent(event.traceparent);
+  const trace = parent && childOf(parent, span());
+  return {
+    attempted: { event, token, step, at, trace, ...(dueAt !== undefined && { dueAt }) },
+    message: {
+      url,
+      id: event.id,
+      secrets: [secrets.current, ...previous],
+      body: event.body,
+      traceparent: trace && traceparentOf(trace),
+    },
+  };
+}
+
+/** The result of an attempt that the chaos switch has lost: nothing is sent (D67). */
+export const lostAttempt = (sentAt: number): AttemptResult => ({
+  sentAt,
+  latencyMs: 0,
+  error: "Lost by the chaos switch.",
+});
+
+/** Records the result of an attempt and schedules the next one (D13). `counted` is false if the claim had ended. */
+export async function recordResult(
+  { storage, chance, emit }: AttemptContext,
+  { event, token, step, dueAt, at, trace }: Attempted,
+  { retryAfter, ...result }: AttemptResult,
+): Promise<NextStep & { counted: boolean }> {
+  const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
+  const counted = await storage.recordAttempt({ event, token }, { at, ...result }, next);
+  emit("attempt", {
+    eventId: event.id,
+    merchantId: event.merchantId,
+    status: next.status,
+    httpStatus: result.httpStatus,
+    durationMs: result.latencyMs,
+    delayMs: dueAt === undefined ? undefined : at - dueAt,
+    counted,
+    trace,
+  });
+  return { ...next, counted };
+}
+
+/** The delivery's state after an attempt (D13). */
+function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
+  const verdict = verdictOf(result.httpStatus);
+  if (verdict !== "failed") return { status: verdict, step };
+  const { httpStatus, retryAfter, sentAt, latencyMs } = result;
+  const delay = nextAttemptDelayMs({ attempts: step, random: chance, httpStatus, retryAfter, now: sentAt });
+  return delay === undefined
+    ? { status: "exhausted", step }
+    : { status: "pending", step, nextAttemptAt: at + latencyMs + delay };
+}
