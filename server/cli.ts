@@ -1,44 +1,45 @@
 #!/usr/bin/env node
-// The command line: `disbursement-checkout serve|keys|db`.
-import { auditCommands } from "./commands/audit.ts";
+// The command line: `disbursement-checkout serve|keys|db|listen|trigger`. Each command loads only what it needs.
 import { PROGRAM, UsageError } from "./commands/command.ts";
-import { withDatabase, withStorage } from "./commands/context.ts";
-import { dashboardCommands } from "./commands/dashboard.ts";
-import { databaseCommands } from "./commands/database.ts";
-import { keyCommands } from "./commands/keys.ts";
-import { replayCommands } from "./commands/replays.ts";
-import { commandGroup, isExpected, type Printed } from "./commands/run.ts";
-import { webhookCommands } from "./commands/webhooks.ts";
 
 const USAGE = `Usage: ${PROGRAM} COMMAND
 
-  serve   start the server
-  keys    manage merchants, their keys and their webhooks; list what was done
-  db      migrate, inspect, back up and restore the database
+  serve    start the server
+  keys     manage merchants, their keys and their webhooks; list what was done
+  db       migrate, inspect, back up and restore the database
+  listen   bring a sandbox's webhooks to a receiver on this machine
+  trigger  make an event happen in a sandbox
 
-Without a command, keys and db print theirs. DATABASE_URL selects the database.`;
+Without a command, keys and db print theirs. DATABASE_URL selects the database of serve, keys and db.`;
 
-const GROUPS: Readonly<Record<string, (args: readonly string[]) => Promise<Printed>>> = {
-  keys: commandGroup(
-    "keys",
-    { ...keyCommands, ...webhookCommands, ...replayCommands, ...auditCommands, ...dashboardCommands },
-    withStorage,
-  ),
-  db: commandGroup("db", databaseCommands, withDatabase),
+type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number | undefined>;
+
+const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
+  serve: async () => async (args) => {
+    if (args.length > 0) throw new UsageError(USAGE);
+    await import("./main.ts");
+    return undefined;
+  },
+  keys: async () => (await import("./commands/groups.ts")).keys,
+  db: async () => (await import("./commands/groups.ts")).db,
+  listen: async () => (await import("./commands/listen.ts")).listen,
+  trigger: async () => (await import("./commands/trigger.ts")).trigger,
 };
 
 async function main([name = "", ...args]: readonly string[]): Promise<void> {
-  if (name === "serve" && args.length === 0) return void (await import("./main.ts"));
-  const run = Object.hasOwn(GROUPS, name) ? GROUPS[name] : undefined;
-  if (!run) throw new UsageError(USAGE);
-  const { text, exitCode } = await run(args);
-  console.log(text);
-  process.exitCode = exitCode;
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!load) throw new UsageError(USAGE);
+  const run = await load();
+  process.exitCode = await run(args, process.env);
 }
+
+/** Errors whose message tells the caller of a command what to do. By name, so that none of them has to be loaded. */
+const EXPECTED = ["UsageError", "ConfigError", "StorageError", "ServiceError", "ResponseError", "Unreachable"];
 
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  console.error(isExpected(error) ? error.message : error);
-  process.exitCode = isExpected(error) ? 2 : 1;
+  const isExpected = error instanceof Error && EXPECTED.includes(error.name);
+  console.error(isExpected ? error.message : error);
+  process.exitCode = isExpected ? 2 : 1;
 }

@@ -1,6 +1,22 @@
 import { parseArgs } from "node:util";
 import { OPTIONS, type Options } from "./options.ts";
 
+/** An option of the command line. Those with a `value` take one, and `parse` refuses an invalid one. */
+export interface Option {
+  value?: string;
+  /** True if the option may be repeated. Its values form a list. */
+  multiple?: boolean;
+  meaning: string;
+  parse(text: never): unknown;
+}
+type Table = Readonly<Record<string, Option>>;
+/** The values of the options that were given. */
+export type Values<T extends Table> = {
+  readonly [Name in keyof T]?: T[Name] extends { multiple: true }
+    ? ReturnType<T[Name]["parse"]>[]
+    : ReturnType<T[Name]["parse"]>;
+};
+
 /** A command was called in a wrong way. The message says what to do. */
 export class UsageError extends Error {
   override name = "UsageError";
@@ -31,12 +47,18 @@ type Syntax = Pick<Command<never>, "args" | "options">;
 /** How to call the program, in the repository and wherever the package is installed. */
 export const PROGRAM = "npx disbursement-checkout";
 
+const flag = (name: string, { value }: Option): string => `--${name}${value === undefined ? "" : ` ${value}`}`;
+
 /** `deliveries MERCHANT [--status STATUS] …` */
 function synopsis(name: string, { args, options }: Syntax): string {
-  const flags = options.map(
-    (option) => `[--${option}${"value" in OPTIONS[option] ? ` ${OPTIONS[option].value}` : ""}]`,
-  );
-  return [name, ...args, ...flags].join(" ");
+  return [name, ...args, ...options.map((option) => `[${flag(option, OPTIONS[option])}]`)].join(" ");
+}
+
+/** The lines that explain the options of a table. */
+export function meaningsOf(table: Table): string {
+  const flags = Object.entries(table).map(([name, option]) => [flag(name, option), option.meaning] as const);
+  const width = Math.max(...flags.map(([text]) => text.length));
+  return flags.map(([text, meaning]) => `  ${text.padEnd(width)}  ${meaning}`).join("\n");
 }
 
 export function usageOf(group: string, commands: Commands<never>): string {
@@ -60,9 +82,6 @@ export function parseCommand<Context>(
 ) {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new UsageError(usageOf(group, commands));
-  if (rest.some((text) => /^(sk|whsec)_/.test(text))) {
-    throw new UsageError("An argument is a key or secret. Every user of this machine can read arguments; pass the id.");
-  }
   if (rest.some((text) => /postgres(ql)?:\/\//i.test(text))) {
     throw new UsageError(
       "An argument is the URL of a database. Every user of this machine can read arguments, also a password in them; " +
@@ -71,20 +90,38 @@ export function parseCommand<Context>(
   }
   const usage = `Usage: ${PROGRAM} ${group} ${synopsis(name, command)}`;
   const required = command.args.filter((arg) => !arg.startsWith("["));
-  const { positionals, values } = parsed(command, rest, usage);
+  const table = Object.fromEntries(command.options.map((option) => [option, OPTIONS[option]]));
+  const { positionals, values } = parseOptions(table, rest, usage);
   if (positionals.length < required.length || positionals.length > command.args.length) throw new UsageError(usage);
-  return { command, args: positionals, options: values };
+  return { command, args: positionals, options: values as Options };
 }
 
-function parsed({ options }: Syntax, args: string[], usage: string): { positionals: string[]; values: Options } {
-  const types = options.map((name) => [name, { type: "value" in OPTIONS[name] ? "string" : "boolean" }] as const);
+/**
+ * Parses arguments with the options of a table.
+ * @throws UsageError if an option is unknown or its value invalid, or an argument is a secret
+ */
+export function parseOptions<T extends Table>(
+  table: T,
+  args: readonly string[],
+  usage: string,
+): { positionals: string[]; values: Values<T> } {
+  if (args.some((text) => /^(sk|whsec)_/.test(text))) {
+    throw new UsageError("An argument is a key or secret. Every user of this machine can read arguments; pass the id.");
+  }
+  const types = Object.entries(table).map(([name, { value, multiple = false }]) => {
+    return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
+  });
   try {
-    const { positionals, values } = parseArgs({ args, options: Object.fromEntries(types), allowPositionals: true });
-    const read = Object.entries(values).map(([name, text]) => [
-      name,
-      OPTIONS[name as keyof Options].parse(text as never),
-    ]);
-    return { positionals, values: Object.fromEntries(read) as Options };
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      options: Object.fromEntries(types),
+      allowPositionals: true,
+    });
+    const read = Object.entries(values).map(([name, given]) => {
+      const parse = (text: unknown) => table[name]!.parse(text as never);
+      return [name, Array.isArray(given) ? given.map(parse) : parse(given)];
+    });
+    return { positionals, values: Object.fromEntries(read) as Values<T> };
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
   }

@@ -38,6 +38,13 @@ export const pages: readonly Page[] = [
     needsSandbox: true,
   },
   {
+    name: "listen",
+    title: "Webhooks on your machine",
+    summary: "Bring webhooks to a receiver without a public address, and trigger events.",
+    group: "Guides",
+    needsSandbox: true,
+  },
+  {
     name: "checkout",
     title: "Checkout",
     summary: "Create a payment link and learn what the customer did.",

@@ -5,7 +5,6 @@ import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 
-const CLAIMED = `host = '${LISTENER_HOST}' AND claimed`;
 const READDRESS = `UPDATE events SET url = $3 WHERE merchant_id = $1 AND epoch = $2 AND next_attempt_at IS NOT NULL
   AND host = '${LISTENER_HOST}'`;
 const CONNECT = `INSERT INTO listeners (merchant_id, session, name, url, seen_real) VALUES ($1, $2, $3, $4, :now)
@@ -13,17 +12,26 @@ const CONNECT = `INSERT INTO listeners (merchant_id, session, name, url, seen_re
     seen_real = excluded.seen_real`;
 const SEARCH = `UPDATE listeners SET poll = poll + 1, seen_real = :now WHERE merchant_id = $1 AND session = $2
   RETURNING poll`;
+const CLAIMED = `SELECT id, claim_token FROM events WHERE merchant_id = $1 AND host = '${LISTENER_HOST}' AND claimed
+  ORDER BY id FOR UPDATE`;
+const OF_IDS = "WHERE merchant_id = $1 AND id = ANY($2::text[])";
+
 /** Renews the claims whose tokens are held, and ends the others. */
-const KEEP_CLAIMS = `UPDATE events e SET claimed = held.id IS NOT NULL, ready = held.id IS NULL,
-    due_real = CASE WHEN held.id IS NOT NULL THEN :now + $4::bigint END
-  FROM (SELECT merchant_id, id, claim_token FROM events WHERE merchant_id = $1 AND ${CLAIMED}) AS mine
-  LEFT JOIN unnest($2::text[], $3::bigint[]) AS held (id, token) ON held.id = mine.id AND held.token = mine.claim_token
-  WHERE e.merchant_id = mine.merchant_id AND e.id = mine.id AND e.claimed`;
-
-type Held = readonly { id: string; token: number }[];
-
-const keepClaims = (query: Query, merchantId: string, held: Held, leaseMs: number) =>
-  query(KEEP_CLAIMS, [merchantId, held.map(({ id }) => id), held.map(({ token }) => token), leaseMs]);
+async function keepClaims(
+  query: Query,
+  merchantId: string,
+  holding: readonly { id: string; token: number }[],
+  leaseMs: number,
+): Promise<void> {
+  const { rows } = await query(CLAIMED, [merchantId]);
+  if (rows.length === 0) return;
+  const tokens = new Map(holding.map(({ id, token }) => [id, token]));
+  const [held, lost] = [true, false].map((is) =>
+    rows.filter((row) => (tokens.get(row.id as string) === row.claim_token) === is).map(({ id }) => id),
+  );
+  await query(`UPDATE events SET due_real = :now + $3::bigint ${OF_IDS}`, [merchantId, held, leaseMs]);
+  await query(`UPDATE events SET ready = true, claimed = false, due_real = NULL ${OF_IDS}`, [merchantId, lost]);
+}
 
 const FIND = "SELECT session, poll FROM listeners WHERE merchant_id = $1";
 

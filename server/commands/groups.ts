@@ -1,0 +1,15 @@
+import { auditCommands } from "./audit.ts";
+import { withDatabase, withStorage } from "./context.ts";
+import { dashboardCommands } from "./dashboard.ts";
+import { databaseCommands } from "./database.ts";
+import { keyCommands } from "./keys.ts";
+import { replayCommands } from "./replays.ts";
+import { commandGroup } from "./run.ts";
+import { webhookCommands } from "./webhooks.ts";
+
+export const keys = commandGroup(
+  "keys",
+  { ...keyCommands, ...webhookCommands, ...replayCommands, ...auditCommands, ...dashboardCommands },
+  withStorage,
+);
+export const db = commandGroup("db", databaseCommands, withDatabase);

@@ -1,0 +1,137 @@
+import { hostname, userInfo } from "node:os";
+import document from "../../generated/openapi.json" with { type: "json" };
+import type { components } from "../../generated/openapi.ts";
+import { parseTarget } from "../webhooks/guard.ts";
+import { meaningsOf, parseOptions, PROGRAM, UsageError, type Values } from "./command.ts";
+import { printJson, printLines } from "./listen-output.ts";
+import { runListener } from "./listener.ts";
+import { nearest } from "./nearest.ts";
+import { forwardTo, onlyEvents, respondWith, type Receiver } from "./receivers.ts";
+import { createRemote, REMOTE_OPTIONS, requireSandbox, ResponseError } from "./remote.ts";
+
+type EventName = components["schemas"]["EventName"];
+
+const EVENTS = document.components.schemas.EventName.enum as EventName[];
+const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000 };
+
+function address(text: string): string {
+  const url = text.includes("://") ? text : `http://${text}`;
+  try {
+    parseTarget(url, true);
+  } catch {
+    throw new Error("--forward-to must be an address such as http://127.0.0.1:4000/webhooks or localhost:4000.");
+  }
+  return url;
+}
+
+function eventNames(text: string): EventName[] {
+  return text.split(",").map((name) => {
+    const found = EVENTS.find((event) => event === name.trim());
+    if (!found) throw new Error(`There is no event ${name.trim()}. Did you mean ${nearest(name.trim(), EVENTS)}?`);
+    return found;
+  });
+}
+
+function httpStatus(text: string): number {
+  if (/^[2-5]\d\d$/.test(text)) return Number(text);
+  throw new Error("--status must be an HTTP status from 200 to 599, such as 500.");
+}
+
+function duration(text: string): number {
+  const [, count, unit] = /^(\d{1,6})(ms|s)$/.exec(text) ?? [];
+  if (unit !== undefined) return Number(count) * UNITS_MS[unit]!;
+  throw new Error("--delay must be a number of seconds or milliseconds, such as 2s or 500ms.");
+}
+
+const flag = (): true => true;
+
+const OPTIONS = {
+  "forward-to": {
+    value: "URL",
+    parse: address,
+    meaning: "where the receiver listens, such as localhost:4000/webhooks",
+  },
+  events: {
+    value: "NAMES",
+    parse: eventNames,
+    meaning: "forward these only, separated by commas; others count as delivered",
+  },
+  status: { value: "STATUS", parse: httpStatus, meaning: "forward nothing; respond with this status to every webhook" },
+  delay: { value: "TIME", parse: duration, meaning: "forward nothing; respond after this time, such as 2s" },
+  json: { parse: flag, meaning: "print one JSON object per line" },
+  ...REMOTE_OPTIONS,
+} as const;
+
+const USAGE = `Usage: ${PROGRAM} listen --forward-to URL
+
+Brings the sandbox's webhooks to a receiver on this machine, which needs no public address. Signatures, retries and the
+log of deliveries are the same as without it.
+
+${meaningsOf(OPTIONS)}`;
+
+const now = () => new Date();
+
+/** `disbursement-checkout listen`. Resolves with the exit code when it was stopped or replaced. */
+export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { positionals, values } = parseOptions(OPTIONS, args, USAGE);
+  const receiver = positionals.length === 0 ? receiverOf(values) : undefined;
+  if (!receiver) throw new UsageError(USAGE);
+  const remote = createRemote(values, env);
+  await requireSandbox(remote);
+  const stopping = new AbortController();
+  // A second signal ends the process at once.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+  const print = values.json ? printJson(now) : printLines(now, process.stdout.isTTY && !env.NO_COLOR);
+  if (!values.json) console.log(introduction(values, remote.baseUrl));
+  try {
+    const end = await runListener({
+      remote,
+      receiver,
+      name: listenerName(),
+      stopping: stopping.signal,
+      tell: (event) => print(event).forEach((line) => console.log(line)),
+    });
+    return end === "stopped" ? 0 : 1;
+  } catch (error) {
+    throw stopping.signal.aborted
+      ? new UsageError("Stopped before the server responded.", { cause: error })
+      : told(error);
+  } finally {
+    await receiver.close();
+  }
+}
+
+function receiverOf({ "forward-to": url, status, delay, events }: Values<typeof OPTIONS>): Receiver | undefined {
+  const answers = status !== undefined || delay !== undefined;
+  if (answers === (url !== undefined)) return undefined;
+  const receiver =
+    url === undefined
+      ? respondWith({ ...(status !== undefined && { status }), ...(delay !== undefined && { delayMs: delay }) })
+      : forwardTo(url);
+  return events ? onlyEvents(events, receiver) : receiver;
+}
+
+function introduction({ "forward-to": url }: Values<typeof OPTIONS>, baseUrl: string): string {
+  return [
+    url === undefined ? "Responding to webhooks without forwarding them." : `Forwarding webhooks to ${url}`,
+    "Your receiver verifies them with your webhook secret. To see it, run one of these:",
+    `  curl ${baseUrl}/sandbox/webhook-secret -H "x-api-key: $API_KEY"`,
+    `  ${PROGRAM} keys secret MERCHANT`,
+  ].join("\n");
+}
+
+/** Whose listener it is, for a person from whom another one takes over. */
+function listenerName(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    // A container may run with a user id that has no name.
+    return hostname();
+  }
+}
+
+function told(error: unknown): unknown {
+  if (error instanceof ResponseError && error.code === "unknown_path")
+    return new UsageError("This server is too old for listeners.", { cause: error });
+  return error;
+}
