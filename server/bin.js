@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+// The entry of the command line. It runs on every Node that people still use, to tell an old one what it lacks.
+import { existsSync } from "node:fs";
+import * as module from "node:module";
+
+const NEEDED = [22, 13];
+const [major, minor] = process.versions.node.split(".").map(Number);
+
+if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
+  console.error(
+    `disbursement-checkout needs Node ${NEEDED.join(".")} or later, because it stores payments with node:sqlite. ` +
+      `This is Node ${process.versions.node}. Install a newer one from https://nodejs.org, then run the command again.`,
+  );
+  process.exitCode = 1;
+} else {
+  module.enableCompileCache();
+  // The published package contains JavaScript, the repository TypeScript.
+  const compiled = new URL("dist/server/cli.js", import.meta.url);
+  await import(existsSync(compiled) ? compiled.href : new URL("cli.ts", import.meta.url).href);
+}

@@ -1,0 +1,35 @@
+// Builds the published package. npm runs this script before packing. The layout of dist/ mirrors the repository, so
+// that the compiled server finds the contract and its other files under the same relative paths as its sources do.
+import { execFileSync } from "node:child_process";
+import { cpSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, relative, resolve } from "node:path";
+
+const here = import.meta.dirname;
+const root = join(here, "..");
+const [argument] = process.argv.slice(2);
+/** Where the package is built: by default in this folder. */
+const target = argument === undefined || argument === "--clean" ? here : resolve(argument);
+const dist = join(target, "dist");
+
+rmSync(dist, { recursive: true, force: true });
+// The repository's command line must not run an old build.
+if (argument !== "--clean") build();
+
+function build(): void {
+  const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+  execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", dist], { cwd: here, stdio: "inherit" });
+  for (const file of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json"]) {
+    cpSync(join(root, file), join(dist, file));
+  }
+  // What the server reads at run time besides its code.
+  const assets = /\.(sql|eta|css|md|svg|js)$/;
+  const others = /^(node_modules|dist|deploy|testing|README\.md|bin\.js)/;
+  cpSync(here, join(dist, "server"), {
+    recursive: true,
+    filter(source) {
+      const path = relative(here, source);
+      return !others.test(path) && (!/\.\w+$/.test(path) || assets.test(path));
+    },
+  });
+}

@@ -1,0 +1,86 @@
+// Runs the package as its users do, on the oldest and the newest Node that it supports.
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { installPacked, type PackedServer } from "./testing/packed.ts";
+import { freePort } from "./testing/process.ts";
+import { startReceiver, type Receiver } from "./testing/receiver.ts";
+
+const API_KEY = "a-key-for-the-packed-server";
+const NODES = {
+  "Node 24": process.execPath,
+  "Node 22": join(import.meta.dirname, "../scripts/node22/node_modules/node/bin/node"),
+};
+/** Pretends that Node is this old, because the tests have none. */
+const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];
+
+let project: PackedServer;
+let receiver: Receiver;
+const children: ChildProcess[] = [];
+beforeAll(async () => {
+  project = installPacked();
+  receiver = await startReceiver();
+});
+afterAll(async () => {
+  for (const child of children) child.kill("SIGKILL");
+  await receiver.close();
+  project.remove();
+});
+
+/** Starts the installed command. */
+function start(node: string, env: Record<string, string>, ...args: string[]) {
+  const { PATH, HOME } = process.env;
+  const child = spawn(node, args, { cwd: project.folder, env: { PATH, HOME, ...env } });
+  children.push(child);
+  const printed = { text: "" };
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed.text += String(chunk)));
+  const ended = once(child, "close").then(([code]) => code as number);
+  const until = (text: RegExp) => vi.waitUntil(() => text.exec(printed.text), { timeout: 30_000 });
+  return { child, printed, ended, until };
+}
+
+test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_, node) => {
+  const port = await freePort();
+  const env = { PORT: String(port), DATABASE_URL: "sqlite::memory:", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "fatal" };
+  const server = start(node, env, project.bin, "serve");
+  await server.until(/curl/);
+  const base = `http://127.0.0.1:${port}`;
+  for (const path of ["/readyz", "/docs", "/docs/webhooks", "/docs/reference", "/openapi.yaml", "/dashboard"]) {
+    expect.soft([path, (await fetch(base + path)).status]).toEqual([path, 200]);
+  }
+  const remote = ["--base-url", base];
+  const listener = start(node, { API_KEY }, project.bin, "listen", ...remote, "--forward-to", receiver.url);
+  await listener.until(/^Connected\./m);
+  const before = receiver.received.length;
+  const trigger = start(node, { API_KEY }, project.bin, "trigger", "checkout.completed", ...remote);
+  expect([await trigger.ended, trigger.printed.text]).toEqual([0, expect.stringContaining("checkout.completed")]);
+  await receiver.until(before + 1);
+  await listener.until(/checkout\.completed +CHK\w+ +204 +\d+ ms\n/);
+  listener.child.kill("SIGINT");
+  expect(await listener.ended).toBe(0);
+  server.child.kill("SIGTERM");
+  expect(await server.ended).toBe(0);
+});
+
+test("has the commands keys and db", async () => {
+  const env = { DATABASE_URL: `sqlite:${join(project.folder, "server.db")}` };
+  const created = start(process.execPath, env, project.bin, "keys", "create-merchant", "Ada Stores");
+  expect([await created.ended, created.printed.text]).toEqual([0, expect.stringMatching(/^Merchant \S+\nKey /)]);
+  const status = start(process.execPath, env, project.bin, "db", "status");
+  await status.ended;
+  expect(status.printed.text).not.toMatch(/Cannot find/);
+});
+
+test("tells an old Node what it lacks", async () => {
+  const { ended, printed } = start(process.execPath, {}, ...OLD, project.bin, "serve");
+  expect(await ended).toBe(1);
+  expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
+});
+
+test("contains no TypeScript, tests or settings of the repository", () => {
+  const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
+  expect(files).toEqual(expect.arrayContaining(["bin.js", "README.md", "dist/LICENSE", "dist/server/cli.js"]));
+  expect(files.filter((file) => /\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
+});
