@@ -209,6 +209,16 @@ const INVALID: [path: string, body: object, status: number, field: string][] = [
   ["/sandbox/listener/disconnect", {}, 400, "session"],
 ];
 
+test("the chaos switch loses attempts of a listener too", async () => {
+  const { session } = await connect();
+  await server.request("PUT", "/sandbox/chaos", { body: { lostWebhooksPercent: 100 } });
+  await pay();
+  expect(await claimed(session)).toEqual([]);
+  expect(await deliveries()).toMatchObject([
+    { status: "pending", attempts: [{ number: 1, error: "Lost by the chaos switch." }] },
+  ]);
+});
+
 test("a stop ends a search that waits", async () => {
   const { session } = await connect();
   const waiting = claimed(session, { waitSeconds: 10 });
