@@ -103,6 +103,7 @@ const decisions: Record<string, string> = {
   D42: "Lists of records",
   D46: "Error codes",
   D62: "Traces",
+  D69: "Listeners",
   D71: "Clients and receivers",
 };
 
