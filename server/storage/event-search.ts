@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { MOST_COUNTED, type DeliveryCount, type DeliverySearch, type Page, type PageQuery } from "../domain/storage.ts";
 import { openCursor, sealCursor } from "./cursor.ts";
 import type { Row } from "./rows.ts";
@@ -29,8 +30,6 @@ interface Look {
   order: "ASC" | "DESC";
   columns: string;
   limit: number;
-  /** The most entries to look at if no index has just those that are searched for. */
-  most: number;
 }
 
 interface Found {
@@ -45,9 +44,11 @@ const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
 const NOT_PENDING: Condition = ["status <> 'pending'"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
-/** The most entries to look at for a page, and for a step of a replay, whose transaction must be short. */
-const MOST_FOR_PAGE = 5_000;
-const MOST_PER_STEP = 1_000;
+/**
+ * The most entries of one look, if it must read the rows of entries that are not searched for. SQLite blocks the event
+ * loop meanwhile, for some microseconds per row.
+ */
+const MOST_PER_LOOK = 2_000;
 /** After this many looks a count ends. */
 const MOST_LOOKS = 10;
 
@@ -78,10 +79,10 @@ function parameters({ place }: EventReader) {
 const ofMerchant = (merchant: string) =>
   `merchant_id = ${merchant} AND epoch = (SELECT epoch FROM merchants WHERE id = ${merchant})`;
 
-/** Reads the next entries that are searched for. Looks at a bounded number of entries. */
+/** Reads the next entries that are searched for. Looks at a bounded number if no index has just those. */
 async function look(reader: EventReader, asked: Look): Promise<Found> {
   const { indexed, others } = conditionsOf(asked);
-  const { order, columns, limit, most, search } = asked;
+  const { order, columns, limit, search } = asked;
 
   function read(what: string, { after, before }: Range, conditions: readonly Condition[], last: [Value, Value?]) {
     const { values, put, render } = parameters(reader);
@@ -96,7 +97,7 @@ async function look(reader: EventReader, asked: Look): Promise<Found> {
   }
 
   const isBounded = others.length > 0 && search.reference === undefined;
-  const [end] = isBounded ? await read("seq, created_at", asked.range, [], [1, most - 1]) : [];
+  const [end] = isBounded ? await read("seq, created_at", asked.range, [], [1, MOST_PER_LOOK - 1]) : [];
   if (!end) return { rows: await read(columns, asked.range, others, [limit]) };
   const seq = end.seq as number;
   const range = order === "ASC" ? { ...asked.range, before: seq + 1 } : { ...asked.range, after: seq - 1 };
@@ -127,7 +128,6 @@ export async function pageOf(
     columns: "*",
     // One extra row shows whether another page follows.
     limit: limit + 1,
-    most: MOST_FOR_PAGE,
   });
   const rows = found.slice(0, limit);
   const seal = (seq: unknown) => sealCursor(list, merchantId, [seq as number]);
@@ -147,7 +147,7 @@ export async function countDeliveries(
   const { isTimed, ...timed } = await rangeOf(reader, merchantId, search);
   const hosts: string[] = [];
   const base = { indexed: [WITH_ADDRESS], others: [NOT_PENDING] };
-  const how = { order: "DESC", columns: "host", limit: MOST_COUNTED + 1, most: MOST_FOR_PAGE } as const;
+  const how = { order: "DESC", columns: "host", limit: MOST_COUNTED + 1 } as const;
   let isExact = false;
   for (let looks = 0, range: Range = timed; looks < MOST_LOOKS && hosts.length <= MOST_COUNTED; looks += 1) {
     const { rows, reached } = await look(reader, { merchantId, search, range, base, isTimed, ...how });
@@ -155,6 +155,8 @@ export async function countDeliveries(
     isExact = !reached;
     if (!reached) break;
     range = { ...range, before: reached.seq };
+    // Let requests in between.
+    await nextTurn();
   }
   const counted = hosts.slice(0, MOST_COUNTED);
   const byHost = [...Map.groupBy(counted, (host) => host)].map(([host, of]) => ({ host, count: of.length }));
@@ -196,7 +198,6 @@ export async function nextOnCourse(
     order: "ASC",
     columns: "id, seq, status",
     limit,
-    most: MOST_PER_STEP,
   });
   return { rows, seq: rows.length === limit ? (rows.at(-1)!.seq as number) : (reached?.seq ?? end) };
 }
