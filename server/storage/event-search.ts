@@ -1,5 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { MOST_COUNTED, type DeliveryCount, type DeliverySearch, type Page, type PageQuery } from "../domain/storage.ts";
+import {
+  MOST_COUNTED,
+  type DeliveryCount,
+  type DeliveryFilter,
+  type DeliverySearch,
+  type Page,
+  type PageQuery,
+} from "../domain/storage.ts";
 import { openCursor, sealCursor } from "./cursor.ts";
 import type { Row } from "./rows.ts";
 
@@ -38,8 +45,18 @@ interface Found {
   reached?: { seq: number; createdAt: number };
 }
 
-/** The condition of the indexes `deliveries_failed` and `deliveries_failed_by_host`. */
-const FAILED: Condition = ["status IN ('ended', 'exhausted')"];
+/**
+ * The status is part of the statement. PostgreSQL could not know that a status is rare if it were a parameter, and would
+ * read the events of all others.
+ */
+const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
+  pending: ["status = 'pending'"],
+  delivered: ["status = 'delivered'"],
+  ended: ["status = 'ended'"],
+  exhausted: ["status = 'exhausted'"],
+  // The condition of the indexes `deliveries_failed` and `deliveries_failed_by_host`.
+  failed: ["status IN ('ended', 'exhausted')"],
+};
 const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
 const NOT_PENDING: Condition = ["status <> 'pending'"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
@@ -60,7 +77,7 @@ function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "othe
   if (reference !== undefined) indexed.push(["reference =", reference]);
   // A record has one event, so the index by reference is the best.
   const byStatus = reference === undefined ? indexed : others;
-  if (status !== undefined) byStatus.push(status === "failed" ? FAILED : ["status =", status]);
+  if (status !== undefined) byStatus.push(BY_STATUS[status]);
   if (host !== undefined) (status === "failed" ? byStatus : others).push(["host =", host]);
   if (type !== undefined) others.push(["type =", type]);
   if (!isTimed && createdAfter !== undefined) others.push(["created_at >=", createdAfter]);
