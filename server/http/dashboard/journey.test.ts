@@ -92,7 +92,6 @@ test("a merchant's first day, by keyboard alone", async () => {
   await press("link", payout.reference);
   await shown("Becomes success");
   await server.pass(server.config.settleDelayMs);
-  await page.reload();
   await shown("Became success");
   await shown("Attempt 1: status 500");
   await suitsEveryone("payment");
