@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { CannotRun, isLoopback } from "../../cli/probe.ts";
 import { createReader, OptionsError } from "../../cli/options.ts";
 import { makeFolder } from "../../cli/reporting.ts";
+import type { Report } from "../../results.ts";
+import type { Output } from "../../run/progress.ts";
 import { quoted } from "../../target/shell.ts";
 import { finishSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
 import { outageOf, startSubject } from "./process.ts";
@@ -173,14 +175,36 @@ async function openSubject(options: ReceiverOptions, env: NodeJS.ProcessEnv): Pr
   };
 }
 
+/**
+ * Judges a receiver and returns the report. Ends the receiver if the run has started it.
+ * @param env the environment of the commands
+ * @param interrupted ends the run early when it is aborted
+ * @throws CannotRun if the receiver does not start or the probe does not work
+ */
+export async function judgeReceiver(
+  options: ReceiverOptions,
+  env: NodeJS.ProcessEnv,
+  output: Output,
+  interrupted: AbortSignal,
+): Promise<Report> {
+  const subject = await openSubject(options, env);
+  try {
+    // A probe that does not work would otherwise show only after the first events.
+    await subject.effects();
+    const runId = randomBytes(16).toString("hex");
+    return await runReceiver({ ...options, subject, runId, output, interrupted });
+  } finally {
+    await subject.restart?.kill();
+  }
+}
+
 /** Runs `certify receiver` and returns its exit code. */
 export async function certifyReceiver(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   if (args.includes("--help") || args.includes("-h")) {
     console.log(receiverUsage);
     return 0;
   }
-  const { env } = process;
-  const options = readReceiverOptions(args, env, newSeed);
+  const options = readReceiverOptions(args, process.env, newSeed);
   try {
     makeFolder(options.reporting);
   } catch (error) {
@@ -189,21 +213,6 @@ export async function certifyReceiver(args: readonly string[], newSeed: () => nu
   const interrupted = new AbortController();
   process.once("SIGINT", () => interrupted.abort());
   process.once("SIGTERM", () => interrupted.abort());
-  const subject = await openSubject(options, env);
-  try {
-    // A probe that does not work would otherwise show only after the first events.
-    await subject.effects();
-    const runId = randomBytes(16).toString("hex");
-    const { reporting, url: _, command: __, effects: ___, outageCommand: ____, ...given } = options;
-    const report = await runReceiver({
-      ...given,
-      subject,
-      runId,
-      output: process.stdout,
-      interrupted: interrupted.signal,
-    });
-    return await finishSide(report, reporting);
-  } finally {
-    await subject.restart?.kill();
-  }
+  const report = await judgeReceiver(options, process.env, process.stdout, interrupted.signal);
+  return finishSide(report, options.reporting);
 }
