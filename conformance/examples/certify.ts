@@ -7,8 +7,10 @@ import { format } from "prettier";
 import type { Report } from "../results.ts";
 import { launcher } from "../sides/client/launch.ts";
 import { judgeClient, readClientOptions } from "../sides/client/command.ts";
-import { scenarios } from "../sides/client/scenarios.ts";
+import { scenarios as clientScenarios } from "../sides/client/scenarios.ts";
+import { scenarios as receiverScenarios } from "../sides/receiver/scenarios.ts";
 import { commandOf, examples, tableOf, violations, type Example } from "./examples.ts";
+import { judgeReceiverExample } from "./receivers.ts";
 
 const readme = new URL("README.md", import.meta.url);
 const seed = 1;
@@ -16,6 +18,7 @@ const quiet = { write: () => undefined };
 const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
 
 async function judge(example: Example): Promise<Report> {
+  if (example.side === "receiver") return judgeReceiverExample(example, seed);
   const command = commandOf(example);
   const options = readClientOptions(["--command", command, "--seed", String(seed)], () => seed);
   return judgeClient(options, launcher(command), quiet, new AbortController().signal);
@@ -36,20 +39,37 @@ for (const example of examples) {
 }
 
 const doubles = violations(reports.get("clients/naive.mjs")!, "client.pays-once");
+const listOf = (side: Example["side"]) =>
+  examples
+    .filter((example) => example.side === side)
+    .map(({ file, about }) => `- [${file.split("/").at(-1)}](${file}): ${about}`)
+    .join("\n");
 const text = `# Examples
 
 Programs to start from, and to learn from. \`npm run certify:examples\` certifies each of them and writes this page.
 
 ## Clients
 
-${examples.map(({ file, about }) => `- [${file.split("/").at(-1)}](${file}): ${about}`).join("\n")}
+${listOf("client")}
 
-A ✗ is a violation in at least one of the ${scenarios.length} scenarios of \`certify client\`, in brackets if the requirement is
+A ✗ is a violation in at least one of the ${clientScenarios.length} scenarios of \`certify client\`, in brackets if the requirement is
 not a must.
 
 ${tableOf("client", reports)}
 
 With seed ${seed}, the naive client paid entries more than once in ${doubles} scenarios.
+
+## Receivers
+
+${listOf("receiver")}
+
+They share a database in [bookings.ts](receivers/bookings.ts), and [outage.mjs](receivers/outage.mjs) locks it for
+\`--outage-command\`. A ✗ is a violation in at least one of the ${receiverScenarios.length} scenarios of \`certify receiver\`.
+
+${tableOf("receiver", reports)}
+
+The naive receiver books an event twice when it arrives twice at once or after a restart, loses what arrives while its
+database is locked, and tells every stranger the signature that it expected.
 `;
 const formatted = await format(text, { parser: "markdown", printWidth: 120 });
 /** The rows of verdicts: numbers of scenarios may differ between runs, verdicts may not. */

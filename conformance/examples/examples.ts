@@ -12,18 +12,30 @@ export type Example = {
   about: string;
 };
 
-const client = (file: string, interpreter: Example["interpreter"], about: string): Example => ({
-  side: "client",
-  file: `clients/${file}`,
-  interpreter,
-  about,
-});
+const of =
+  (side: Side) =>
+  (file: string, interpreter: Example["interpreter"], about: string): Example => ({
+    side,
+    file: `${side}s/${file}`,
+    interpreter,
+    about,
+  });
+const client = of("client");
+const receiver = of("receiver");
 
 export const examples: readonly Example[] = [
   client("our-client.ts", "node", "this repository's client, with its journal"),
   client("careful.py", "python3", "Python's standard library, with the care that payments need"),
   client("ordinary.py", "python3", "Python's standard library, as it is often used"),
   client("naive.mjs", "node", "`fetch`, with a new reference for each attempt"),
+  receiver("express.ts", "node", "Express with this repository's client"),
+  receiver("hono.ts", "node", "Hono with this repository's client"),
+  receiver("standard.py", "python3", "Python's standard library"),
+  receiver(
+    "naive.mjs",
+    "node",
+    "Express, with a body that was parsed before it is verified, and a memory in a variable",
+  ),
 ];
 
 /** Returns the command that starts an example. */

@@ -86,7 +86,7 @@ function withPassesTogether(requirement: RequirementResult): RequirementResult {
     verdict === "pass" ? "passed" : "others",
   );
   if (passed.length <= 1) return requirement;
-  const ids = passed.map(({ selectFlags = [] }) => selectFlags.at(-1));
+  const ids = passed.flatMap(({ selectFlags = [] }) => selectFlags.at(-1) ?? []);
   const together: CheckResult = {
     name: counted(passed.length, "scenario"),
     verdict: "pass",

@@ -52,7 +52,7 @@ function lastIds(most: number): Partial<Pieces> {
 }
 
 export const brokenRepeats: readonly Variant[] = [
-  broken("no-memory", "Handles an event whenever it arrives.", "once-in-turn once-at-once remembers lost-response", {
+  broken("no-memory", "Handles an event whenever it arrives.", "once-in-turn once-at-once", {
     ...remembering(() => false),
   }),
   broken("known-by-signature", "Recognises events by their signature.", "once-in-turn", {

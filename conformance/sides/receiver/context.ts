@@ -133,6 +133,10 @@ export function createContext(
     },
     send: (request) => sender({ method: "POST", ...request }),
     deliver: (event) => deliver(() => post(context, event)),
+    async settle() {
+      const event = context.event();
+      if (isSuccess(await post(context, event))) await awaitEffects(settings, shared, event.id, 1);
+    },
     judge(id, ok, expected, actual, evidence) {
       const exchanges = evidence?.map(({ exchange }) => exchange);
       notes.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });

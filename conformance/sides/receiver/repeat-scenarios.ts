@@ -6,6 +6,7 @@ import { describe, isSuccess, type Context, type Scenario, type Sent } from "./s
 /** Judges that a repeated event was acknowledged and took effect once. */
 async function judgeRepeat(context: Context, id: string, event: Event, sent: Sent) {
   context.judge(id, isSuccess(sent), "a 2xx response to the repetition", describe(sent), [sent]);
+  await context.settle();
   await context.judgeEffects(id, event, 1);
 }
 
@@ -111,6 +112,8 @@ export const repeatScenarios: Scenario[] = [
       const during: Sent[] = [];
       try {
         for (const event of events) during.push(await post(context, event));
+        // The receiver may act after it has responded.
+        await context.sleep(context.limits.pieceMs);
       } finally {
         await context.subject.outage?.end();
       }

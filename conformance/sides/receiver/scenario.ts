@@ -33,6 +33,11 @@ export type Context = {
   /** Sends an event as the service does: signs it for each attempt, and retries unless the response is final. */
   deliver(event: Event): Promise<Sent>;
   /**
+   * Sends another event and waits for its effect. What earlier requests caused is then visible, even if the receiver acts
+   * after it has responded.
+   */
+  settle(): Promise<void>;
+  /**
    * Records a finding about a requirement.
    * @param evidence what shows the finding; by default every request of the scenario
    */

@@ -1,0 +1,45 @@
+// Judges the examples in receivers/: each on a free port, with an empty database.
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Report } from "../results.ts";
+import { judgeReceiver, readReceiverOptions } from "../sides/receiver/command.ts";
+import { commandOf, type Example } from "./examples.ts";
+
+const outage = join(import.meta.dirname, "receivers/outage.mjs");
+
+/** The secrets of the examples. They are no secrets. */
+const secrets = {
+  WEBHOOK_SECRET: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDE=",
+  WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",
+};
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** Returns the report on an example. `args` are further options of `certify receiver`. */
+export async function judgeReceiverExample(
+  example: Example,
+  seed: number,
+  args: readonly string[] = [],
+): Promise<Report> {
+  const folder = await mkdtemp(join(tmpdir(), "receiver-"));
+  const origin = `http://127.0.0.1:${await freePort()}`;
+  const env = { ...process.env, ...secrets, BOOKINGS: join(folder, "bookings.db") };
+  const given = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`, "--seed", String(seed)];
+  const commands = ["--command", commandOf(example), "--outage-command", `${process.execPath} ${outage}`];
+  try {
+    const options = readReceiverOptions([...given, ...commands, ...args], env, () => seed);
+    return await judgeReceiver(options, env, { write: () => undefined }, new AbortController().signal);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
