@@ -123,7 +123,7 @@ test("sessions lists who is signed in, and end-sessions signs them out", async (
   expect(await keys("audit", id!)).toMatch(
     / {2}command \S+@\S+ {2}dashboard\.sign-out {2}.+ {2}name Esi {2}session all$/m,
   );
-});
+}, 180_000);
 
 test("a merchant with too many keys gets no further one", async () => {
   const clock = createSystemClock();
