@@ -6,6 +6,7 @@ import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
 import { runKills } from "./faults/kills.ts";
 import { runFlushes } from "./faults/flushes.ts";
+import { runListenerFaults } from "./faults/listener.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing, type WorldOptions } from "./faults/world.ts";
 
@@ -16,6 +17,7 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   cluster  [--minutes 10]                         kills four processes on one PostgreSQL, which is disturbed too
   failover                                        kills a PostgreSQL primary and promotes its standby (Debian's packages)
   flushes                                         proves with strace that SQLite's commits are flushed before responses
+  listener [--events 2000] [--disconnects 20] [--storage sqlite]   cuts and kills what brings webhooks to a laptop
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -27,6 +29,8 @@ const OPTIONS = {
   storage: { type: "string", default: "sqlite" },
   kills: { type: "string", default: "100" },
   runs: { type: "string", default: "20" },
+  events: { type: "string", default: "2000" },
+  disconnects: { type: "string", default: "20" },
 } as const;
 /** In this order; as many as fit into the time, with what is measured after each. */
 const OUTAGES = ["restart", "pause", "crash", "pause", "restart"] as const;
@@ -48,12 +52,16 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   },
   failover: (_, shared) => runFailover({ ...shared, loadMs: 10_000, frozenMs: FROZEN_MS, backMs: 10_000 }),
   flushes: (_, { print }) => runFlushes({ creates: 2_000, print }),
+  listener: ({ storage, events, disconnects }, shared) =>
+    runListenerFaults({ ...shared, storage, events, disconnects }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
 
+type Counted = "minutes" | "recovery-seconds" | "kills" | "runs" | "seed" | "events" | "disconnects";
+
 function read() {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
-  const positive = (name: "minutes" | "recovery-seconds" | "kills" | "runs" | "seed") => {
+  const positive = (name: Counted) => {
     if (Number(values[name]) > 0) return Number(values[name]);
     throw new Error(`--${name} must be a positive number.`);
   };
@@ -68,6 +76,8 @@ function read() {
     storage: values.storage as Storage,
     kills: positive("kills"),
     runs: positive("runs"),
+    events: positive("events"),
+    disconnects: positive("disconnects"),
   };
 }
 
