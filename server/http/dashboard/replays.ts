@@ -1,4 +1,5 @@
 import { Router, type Request, type Response } from "express";
+import { LISTENER_HOST } from "../../domain/events.ts";
 import { PACE, requireReplayable, startReplay } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { DashboardContext } from "./context.ts";
@@ -45,6 +46,9 @@ export function replayPages(context: DashboardContext): Router {
   return router;
 }
 
+/** People know the listener by its command. */
+const nameOf = (host: string): string => (host === LISTENER_HOST ? "the program listen" : host);
+
 const noSuchReplay = () => new PageError(404, "There is no replay with this id.");
 
 /** @throws PageError or ServiceError if the fields are not those of a search whose webhooks can be replayed together */
@@ -67,7 +71,7 @@ async function showPreview(context: DashboardContext, req: Request, res: Respons
     count,
     isExact,
     bound: isExact ? "" : count === MOST_COUNTED ? "More than " : "At least ",
-    hosts: hosts.slice(0, HOSTS_SHOWN),
+    hosts: hosts.slice(0, HOSTS_SHOWN).map(({ host, ...of }) => ({ ...of, host: nameOf(host) })),
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     pace: PACE,
   };
