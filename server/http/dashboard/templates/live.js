@@ -8,8 +8,8 @@ const SILENCE_MS = 12_000;
 const REREAD_MS = 5_000;
 /** How long a page waits before it opens a connection again that the server has refused. */
 const REOPEN_MS = 30_000;
-/** A page spends at most this share of the time on reading itself. */
-const SHARE = 0.2;
+/** After reading itself a page rests for as long as that took, so that a slow server gets fewer requests, but no longer. */
+const LONGEST_REST_MS = 1_000;
 
 const { stream } = document.querySelector("main").dataset;
 const parts = (page) => [...page.querySelectorAll("[data-live]")];
@@ -58,8 +58,8 @@ async function read() {
     // The page stays as it is while the server cannot be reached.
     await readOnce().catch(() => undefined);
     readAt = performance.now();
-    const pause = (readAt - begun) * (1 / SHARE - 1);
-    await new Promise((resolve) => setTimeout(resolve, Math.min(pause, REREAD_MS)));
+    const rest = Math.min(readAt - begun, LONGEST_REST_MS);
+    await new Promise((resolve) => setTimeout(resolve, rest));
   }
   isReading = false;
 }
