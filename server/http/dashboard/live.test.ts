@@ -164,7 +164,7 @@ test("what a page does by itself keeps no session alive", async () => {
   expect((await byItself()).status).toBe(303);
 });
 
-test("the script comes from this server, may be kept, and is no part of pages without a merchant", async () => {
+test("the script comes from this server, may be kept, and is no part of pages without a merchant or an address", async () => {
   const { html, headers } = await visitor.get(`/m/${server.merchant.id}/disbursements`);
   const [, src] = /<script type="module" src="\/dashboard\/(live-\w+\.js)"><\/script>/.exec(html)!;
   expect(headers.get("content-security-policy")).toContain("; script-src 'self'; connect-src 'self'");
@@ -172,4 +172,7 @@ test("the script comes from this server, may be kept, and is no part of pages wi
   expect(script.headers.get("content-type")).toMatch(/^text\/javascript/);
   expect(script.headers.get("cache-control")).toContain("immutable");
   expect((await visitor.get("")).html).not.toContain("<script");
+  const to = new Date(server.clock.now() + 1_000).toISOString();
+  const response = await visitor.post(`/m/${server.merchant.id}/sandbox/advance`, { to });
+  expect([response.status, response.html.includes("<script")]).toEqual([200, false]);
 });

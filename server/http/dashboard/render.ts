@@ -79,6 +79,8 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     ...helpers,
     css,
     scriptName,
+    // The response to a form has an address that cannot be read again.
+    stream: area && res.req.method === "GET" && `${area}/live`,
     title: page.title,
     reloads: page.reloads,
     root,
