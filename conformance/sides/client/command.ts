@@ -132,8 +132,9 @@ export async function judgeClient(
 }
 
 function terminal() {
-  const lines = createInterface({ input: process.stdin });
-  const enter = () => new Promise<void>((resolve) => lines.once("line", () => resolve()));
+  // The iterator keeps lines that come early, and ends with the input.
+  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const enter = async () => void (await lines.next());
   return { print: (line: string) => console.log(line), enter };
 }
 
