@@ -32,8 +32,8 @@ while (!isReached && performance.now() < patience) {
     for await (const _ of client.disbursements.list({ limit: 1 })) break;
     isReached = true;
   } catch (error) {
-    // A service without lists says so, and is there.
-    isReached = error instanceof NotFoundError;
+    // A service without lists says so itself, with a code that a gateway's page lacks.
+    isReached = error instanceof NotFoundError && error.code !== undefined;
     await sleep(timeout / 20);
   }
 }
