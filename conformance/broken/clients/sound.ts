@@ -1,5 +1,5 @@
 // Sound clients that do things differently from the good one. None may raise an alarm.
-import { good, programOf, type Client } from "./good.ts";
+import { good, outcomeOf, programOf, type Client } from "./good.ts";
 import type { Program } from "./host.ts";
 
 export type SoundClient = { id: string; program: Program };
@@ -50,7 +50,7 @@ export const soundClients: readonly SoundClient[] = [
     async payOne(job) {
       const outcome = await good.payOne(job);
       const found = outcome === "pending" ? await job.client.look(job) : undefined;
-      return found && found !== "none" ? job.client.resolve(job, null, true) : outcome;
+      return found && found !== "none" ? (outcomeOf(found.status) ?? outcome) : outcome;
     },
   }),
 ];
