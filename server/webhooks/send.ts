@@ -120,17 +120,19 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   // One controller for all reasons: what listens to a signal of AbortSignal.any is never freed.
-  async function sendSigned(
-    message: SignedMessage,
+  async function sendAt(
+    sentAt: number,
+    message: Pick<Message, "url" | "id" | "body">,
+    headers: () => SignedMessage["headers"],
     ending = new AbortController(),
-    sentAt = now(),
   ): Promise<AttemptResult> {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       ending.abort();
     }, timeoutMs);
-    const result = await attempt(message, ending).catch((error: unknown) => {
+    const attempted = async () => attempt({ ...message, headers: headers() }, ending);
+    const result = await attempted().catch((error: unknown) => {
       if (error instanceof Refusal && error.detail) onRefusal?.(message.id, error.detail);
       return { error: isLate ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
     });
@@ -138,10 +140,11 @@ export function createSender(options: SenderOptions): Sender {
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
-  async function send(message: Message, ending?: AbortController): Promise<AttemptResult> {
+  const send: Sender["send"] = (message, ending) => {
     const sentAt = now();
-    return sendSigned({ ...message, headers: webhookHeaders(message, sentAt, userAgent) }, ending, sentAt);
-  }
+    return sendAt(sentAt, message, () => webhookHeaders(message, sentAt, userAgent), ending);
+  };
+  const sendSigned: Sender["sendSigned"] = (message, ending) => sendAt(now(), message, () => message.headers, ending);
 
   return { send, sendSigned, close: connections.close };
 }
