@@ -10,7 +10,7 @@ import { inProcess, type Program } from "./host.ts";
 /** A client loses patience with a response only where a scenario is about that: a busy machine delays any of them. */
 const timeoutMs = 10_000;
 /** The time limit for scenarios whose responses do not come, or do not end. */
-const shortTimeoutMs = 500;
+const shortTimeoutMs = 1500;
 const limitMs = 120_000;
 const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
 

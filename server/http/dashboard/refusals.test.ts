@@ -6,7 +6,7 @@ import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { aCheckout, startServer, type TestServer } from "../../testing/server.ts";
 
 interface Layer {
-  route?: { path: string; methods: Record<string, boolean> };
+  route?: { path: string | string[]; methods: Record<string, boolean> };
   handle: { stack?: Layer[] };
 }
 
@@ -20,7 +20,7 @@ const routesOf = (layers: readonly Layer[]): Route[] =>
   layers.flatMap(({ route, handle }) => {
     if (!route) return routesOf(handle.stack ?? []);
     const methods = (["GET", "POST"] as const).filter((method) => route.methods[method.toLowerCase()]);
-    return methods.map((method) => ({ method, path: route.path }));
+    return methods.flatMap((method) => [route.path].flat().map((path) => ({ method, path })));
   });
 
 let server: TestServer;
