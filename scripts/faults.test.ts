@@ -4,6 +4,7 @@ import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runKills } from "./faults/kills.ts";
+import { runListenerFaults } from "./faults/listener.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing } from "./faults/world.ts";
 
@@ -25,6 +26,10 @@ test.each(["sqlite", "postgres"] as const)(
     expect(await runKills({ ...shared, storage, kills: 2 })).toEqual([]);
   },
 );
+
+test("a listener whose connections are cut, and which is killed like its server, gets every event", async () => {
+  expect(await runListenerFaults({ ...shared, storage: "sqlite", events: 60, disconnects: 3 })).toEqual([]);
+});
 
 test("processes that are killed, on a database that crashes, lose and double nothing", async () => {
   expect(await runCluster({ ...shared, milliseconds: 6_000, outages: ["crash"] })).toEqual([]);

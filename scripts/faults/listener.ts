@@ -115,8 +115,7 @@ export async function runListenerFaults(options: ListenerOptions): Promise<strin
     const again = [...receiver.received.values()].filter((count) => count > 1).length;
     print(`${references.length} events, ${disconnects} cuts: all arrived, ${again} more than once`);
   } finally {
-    listener.kill("SIGTERM");
-    await once(listener, "exit");
+    listener.kill("SIGKILL");
     await server.kill();
     await proxy.close();
     receiver.close();
