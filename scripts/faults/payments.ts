@@ -114,9 +114,11 @@ export function createPayments({ caller, random, receivers, violate }: Options):
     async verify() {
       const made = latest[random.below(latest.length || 1)];
       if (!made) return;
+      // The checkout may be ended while the response is on its way.
+      const known = { ...made };
       const path = `${made.path}/${made.acknowledged}`;
       const response = await caller.send("GET", path);
-      if (response?.status === 200) return compare(made, response.body.data, violate);
+      if (response?.status === 200) return compare(known, response.body.data, violate);
       if (response && response.status < 500)
         violate(`GET ${path} returned ${response.status} for an acknowledged payment`);
     },
