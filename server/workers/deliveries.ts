@@ -11,7 +11,7 @@ import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
 import { createYielding } from "./yielding.ts";
 
 /** The intervals at which the claims of attempts in progress are renewed, and at which lapsed ones are looked for. */
-export const RENEW_EVERY_MS = 500;
+export const RENEW_EVERY_MS = 1_000;
 export const END_LAPSED_EVERY_MS = 200;
 /** How many attempts may start in one turn of the event loop. */
 const STARTED_PER_TURN = 2;

@@ -8,7 +8,7 @@ import type { AttemptResult, Message } from "../webhooks/send.ts";
 import { createDeliveryWorker, type DeliveryWorker } from "./deliveries.ts";
 
 /** The lease of a claim (D47). */
-const LEASE_MS = 2_500;
+const LEASE_MS = 3_000;
 const claim = {
   event: { id: "event-1", merchantId: "m", body: "{}" },
   url: "http://receiver.example/",
@@ -59,11 +59,11 @@ beforeEach(() => {
   });
 });
 
-/** Lets time pass as the service does: with a renewal twice a second, and a search for lapsed claims more often. */
+/** Lets time pass as the service does: with a renewal every second, and a search for lapsed claims more often. */
 async function pass(milliseconds: number) {
   for (let passed = 0; passed < milliseconds; passed += 250) {
     clock.advance(250);
-    if (passed % 500 === 0) await worker.renew().catch(() => undefined);
+    if (passed % 1_000 === 0) await worker.renew().catch(() => undefined);
     worker.endLapsed();
   }
 }

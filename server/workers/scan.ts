@@ -8,7 +8,7 @@ import type { Fairness } from "../webhooks/fairness.ts";
  * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
  * one. Attempts in progress renew it.
  */
-export const LEASE_MS = 2_500;
+export const LEASE_MS = 3_000;
 /**
  * How long this process relies on a lease, counted from before the claim was requested. The rest is for the time until
  * a lapse is noticed and the connection is closed, so that another process never attempts the same delivery meanwhile.
