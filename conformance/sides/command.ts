@@ -3,7 +3,8 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 import { argumentFault } from "../cli/command.ts";
 import { didYouMean } from "../cli/nearest.ts";
 import { createReader, OptionsError, readOnly, when } from "../cli/options.ts";
-import { readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
+import { CannotRun } from "../cli/probe.ts";
+import { makeFolder, readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { oneLine } from "../report/visible.ts";
@@ -77,8 +78,24 @@ export function readSideOptions(
   };
 }
 
-/** Writes the report's files, prints the report, and returns the exit code of the command. */
-export async function finishSide(found: Report, reporting: Reporting): Promise<0 | 1 | 2> {
+/**
+ * Judges a side, writes the report's files, prints the report, and returns the exit code of the command.
+ * @param judge ends early when its signal is aborted, as the user's interruption does
+ * @throws CannotRun if the report cannot be written
+ */
+export async function runSide(
+  reporting: Reporting,
+  judge: (interrupted: AbortSignal) => Promise<Report>,
+): Promise<0 | 1 | 2> {
+  try {
+    makeFolder(reporting);
+  } catch (error) {
+    throw new CannotRun(`--report: ${(error as Error).message}`);
+  }
+  const interrupted = new AbortController();
+  process.once("SIGINT", () => interrupted.abort());
+  process.once("SIGTERM", () => interrupted.abort());
+  const found = await judge(interrupted.signal);
   const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
   console.log(`Written: ${oneLine(files.join(", "))}`);

@@ -8,7 +8,7 @@ import { sideCatalogues } from "../contract/requirements.ts";
 import { readReport } from "../report/read.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { exitCodeOf } from "../results.ts";
-import { finishSide, parseSide, readSideOptions, sideFlags } from "./command.ts";
+import { parseSide, readSideOptions, runSide, sideFlags } from "./command.ts";
 import { scenarioReport, sideReport, type ScenarioRun } from "./report.ts";
 
 const ids = sideCatalogues.client.map(({ id }) => id);
@@ -106,7 +106,7 @@ describe("the files", () => {
   test("are those of a run against a service", async () => {
     vi.spyOn(console, "log").mockImplementation(() => undefined);
     const reporting = { folder, baseline: [] };
-    expect(await finishSide(report([scenario(["client.pays-once"])]), reporting)).toBe(1);
+    expect(await runSide(reporting, async () => report([scenario(["client.pays-once"])]))).toBe(1);
     expect(readReport(join(folder, "report.json"))).toMatchObject({ profile: "client", verdict: "failed" });
     const html = readFileSync(join(folder, "report.html"), "utf8");
     expect(html).toContain("what a program that pays must do");

@@ -1,14 +1,12 @@
 // Implements `certify client`, which judges a program that pays.
 import { createInterface } from "node:readline";
-import { CannotRun } from "../../cli/probe.ts";
 import { createReader, OptionsError } from "../../cli/options.ts";
 import { counted } from "../../report/words.ts";
 import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
 import { quoted } from "../../target/shell.ts";
-import { makeFolder } from "../../cli/reporting.ts";
-import { finishSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
+import { runSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { attacher } from "./attach.ts";
 import { launcher } from "./launch.ts";
@@ -145,15 +143,8 @@ export async function certifyClient(args: readonly string[], newSeed: () => numb
     return 0;
   }
   const options = readClientOptions(args, newSeed);
-  try {
-    makeFolder(options.reporting);
-  } catch (error) {
-    throw new CannotRun(`--report: ${(error as Error).message}`);
-  }
-  const interrupted = new AbortController();
-  process.once("SIGINT", () => interrupted.abort());
-  process.once("SIGTERM", () => interrupted.abort());
-  const launch = options.command === undefined ? attacher(terminal()) : launcher(options.command);
-  const report = await judgeClient(options, launch, process.stdout, interrupted.signal);
-  return finishSide(report, options.reporting);
+  return runSide(options.reporting, (interrupted) => {
+    const launch = options.command === undefined ? attacher(terminal()) : launcher(options.command);
+    return judgeClient(options, launch, process.stdout, interrupted);
+  });
 }

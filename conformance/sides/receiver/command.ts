@@ -1,12 +1,11 @@
 // Implements `certify receiver`, which judges a program that receives webhooks.
 import { randomBytes } from "node:crypto";
-import { CannotRun, isLoopback } from "../../cli/probe.ts";
+import { isLoopback } from "../../cli/probe.ts";
 import { createReader, OptionsError } from "../../cli/options.ts";
-import { makeFolder } from "../../cli/reporting.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { quoted } from "../../target/shell.ts";
-import { finishSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
+import { runSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
 import { outageOf, startSubject } from "./process.ts";
 import { defaultLimits, runReceiver } from "./run.ts";
 import type { Limits } from "./scenario.ts";
@@ -205,14 +204,5 @@ export async function certifyReceiver(args: readonly string[], newSeed: () => nu
     return 0;
   }
   const options = readReceiverOptions(args, process.env, newSeed);
-  try {
-    makeFolder(options.reporting);
-  } catch (error) {
-    throw new CannotRun(`--report: ${(error as Error).message}`);
-  }
-  const interrupted = new AbortController();
-  process.once("SIGINT", () => interrupted.abort());
-  process.once("SIGTERM", () => interrupted.abort());
-  const report = await judgeReceiver(options, process.env, process.stdout, interrupted.signal);
-  return finishSide(report, options.reporting);
+  return runSide(options.reporting, (interrupted) => judgeReceiver(options, process.env, process.stdout, interrupted));
 }
