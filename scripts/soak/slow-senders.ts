@@ -4,6 +4,8 @@ import { API_KEY } from "../bench/load.ts";
 
 const HEAD = `POST /v1/disbursements HTTP/1.1\r\nhost: x\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n`;
 const EVERY_MS = 1_000;
+/** Real senders are not in step, so their bytes are spread evenly over each second. */
+const SHARES = 100;
 
 export interface SlowSenders {
   /** How many of them the server has refused with 408. */
@@ -24,9 +26,14 @@ export async function startSlowSenders(url: string, count: number): Promise<Slow
   };
   const sockets: Socket[] = [];
   while (sockets.length < count) sockets.push(...(await Promise.all(Array.from({ length: 50 }, open))));
+  let share = 0;
   const timer = setInterval(() => {
-    for (const socket of sockets) if (socket.writable) socket.write(" ");
-  }, EVERY_MS);
+    for (let index = share; index < sockets.length; index += SHARES) {
+      const socket = sockets[index]!;
+      if (socket.writable) socket.write(" ");
+    }
+    share = (share + 1) % SHARES;
+  }, EVERY_MS / SHARES);
   return {
     refused: () => refused,
     stop() {
