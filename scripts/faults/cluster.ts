@@ -16,7 +16,7 @@ const LOAD = { callers: 32, pauseMs: 500 };
 const KILL_EVERY_MS = 2_000;
 const START_AGAIN_MS = 500;
 /** A process that is started while the database is away ends, as any that is started without one. */
-const NO_DATABASE = /Cannot open the PostgreSQL database/;
+const NO_DATABASE = /Cannot open the PostgreSQL database|The database stopped working during the start/;
 /** How long after an outage work that it delayed may be late, in milliseconds. */
 const AFTER_OUTAGE_MS = 5_000;
 
