@@ -18,8 +18,11 @@ export const HELD_MS = LEASE_MS - 500;
 const PROMOTED_PER_SCAN = 250;
 const LANES_PER_PAGE = 16;
 const LANES_PER_SCAN = 512;
-/** The most claims of one scan: their attempts must have started before the leases end, even if they start slowly. */
-const CLAIMED_PER_SCAN = 64;
+/**
+ * The most claims of one scan. Attempts start slowly in a busy process, and nobody else may make those that have not
+ * started when it dies.
+ */
+const CLAIMED_PER_SCAN = 16;
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
@@ -35,8 +38,8 @@ interface Options {
 }
 
 /**
- * Scans the lanes for ready deliveries, other than those to listeners, and claims as many as the limits allow. Each scan continues after the lane where
- * the previous one stopped, so that every lane gets its turn.
+ * Scans the lanes for ready deliveries, other than those to listeners, and claims as many as the limits allow. Each scan
+ * continues after the lane where the previous one stopped, so that every lane gets its turn.
  */
 export function createScan({ storage, clock, fairness }: Options) {
   let place: Lane | undefined;
