@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
 import { linkAddress } from "../../domain/dashboard.ts";
-import { newLink } from "../../testing/dashboard.ts";
+import { newLink, send, signedIn } from "../../testing/dashboard.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;
@@ -13,15 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([browser.close(), server.close()]));
 
-/** Opens the list of payments in a browser of its own. Fails the test if a page's policy blocks anything. */
-async function opened(): Promise<Page> {
+/** Opens a page of the merchant in a browser of its own. Fails the test if a page's policy blocks anything. */
+async function opened(path = "disbursements"): Promise<Page> {
   const context = await browser.newContext();
   context.on("weberror", (error) => expect.fail(String(error.error())));
   const page = await context.newPage();
   await page.goto(linkAddress(server.url, await newLink(server)));
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/dashboard");
-  await page.goto(`${server.url}/dashboard/m/${server.merchant.id}/disbursements`);
+  await page.goto(`${server.url}/dashboard/m/${server.merchant.id}/${path}`);
   // Shows that the page was not loaded again.
   await page.evaluate(() => Object.assign(globalThis, { isFirst: true }));
   return page;
@@ -69,5 +69,39 @@ test("a page whose stream is blocked asks by itself, and says when one is signed
   expect(await isFirst(page)).toBe(true);
   await page.context().clearCookies();
   await page.getByRole("alert").filter({ hasText: "You are signed out" }).waitFor();
+  await page.context().close();
+});
+
+test("settings and team follow what others change, and keep forms that are half filled in", async () => {
+  const other = await signedIn(server, { name: "Kofi" });
+  const settings = `/m/${server.merchant.id}/settings`;
+  const page = await opened("settings");
+  const address = page.getByRole("textbox", { name: "Address" });
+  await page.getByLabel("Name of the new key").pressSequentially("Pay");
+  await other.post(`${settings}/default-webhook`, { url: "http://127.0.0.1:4000/first" });
+  await other.post(`${settings}/keys`, { name: "Shop" });
+  await server.request("GET", "/sandbox/clock");
+  await shows(page, "Shop");
+  expect(await page.getByLabel("Name of the new key").inputValue()).toBe("Pay");
+  expect(await address.inputValue()).toBe("http://127.0.0.1:4000/first");
+  await page.getByRole("row").filter({ hasText: "Shop" }).getByText("Revoke…").click();
+
+  await address.fill("http://127.0.0.1:4000/mi");
+  await other.post(`${settings}/default-webhook`, { url: "http://127.0.0.1:4000/second" });
+  await other.post(`${settings}/keys`, { name: "Refunds" });
+  await server.request("GET", "/sandbox/clock");
+  await shows(page, "Refunds");
+  expect(await address.inputValue()).toBe("http://127.0.0.1:4000/mi");
+  expect(await page.getByRole("button", { name: /^Revoke …/ }).count()).toBe(1);
+  expect(await isFirst(page)).toBe(true);
+
+  await page.getByRole("link", { name: "Team" }).click();
+  await page.getByLabel("The person’s name").fill("Esi");
+  await page.getByRole("button", { name: "Make a link" }).click();
+  await page.getByLabel("The person’s name").fill("Yaw Men");
+  const link = (await page.locator("#new-link").textContent())!;
+  await send(server, "/sign-in", { token: new URL(link).searchParams.get("token")! });
+  await page.getByRole("row").filter({ hasText: "Esi" }).getByText("1 session").waitFor();
+  expect(await page.getByLabel("The person’s name").inputValue()).toBe("Yaw Men");
   await page.context().close();
 });

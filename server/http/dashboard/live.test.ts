@@ -164,15 +164,20 @@ test("what a page does by itself keeps no session alive", async () => {
   expect((await byItself()).status).toBe(303);
 });
 
-test("the script comes from this server, may be kept, and is no part of pages without a merchant or an address", async () => {
+test("the script comes from this server, may be kept, and is no part of the sign-in page", async () => {
   const { html, headers } = await visitor.get(`/m/${server.merchant.id}/disbursements`);
   const [, src] = /<script type="module" src="\/dashboard\/(live-\w+\.js)"><\/script>/.exec(html)!;
   expect(headers.get("content-security-policy")).toContain("; script-src 'self'; connect-src 'self'");
   const script = await visit(server, `/${src}`);
   expect(script.headers.get("content-type")).toMatch(/^text\/javascript/);
   expect(script.headers.get("cache-control")).toContain("immutable");
-  expect((await visitor.get("")).html).not.toContain("<script");
-  const to = new Date(server.clock.now() + 1_000).toISOString();
-  const response = await visitor.post(`/m/${server.merchant.id}/sandbox/advance`, { to });
-  expect([response.status, response.html.includes("<script")]).toEqual([200, false]);
+  expect((await visitor.get("/sign-in")).html).not.toContain("<script");
+});
+
+test("only a merchant's pages have a stream, and the response to a form names the page to read in its place", async () => {
+  const [, main] = /<main(.*?)>/.exec((await visitor.get("/team")).html)!;
+  expect(main).toBe(' id="main"');
+  const area = `/dashboard/m/${server.merchant.id}`;
+  const { html } = await visitor.post(`/m/${server.merchant.id}/settings/keys`, { name: "Payroll" });
+  expect(html).toContain(`<main id="main" data-stream="${area}/live" data-address="${area}/settings">`);
 });

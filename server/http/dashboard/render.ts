@@ -79,8 +79,10 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     ...helpers,
     css,
     scriptName,
-    // The response to a form has an address that cannot be read again.
-    stream: area && res.req.method === "GET" && `${area}/live`,
+    isLive: page.section !== undefined,
+    stream: area && `${area}/live`,
+    // The response to a form has an address that cannot be read again. Its section shows the same.
+    address: res.req.method === "GET" ? undefined : nav.find(({ current }) => current)?.href,
     title: page.title,
     reloads: page.reloads,
     root,

@@ -49,8 +49,7 @@ export function sandboxPages(context: DashboardContext): Router {
     showPage(context, res, { template: "sandbox", title: "Sandbox", section: "sandbox" }, data);
   }
 
-  // A page that keeps itself up to date also reads the address of the form that moved the clock.
-  router.get([path, `${path}/advance`], (req, res) => show(res, merchantIn(res), clockChoice(req.query)));
+  router.get(path, (req, res) => show(res, merchantIn(res), clockChoice(req.query)));
   router.post(`${path}/disbursements`, async (req, res) => {
     const phoneNumber = phoneIn(field(req.body, "phoneNumber"));
     const amount = amountIn(field(req.body, "amount"));

@@ -1,5 +1,6 @@
 // Keeps a page up to date. The server says that something has changed; the page then reads itself again and changes what
-// differs in its parts that have `data-live`. `data-live="requests"` stands for what changes with the log of requests.
+// differs in its parts that have `data-live`. `data-live="requests"` stands for what changes with the log of requests, and
+// `data-live="settings"` for what no event announces.
 // Without server-sent events the page reads itself every two seconds.
 const TICK_MS = 2_000;
 /** A connection on which nothing arrives for this long does not work. The server sends something every five seconds. */
@@ -11,12 +12,12 @@ const REOPEN_MS = 30_000;
 /** After reading itself a page rests for as long as that took, so that a slow server gets fewer requests, but no longer. */
 const LONGEST_REST_MS = 1_000;
 
-const { stream } = document.querySelector("main").dataset;
+const { stream, address = location.href } = document.querySelector("main").dataset;
 const parts = (page) => [...page.querySelectorAll("[data-live]")];
 const topics = new Set(parts(document).map((part) => part.dataset.live || "payments"));
 let source;
 let openedAt;
-let heardAt;
+let heardAt = Infinity;
 let readAt = performance.now();
 /** True if the page changed while it was being read. */
 let isStale = false;
@@ -65,11 +66,10 @@ async function read() {
 }
 
 async function readOnce() {
-  const response = await fetch(location.href, { headers: { "x-live": "yes" } });
+  const response = await fetch(address, { headers: { "x-live": "yes" } });
   if (response.redirected && response.url.endsWith("/sign-in")) return signedOut();
   if (!response.ok) return;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const next = parts(page);
+  const next = parts(new DOMParser().parseFromString(await response.text(), "text/html"));
   for (const [index, part] of parts(document).entries()) if (next[index]) update(part, next[index]);
 }
 
@@ -82,8 +82,8 @@ function update(node, next) {
     if (node.data !== next.data) node.data = next.data;
     return;
   }
-  // What a person has typed or opened stays.
-  if (node.nodeType !== Node.ELEMENT_NODE || /^(INPUT|SELECT|TEXTAREA)$/.test(node.nodeName)) return;
+  // What a person has typed or opened stays: the attribute of a field that was typed in does not change what it shows.
+  if (node.nodeType !== Node.ELEMENT_NODE || node.nodeName === "SELECT") return;
   const isKept = (name) => name === "open" && node.nodeName === "DETAILS";
   for (const name of node.getAttributeNames()) {
     if (!next.hasAttribute(name) && !isKept(name)) node.removeAttribute(name);
@@ -126,7 +126,8 @@ function tick() {
   const now = performance.now();
   const isSilent = now - heardAt > SILENCE_MS;
   if (isSilent || now - readAt > REREAD_MS) read();
-  if (!source || (isSilent && now - openedAt > REOPEN_MS)) {
+  // Pages that belong to no merchant have no stream.
+  if (stream && (!source || (isSilent && now - openedAt > REOPEN_MS))) {
     close();
     open();
   }
