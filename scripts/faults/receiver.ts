@@ -21,13 +21,17 @@ export interface Receiver {
 /** Times are of `performance.now()`. */
 export interface Abandoned {
   id: string;
+  /** When the process that made it was killed, or the process that claimed it next, but was killed before its attempt. */
   at: number;
+  /** The last claim known. */
+  token?: number;
+  isClaimedTwice?: boolean;
   /** When the next attempt arrived. */
   repeatedAt?: number;
 }
 
 /** How long the end of an attempt may take to be noticed here, in milliseconds. */
-const NOTICED_MS = 100;
+export const NOTICED_MS = 100;
 
 /**
  * Starts a webhook receiver whose behaviour changes. It checks each webhook against the contract, and that no attempt

@@ -18,11 +18,8 @@ export const HELD_MS = LEASE_MS - 500;
 const PROMOTED_PER_SCAN = 250;
 const LANES_PER_PAGE = 16;
 const LANES_PER_SCAN = 512;
-/**
- * The most claims of one scan. Attempts start slowly in a busy process, and nobody else may make those that have not
- * started when it dies.
- */
-const CLAIMED_PER_SCAN = 16;
+/** The most claims of one scan: their attempts must have started before the leases end, even if they start slowly. */
+const CLAIMED_PER_SCAN = 64;
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
