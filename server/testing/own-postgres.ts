@@ -22,7 +22,13 @@ export interface OwnPostgres {
 export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<OwnPostgres> {
   const { url, child } = await startPostgres(settings);
   let client = await connected(url);
-  const run = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
+  // One statement at a time, as a connection can.
+  let last: Promise<unknown> = Promise.resolve();
+  const run = (sql: string) => {
+    const rows = last.then(async () => (await client.query<Record<string, unknown>>(sql)).rows);
+    last = rows.catch(() => undefined);
+    return rows;
+  };
   let frozen: number[] = [];
   const thaw = () => {
     for (const pid of frozen.splice(0)) signalIfThere(pid, "SIGCONT");
