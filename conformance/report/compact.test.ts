@@ -28,6 +28,26 @@ test("report.json and report.html stay below 1 MB for a target that fails everyt
   expect(first?.exchangesLeftOut).toBeGreaterThan(0);
 });
 
+const inScenario = (name: string) =>
+  check({
+    name,
+    verdict: "fail",
+    exchanges: [exchange({ id: 7, responseBody: name })],
+    selectFlags: ["--scenario", name],
+  });
+
+test("keeps apart the requests of two scenarios that have the same number", () => {
+  const requirements = ["a", "b"].map((id) =>
+    requirement(id, "fail", { checks: [inScenario("lost"), inScenario("late")] }),
+  );
+  const { report } = compact(sampleReport(requirements), render);
+  const shown = report.requirements.map(({ checks }) => checks.map(({ exchanges }) => exchanges[0]));
+  expect(shown).toMatchObject([
+    [{ responseBody: "lost" }, { responseBody: "late" }],
+    [{ fullAt: "a" }, { fullAt: "a" }],
+  ]);
+});
+
 test("records an exchange in full once, and refers to it elsewhere", () => {
   const shared = exchange({ id: 7, responseBody: "the body" });
   const one = requirement("a", "fail", { checks: [check({ verdict: "fail", exchanges: [shared], shownBy: 7 })] });

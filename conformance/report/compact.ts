@@ -36,7 +36,7 @@ function reference({ id, at, method, url, status, failure, durationMs, curl }: E
 }
 
 function compactedTo(report: Report, limit: (typeof limits)[number]): Report {
-  const fullAt = new Map<number, string>();
+  const fullAt = new Map<string, string>();
   const compactedRequirement = (requirement: RequirementResult): RequirementResult => {
     const left = { troubled: limit.troubled.exchanges, other: limit.other.exchanges };
     const compactedCheck = (check: CheckResult): CheckResult => {
@@ -45,9 +45,11 @@ function compactedTo(report: Report, limit: (typeof limits)[number]): Report {
       left[kind] -= kept.length;
       const omitted = (check.exchangesLeftOut ?? 0) + check.exchanges.length - kept.length;
       const exchanges = kept.map((exchange) => {
-        const first = fullAt.get(exchange.id);
+        // Each scenario of a side counts its requests from 1.
+        const key = check.selectFlags ? `${check.name} ${exchange.id}` : `${exchange.id}`;
+        const first = fullAt.get(key);
         if (first !== undefined) return reference(exchange, first);
-        fullAt.set(exchange.id, requirement.id);
+        fullAt.set(key, requirement.id);
         return shortened(exchange, limit[kind].body);
       });
       return { ...check, exchanges, ...(omitted > 0 ? { exchangesLeftOut: omitted } : {}) };
