@@ -35,13 +35,18 @@ type Trial = {
   durationMs: number;
 };
 
-/** What each requirement is judged by: what is expected, and what is wrong, one line each. */
-type Judgement = { expected: string; good: string; faults: string[] };
+/**
+ * What each requirement is judged by: what is expected, what is wrong, one line each, and the requests that show it. The
+ * default is all requests.
+ */
+type Judgement = { expected: string; good: string; faults: string[]; shownBy?: readonly Call[] };
 
 const mostRequests = 40;
 /** A client that waits between its attempts sends fewer requests for an entry while the service fails for a second. */
 const mostInASecond = 9;
 const longestLine = 120;
+
+const secondsOf = (ms: number) => `${Math.round(ms / 1000)} s`;
 
 const quote = (text: string) => JSON.stringify(text.length > longestLine ? `${text.slice(0, longestLine)}…` : text);
 
@@ -52,6 +57,10 @@ const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
 const payoutOf = (trial: Trial, planned: PlannedEntry): Payout | undefined =>
   paymentsOf(trial, planned).find(({ request }) => request.reference === planned.reference);
 
+/** Returns the requests for some entries. */
+const callsFor = ({ service }: Trial, about: readonly { reference: string }[]): Call[] =>
+  service.calls.filter(({ entry }) => about.some(({ reference }) => reference === entry?.reference));
+
 const truthOf = (payout: Payout | undefined) => (payout ? `recorded, ${payout.status}` : "not recorded");
 
 /** Judges the reports of one outcome: `wrong` says of a report what is wrong with it, or nothing. */
@@ -61,25 +70,43 @@ function judgeClaims(
   wrong: (payout: Payout | undefined, run: Run) => boolean,
   expected: string,
 ): Judgement {
-  const faults = trial.runs.flatMap((run) =>
-    run.claims.flatMap((claim) => {
-      const planned = trial.planned.find(({ reference }) => reference === claim.reference);
+  const untrue = trial.runs.flatMap((run) =>
+    run.claims.flatMap(({ reference, outcome: claimed }) => {
+      const planned = trial.planned.find((each) => each.reference === reference);
       const payout = planned && payoutOf(trial, planned);
-      if (claim.outcome !== outcome || !planned || !wrong(payout, run)) return [];
-      return [`${quote(claim.reference)} is reported as ${outcome}, but it is ${truthOf(payout)}`];
+      return claimed !== outcome || !planned || !wrong(payout, run) ? [] : [{ reference, payout }];
     }),
   );
-  return { expected, good: "every such report is true", faults };
+  return {
+    expected,
+    good: "every such report is true",
+    faults: untrue.map(
+      ({ reference, payout }) => `${quote(reference)} is reported as ${outcome}, but it is ${truthOf(payout)}`,
+    ),
+    shownBy: callsFor(trial, untrue),
+  };
 }
 
 function paysOnce(trial: Trial): Judgement {
-  const faults = trial.planned.flatMap((planned) => {
+  const repeated = trial.planned.filter((planned) => paymentsOf(trial, planned).length > 1);
+  const faults = repeated.map((planned) => {
     const payments = paymentsOf(trial, planned);
     const references = payments.map(({ request }) => quote(request.reference)).join(", ");
-    return payments.length > 1 ? [`${quote(planned.reference)} is paid ${payments.length} times: ${references}`] : [];
+    return `${quote(planned.reference)} is paid ${payments.length} times: ${references}`;
   });
-  return { expected: "at most one payout per entry", good: "no entry has more", faults };
+  const shownBy = callsFor(trial, repeated);
+  return { expected: "at most one payout per entry", good: "no entry has more", faults, shownBy };
 }
+
+/** Returns how the program ended, if it did not end well: what it had not done by then follows from this. */
+const badEnds = ({ runs, settings }: Trial): string[] => [
+  ...new Set(
+    runs.flatMap(({ stopped, code }) => {
+      if (stopped === "overdue") return [`the program was killed after ${secondsOf(settings.limitMs)}`];
+      return stopped === undefined && code !== 0 ? [`the program ended with exit code ${code}`] : [];
+    }),
+  ),
+];
 
 function losesNothing(trial: Trial): Judgement {
   const payable = trial.planned.filter(({ fate, exists }) => fate !== "refused" && exists !== "other");
@@ -87,7 +114,11 @@ function losesNothing(trial: Trial): Judgement {
   return {
     expected: "a payout for every entry that the service accepts",
     good: `${payable.length} of ${payable.length} are recorded`,
-    faults: lost.map(({ reference }) => `${quote(reference)} was never recorded`),
+    faults: [
+      ...(lost.length > 0 ? badEnds(trial) : []),
+      ...lost.map(({ reference }) => `${quote(reference)} was never recorded`),
+    ],
+    shownBy: callsFor(trial, lost),
   };
 }
 
@@ -117,18 +148,20 @@ function exactRequest({ service, planned }: Trial): Judgement {
   return { expected: "amount, recipient, country and currency of the entry", good: "every request has them", faults };
 }
 
-function findsOut({ runs, planned, scenario }: Trial): Judgement {
+function findsOut(trial: Trial): Judgement {
+  const { runs, planned, scenario } = trial;
   const { mayBeUnknown = 0 } = scenario;
   const most = Math.floor((planned.length * mayBeUnknown) / 100);
-  const faults = runs
+  const unknown = runs
     .filter(({ stopped }) => stopped !== "killed")
-    .flatMap(({ claims }) => {
-      const unknown = claims.filter(({ outcome }) => outcome === "unknown");
-      if (unknown.length <= most) return [];
-      return [`unknown: ${unknown.map(({ reference }) => quote(reference)).join(", ")}`];
-    });
-  const expected = `at most ${most} of ${planned.length} entries unknown`;
-  return { expected, good: "no more are unknown", faults };
+    .map(({ claims }) => claims.filter(({ outcome }) => outcome === "unknown"))
+    .filter((claims) => claims.length > most);
+  return {
+    expected: `at most ${most} of ${planned.length} entries unknown`,
+    good: "no more are unknown",
+    faults: unknown.map((claims) => `unknown: ${claims.map(({ reference }) => quote(reference)).join(", ")}`),
+    shownBy: callsFor(trial, unknown.flat()),
+  };
 }
 
 /** Returns what is wrong with the output of a start that ended by itself. */
@@ -162,6 +195,7 @@ const contract = ({ service }: Trial): Judgement => ({
   expected: "requests as the OpenAPI document describes them",
   good: `${counted(service.calls.length, "request")} as described`,
   faults: service.calls.flatMap(({ faults, number }) => faults.map((fault) => `request ${number}: ${fault}`)),
+  shownBy: service.calls.filter(({ faults }) => faults.length > 0),
 });
 
 function hidden({ runs }: Trial, what: string, secrets: readonly string[]): Judgement {
@@ -191,10 +225,9 @@ function boundedRequests({ service, planned, scenario }: Trial): Judgement {
 }
 
 function boundedTime({ runs, settings }: Trial): Judgement {
-  const seconds = Math.round(settings.limitMs / 1000);
   const overdue = runs.filter(({ stopped }) => stopped === "overdue");
   return {
-    expected: `the program ends within ${seconds} s`,
+    expected: `the program ends within ${secondsOf(settings.limitMs)}`,
     good: `after ${(Math.max(...runs.map(({ durationMs }) => durationMs)) / 1000).toFixed(1)} s at most`,
     faults: overdue.map(() => "the program was still running, and was killed"),
   };
@@ -348,10 +381,13 @@ export function judge(trial: Trial): ScenarioRun {
   );
   const judges = judgesOf(trial, redact);
   const ids = idsOf(scenario);
+  const exchanges = new Map(service.calls.map((call) => [call, exchangeOf(call, redact)]));
   const findings = ids.map((id): Finding => {
-    const { expected, good, faults } = judges[id]!();
-    const shown = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
-    return { id, ok: faults.length === 0, expected, actual: faults.length === 0 ? good : shown };
+    const { expected, good, faults, shownBy = [] } = judges[id]!();
+    if (faults.length === 0) return { id, ok: true, expected, actual: good };
+    const actual = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
+    const evidence = shownBy.map((call) => exchanges.get(call)!);
+    return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
   });
   // A client that reported nothing and sent nothing would pass most of these by doing nothing.
   const isIdle = service.calls.length === 0 && runs.every(({ claims }) => claims.length === 0);
@@ -363,7 +399,7 @@ export function judge(trial: Trial): ScenarioRun {
     name: scenario.name,
     ids,
     findings: isIdle ? findings.filter(({ ok }) => !ok) : findings,
-    exchanges: service.calls.map((call) => exchangeOf(call, redact)),
+    exchanges: [...exchanges.values()],
     durationMs,
     ...(isIdle ? { thrown: silent } : {}),
     selectFlags: ["--scenario", scenario.id],
