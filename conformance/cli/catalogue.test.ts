@@ -44,8 +44,8 @@ test("explain says what the checks cost and need", async () => {
 });
 
 test.each([
-  ["explain", ["create.acepted"], 'no requirement "create.acepted". Did you mean create.accepted?'],
-  ["explain", [], "Expected 1 requirement id, received 0."],
+  ["explain", ["create.acepted"], 'no requirement or scenario "create.acepted". Did you mean create.accepted?'],
+  ["explain", [], "Expected 1 id, received 0."],
   ["list", ["--profile", "all"], '--profile must be core or extended or client or receiver, not "all"'],
   ["list", ["--profil", "core"], "Unknown option '--profil'. Did you mean --profile?"],
   ["list", ["core"], "Expected 0 arguments, received 1."],

@@ -85,18 +85,38 @@ function checkLines(check: Check): string[] {
   ];
 }
 
-/** A longer list of scenarios says no more than their number. */
+/** Of more scenarios, only the ids are listed. */
 const mostScenarios = 12;
 
 /** Renders how a requirement for a side is checked, and how to check only it. */
 function sideLines(side: Side, id: string): string[] {
-  const { run, total, judging } = guides[side];
-  const named = judging(id);
+  const { run, scenarios } = guides[side];
+  const judging = scenarios.filter(({ ids }) => ids.includes(id));
   const lines =
-    named.length > mostScenarios
-      ? field("check", `In ${named.length} of ${total} scenarios.`)
-      : named.flatMap((scenario) => field("check", `${scenario.id}: ${scenario.name}`));
+    judging.length > mostScenarios
+      ? field("check", `In ${judging.length} of ${scenarios.length} scenarios: ${idList(judging)}`)
+      : judging.flatMap((scenario) => field("check", `${scenario.id}: ${scenario.name}`));
   return [...lines, "", ...field("run", `${run} --only ${id}`)];
+}
+
+const idList = (items: readonly { id: string }[]) => items.map(({ id }) => id).join(", ");
+
+/** Describes the scenarios with an id: what each does, what it judges, and how to run only it. */
+function scenarioLines(id: string): string[] {
+  return sides.flatMap((side) => {
+    const { run, scenarios } = guides[side];
+    return scenarios
+      .filter((scenario) => scenario.id === id)
+      .flatMap(({ name, ids }) => [
+        "",
+        ...field("", `${name}.`),
+        "",
+        ...field("profile", side),
+        ...field("judges", ids.join(", ")),
+        "",
+        ...field("run", `${run} --scenario ${id}`),
+      ]);
+  });
 }
 
 /** Renders how a requirement for services is checked, and how to check only it. */
@@ -113,18 +133,30 @@ function serviceLines({ id, profile, effect }: Requirement): string[] {
   ];
 }
 
-/** Describes a requirement: what it says, why it matters, how it is checked, and how to check only it. */
+const rendered = (lines: readonly string[]): CommandResult => ({
+  exitCode: 0,
+  text: `${lines.map((line) => line.trimEnd()).join("\n")}\n`,
+});
+
+/**
+ * Describes a requirement: what it says, why it matters, how it is checked, and how to check only it. Describes a
+ * scenario of a side in the same way.
+ */
 export function explain(args: string[]): CommandResult {
-  const [id = ""] = parsed(args, 1, {}, "requirement id").positionals;
+  const [id = ""] = parsed(args, 1, {}, "id").positionals;
   const all = [...catalogue, ...Object.values(sideCatalogues).flat()];
   const requirement = all.find((each) => each.id === id);
   if (!requirement) {
-    const names = all.map((each) => each.id);
-    throw new UsageError(`There is no requirement ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`);
+    const scenario = scenarioLines(id);
+    if (scenario.length > 0) return rendered([id, ...scenario]);
+    const names = [...all, ...sides.flatMap((side) => guides[side].scenarios)].map((each) => each.id);
+    throw new UsageError(
+      `There is no requirement or scenario ${JSON.stringify(id)}.${didYouMean(id, names)} See certify list.`,
+    );
   }
   const source = sourceOf(requirement);
   const { profile } = requirement;
-  const lines = [
+  return rendered([
     id,
     "",
     ...field("", requirement.text),
@@ -134,6 +166,5 @@ export function explain(args: string[]): CommandResult {
     ...field("profile", profile),
     ...(requirement.matters === undefined ? [] : field("matters", requirement.matters)),
     ...(isSide(profile) ? sideLines(profile, id) : serviceLines(requirement)),
-  ];
-  return { exitCode: 0, text: `${lines.map((line) => line.trimEnd()).join("\n")}\n` };
+  ]);
 }

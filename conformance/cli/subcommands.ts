@@ -14,8 +14,8 @@ import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { didYouMean } from "./nearest.ts";
 
 const usage = {
-  list: "certify list [--profile core|extended|client]",
-  explain: "certify explain ID",
+  list: "certify list [--profile core|extended|client|receiver]",
+  explain: "certify explain ID (of a requirement, or of a scenario of a client or receiver)",
   keygen: "certify keygen FILE (writes a private key to FILE, mode 0600, and its public key to FILE.pub)",
   verify: "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json]",
   diff: "certify diff A/report.json B/report.json",

@@ -1,5 +1,12 @@
 import { styleText } from "node:util";
-import { isSide, type Report, type RequirementResult, type RunVerdict, type Verdict } from "../results.ts";
+import {
+  isSide,
+  type CheckResult,
+  type Report,
+  type RequirementResult,
+  type RunVerdict,
+  type Verdict,
+} from "../results.ts";
 import { causesOf, type Cause, type Failure } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
@@ -30,17 +37,27 @@ function field(label: string, text: string): string {
   return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
 }
 
+/** Counts the other checks that have the requirement's verdict, and names those that can be repeated alone. */
+function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): string {
+  const others = checks.filter((check) => check !== shown && check.verdict === verdict);
+  if (others.length === 0) return "";
+  const ids = others.flatMap(({ selectFlags = [] }) => selectFlags.at(-1) ?? []);
+  const named = ids.length > 0 ? `: ${shortened(oneLine(ids.join(", ")), longestList)}` : "";
+  return `, and ${words.counted(others.length, "more check")}${named}`;
+}
+
 /** Renders a requirement with its source, and what the first of its failed checks expected and received. */
 function failureLines(report: Report, { requirement, check, likely }: Failure, paint: Paint): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
   const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
-  const others = requirement.checks.filter(({ verdict }) => verdict === requirement.verdict).length - 1;
   return [
     `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
     field("", oneLine(requirement.text)).replace(/^ +/, "    "),
-    ...(requirement.reason ? [field("reason", oneLine(requirement.reason.text))] : []),
+    ...(requirement.reason && requirement.verdict !== "fail"
+      ? [field("reason", oneLine(requirement.reason.text))]
+      : []),
     ...(requirement.matters === undefined ? [] : [field("why", oneLine(requirement.matters))]),
-    field("check", oneLine(check.name) + (others > 0 ? `, and ${words.counted(others, "more check")}` : "")),
+    field("check", oneLine(check.name) + othersOf(requirement, check)),
     field("expected", check.expected),
     field("received", check.actual),
     ...(likely === undefined ? [] : [field("likely", likely)]),

@@ -7,21 +7,17 @@ import { scenarios as receiverScenarios } from "./receiver/scenarios.ts";
 type Guide = {
   /** The command that judges the side. */
   run: string;
-  /** The number of scenarios. */
-  total: number;
-  /** Returns the scenarios that judge a requirement. */
-  judging(id: string): { id: string; name: string }[];
+  /** The scenarios, and the ids of the requirements that each judges. */
+  scenarios: { id: string; name: string; ids: readonly string[] }[];
 };
 
 export const guides: Record<Side, Guide> = {
   client: {
     run: "certify client --command CMD",
-    total: clientScenarios.length,
-    judging: (id) => clientScenarios.filter((scenario) => idsOf(scenario).includes(id)),
+    scenarios: clientScenarios.map((scenario) => ({ ...scenario, ids: idsOf(scenario) })),
   },
   receiver: {
     run: "certify receiver --url URL --effects-url URL",
-    total: receiverScenarios.length,
-    judging: (id) => receiverScenarios.filter(({ ids }) => ids.includes(id)),
+    scenarios: [...receiverScenarios],
   },
 };

@@ -92,6 +92,14 @@ test("the scenarios in which a requirement holds are put together, and the other
   ]);
 });
 
+test("a failure names the other scenarios that show it, and not those that were left out", () => {
+  const runs = ["calm", "lost", "late"].map((id) => scenario(["client.pays-once"], named(id)));
+  const left = { leftOut: "9 scenarios that --scenario leaves out" };
+  const text = renderTerminal(report(runs, left), { color: false });
+  expect(text).toContain("check     What calm does, and 2 more checks: lost, late\n");
+  expect(text).not.toMatch(/reason +9 scenarios/);
+});
+
 test("the report names the side, its target, and how to repeat a failed scenario alone", () => {
   const text = renderTerminal(report([scenario(["client.pays-once"])]), { color: false });
   expect(text).toContain("FAILED  client · 16 of 17 musts · node pay.js");
@@ -159,4 +167,13 @@ test("list and explain know the requirements of a side", () => {
   const { text } = explain(["client.pays-once"]);
   expect(text).toContain("No entry is paid more than once");
   expect(text).toContain("certify client --command CMD --only client.pays-once");
+  expect(text).toMatch(/In \d+ of \d+ scenarios: calm, /);
+});
+
+test("explain knows the scenarios of a side", () => {
+  const { text } = explain(["recorded-dropped"]);
+  expect(text).toContain("The payout is recorded, then the connection is closed.");
+  expect(text).toContain("client.pays-once");
+  expect(text).toContain("certify client --command CMD --scenario recorded-dropped");
+  expect(explain(["at-once"]).text).toContain("certify receiver --url URL --effects-url URL --scenario at-once");
 });

@@ -26,6 +26,18 @@ function programFile(name: string, text: string): string {
   return `"${process.execPath}" "${file}"`;
 }
 
+/** Returns a program that pays each entry once. `outcomeOf` is the expression of what it reports. */
+const pays = (outcomeOf: string) => `
+  import { createInterface } from "node:readline";
+  for await (const line of createInterface({ input: process.stdin })) {
+    const headers = { "x-api-key": process.env.API_KEY, "content-type": "application/json" };
+    const response = await fetch(process.env.BASE_URL + "/v1/disbursements", { method: "POST", headers, body: line });
+    const { status } = (await response.json()).data;
+    const { reference } = JSON.parse(line);
+    const outcome = ${outcomeOf};
+    console.log(JSON.stringify({ reference, outcome }));
+  }`;
+
 describe("the options of certify client", () => {
   test("have defaults", () => {
     expect(read("--command", "node pay.js")).toMatchObject({
@@ -72,6 +84,18 @@ describe("a run", () => {
     expect(check).toMatchObject({ verdict: "pass", name: "2 scenarios" });
   });
 
+  test("of a client that a person started is repeated with a command", async () => {
+    const attached = read("--attach", "--scenario", "calm");
+    const report = await judgeClient(attached, launch, quiet, never);
+    expect(report).toMatchObject({ baseUrl: "a client started by hand", repeatFlags: ["--command", "CMD"] });
+  });
+
+  test("names each scenario by its id", async () => {
+    const lines: string[] = [];
+    await judgeClient(options("--scenario", "calm"), launch, { write: (line) => lines.push(line) }, never);
+    expect(lines.join("")).toContain("ok        calm: Every request is answered");
+  });
+
   test("that is interrupted is not completed", async () => {
     const interrupted = AbortSignal.abort();
     const report = await judgeClient(options(), launch, quiet, interrupted);
@@ -113,6 +137,23 @@ describe("a program", () => {
     expect(String(thrown)).toMatch(/exit code 127/);
   });
 
+  test("is shown the requests for the entries that it got wrong", async () => {
+    const wrong = pays('reference === "salary-2" ? "unknown" : status === "success" ? "paid" : status');
+    const launch = launcher(programFile("one-unknown", wrong));
+    const { findings, exchanges = [] } = await runScenario(scenario("calm"), { ...settings, launch });
+    const found = findings.find(({ id }) => id === "client.finds-out")!;
+    expect(found).toMatchObject({ ok: false, actual: 'unknown: "salary-2"' });
+    expect(exchanges.length).toBeGreaterThan(1);
+    expect(found.exchanges?.map(({ requestBody }) => JSON.parse(requestBody!))).toMatchObject([
+      { reference: "salary-2" },
+    ]);
+  });
+
+  test("that ends early is told so before the entries that it lost", async () => {
+    const text = await verdicts("crashes", pays("process.exit(3)"));
+    expect(text).toContain('client.loses-nothing: the program ended with exit code 3; "salary-2" was never recorded');
+  });
+
   test("that is killed takes what it started with it, and finds its files again", async () => {
     const text = await verdicts(
       "parent",
@@ -139,6 +180,7 @@ describe("a program", () => {
   test("that never ends is killed", async () => {
     const text = await verdicts("endless", 'console.log("{}"); setInterval(() => {}, 1000)', "calm", 1500);
     expect(text).toContain("client.bounded-time: the program was still running, and was killed");
+    expect(text).toContain('client.loses-nothing: the program was killed after 2 s; "salary-1" was never recorded');
   });
 
   test("may be started by a person", async () => {

@@ -91,7 +91,7 @@ async function runAll(settings: Settings, options: ClientOptions, output: Output
   const waiting = [...selected];
   const work = async () => {
     for (let next = waiting.shift(); next && !interrupted.aborted; next = waiting.shift()) {
-      const { name } = next;
+      const name = `${next.id}: ${next.name}`;
       progress.started(name);
       const report = scenarioReport(side, await runScenario(next, settings), options.only);
       progress.finished(name, report);
@@ -120,7 +120,7 @@ export async function judgeClient(
     target: command ?? "a client started by hand",
     ...(only ? { only } : {}),
     seed,
-    repeatFlags: command === undefined ? ["--attach"] : ["--command", quoted(command)],
+    repeatFlags: ["--command", command === undefined ? "CMD" : quoted(command)],
     ...(leftOut > 0 ? { leftOut: `${counted(leftOut, "scenario")} that --scenario leaves out` } : {}),
     scenarios: found,
     errors: interrupted.aborted ? ["The run was interrupted."] : [],

@@ -87,18 +87,20 @@ async function execute(run: ReceiverRun, reports: CheckReport[]): Promise<string
   const shared = newShared();
   const planned = plannedScenarios(run);
   const progress = run.output && createProgress(run.output, planned.length + 1);
-  const conclude = (found: ScenarioRun) => {
+  const conclude = (title: string, found: ScenarioRun) => {
     const report = scenarioReport("receiver", found, run.only);
-    progress?.finished(found.name, report);
+    progress?.finished(title, report);
     reports.push(report);
   };
   try {
     for (const scenario of planned) {
       if (run.interrupted?.aborted) return ["The run was interrupted."];
-      progress?.started(scenario.name);
-      conclude(await runScenario(run, scenario, shared));
+      const title = `${scenario.id}: ${scenario.name}`;
+      progress?.started(title);
+      conclude(title, await runScenario(run, scenario, shared));
     }
-    conclude(await judgeEnd(run, shared));
+    const end = await judgeEnd(run, shared);
+    conclude(end.name, end);
     return [];
   } catch (error) {
     if (!(error instanceof CannotRun)) throw error;
