@@ -131,6 +131,8 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   await press("Enter");
   await page.waitForURL("**/dashboard");
   await press("Tab", 3);
+  expect(await focused()).toEqual({ text: "Docs", outlined: true });
+  await press("Tab");
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
   await press("Tab", 5);

@@ -1,6 +1,6 @@
 import type { Storage, Upcoming, UpcomingItem } from "../../domain/storage.ts";
 import type { Delivery, Event } from "../../domain/types.ts";
-import { attemptMoment, type Moment } from "./timeline.ts";
+import { attemptMoment, OUTCOMES, type Moment } from "./timeline.ts";
 import { field, PageError } from "./visit.ts";
 
 const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
@@ -76,7 +76,7 @@ function upcomingMoment(item: UpcomingItem): Moment {
     const text = `Webhook ${item.type} is sent${item.step > 0 ? " again" : ""}`;
     return { ...common, text, note: reference, link: `webhooks/${item.id}` };
   }
-  const what = kind === "checkout" && item.status === "cancelled" ? "expires" : `becomes ${item.status}`;
+  const what = OUTCOMES[item.status].will.toLowerCase();
   const name = kind === "checkout" ? "Checkout" : "Disbursement";
   return { ...common, text: `${name} ${item.merchantsReference} ${what}`, link: `${kind}s/${reference}` };
 }

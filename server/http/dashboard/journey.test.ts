@@ -90,9 +90,9 @@ test("a merchant's first day, by keyboard alone", async () => {
 
   await press("link", "Disbursements");
   await press("link", payout.reference);
-  await shown("Becomes success");
+  await shown("Succeeds");
   await server.pass(server.config.settleDelayMs);
-  await shown("Became success");
+  await shown("Succeeded");
   await shown("Attempt 1: status 500");
   await suitsEveryone("payment");
 
@@ -123,12 +123,12 @@ test("a merchant's first day, by keyboard alone", async () => {
   await page.getByText("Chaos is on.").waitFor({ state: "detached" });
 
   await press("button", "Create");
-  await shown("Becomes success");
+  await shown("Succeeds");
   await press("link", "Sandbox");
   await tabTo(page.getByLabel("Move it forward by"));
   await page.keyboard.press("End");
   await press("button", "Show what will happen");
-  await shown(/^Disbursement test-.+ becomes success$/);
+  await shown(/^Disbursement test-.+ succeeds$/);
   await press("button", /^Move the clock to /);
   await heading(/The clock has moved/);
   await shown("Event disbursement.completed");

@@ -134,15 +134,12 @@ test("a payment's page tells its story to the last attempt of its webhook", asyn
   const { body } = await server.createPayout({ reference: "story", webhookURL });
   const page = `${list}/${body.data.reference}`;
   const before = (await visitor.get(page)).html;
-  expect(before).toContain("Becomes success");
+  expect(before).toContain("Succeeds");
   await server.pass(server.config.settleDelayMs);
   const { html } = await visitor.get(page);
-  const [created, became, event, attempt] = [
-    "Created",
-    "Became success",
-    "Event disbursement.completed",
-    "Attempt 1",
-  ].map((text) => html.indexOf(`<p>${text}`));
+  const [created, became, event, attempt] = ["Created", "Succeeded", "Event disbursement.completed", "Attempt 1"].map(
+    (text) => html.indexOf(`<p>${text}`),
+  );
   expect([created! > 0, became! > created!, event! > became!, attempt! > event!]).toEqual([true, true, true, true]);
   expect(html).toContain(`For ${webhookURL}`);
   expect(html).toContain("Attempt 1: status 204");

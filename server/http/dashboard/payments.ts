@@ -41,7 +41,7 @@ export function paymentPages(context: DashboardContext): Router {
 }
 
 async function showList(context: DashboardContext, kind: Kind, req: Request, res: Response): Promise<void> {
-  const { title, statuses } = KINDS[kind];
+  const { title, one, statuses } = KINDS[kind];
   const filter = readFilter(req.query, statuses);
   const page = await pageOf(context, kind, merchantIn(res).id, filter);
   const { cursor: _, ...search } = filter.typed;
@@ -51,6 +51,7 @@ async function showList(context: DashboardContext, kind: Kind, req: Request, res
     { template: "payments", title, section: kind },
     {
       kind,
+      one,
       statuses,
       typed: filter.typed,
       isFiltered: Object.values(search).some((text) => text !== ""),

@@ -115,7 +115,7 @@ test("shows what will happen until the chosen time, and afterwards what happened
   const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
 
   const minute = (await visitor.get(`${area}/sandbox?stop=0`)).html;
-  expect(minute).toContain(`Disbursement ${disbursement!.merchantsReference} becomes failed`);
+  expect(minute).toContain(`Disbursement ${disbursement!.merchantsReference} fails`);
   expect(minute).not.toContain(checkout!.merchantsReference);
   const { html: before } = await visitor.get(`${area}/sandbox?stop=3`);
   expect(before).toContain(`Checkout ${checkout!.merchantsReference} expires`);

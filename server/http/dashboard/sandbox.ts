@@ -11,6 +11,7 @@ import { CHAOS_FIELDS, chaosIn } from "./chaos.ts";
 import { clockChoice, SHOWN, storyOf, storySince, timeIn, type ClockChoice, type Story } from "./clock.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
+import { OUTCOMES } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 
 /** Where test payments take place. */
@@ -117,10 +118,12 @@ function outcomeTable(settleDelayMs: number): { digits: string; text: string; nu
     if (refuse === "always") return "is refused with 500";
     if (refuse === "at-first") return "is refused with 503 at first";
     const result =
-      status === undefined ? "stays pending" : `becomes ${status} ${at === "once" ? "immediately" : later}`;
+      status === undefined
+        ? "stays pending"
+        : `${OUTCOMES[status].will.toLowerCase()} ${at === "once" ? "immediately" : later}`;
     return response === "sent" ? result : `${result}; the response is ${response === "held" ? "late" : "lost"}`;
   };
   const sorted = Object.entries(FORCED_OUTCOMES).toSorted(([a], [b]) => a.localeCompare(b));
   const forced = sorted.map(([digits, outcome]) => ({ digits, text: describe(outcome), number: TEST_NUMBER + digits }));
-  return [...forced, { digits: "any other", text: `becomes success ${later}` }];
+  return [...forced, { digits: "any other", text: `succeeds ${later}` }];
 }

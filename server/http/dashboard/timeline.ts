@@ -27,13 +27,20 @@ interface Related {
   request?: string | undefined;
 }
 
+/** What is said of a payment that will get a status, and of one that has it. Only a checkout that expires will be cancelled. */
+export const OUTCOMES = {
+  success: { will: "Succeeds", did: "Succeeded" },
+  failed: { will: "Fails", did: "Failed" },
+  cancelled: { will: "Expires", did: "Cancelled" },
+} as const;
+
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
 export function timelineOf(payment: Disbursement | Checkout, { event, delivery, request }: Related): Moment[] {
   const { createdAt, updatedAt, status, due } = payment;
   const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created", ...(request !== undefined && { request }) }];
   if (status !== "pending") {
-    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: `Became ${status}` });
-  } else if (due) moments.push({ at: due.at, tone: "next", text: `Becomes ${due.status}` });
+    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: OUTCOMES[status].did });
+  } else if (due) moments.push({ at: due.at, tone: "next", text: OUTCOMES[due.status].will });
   if (event) moments.push(eventMoment(event, delivery));
   if (delivery) {
     moments.push(...delivery.attempts.map((attempt) => attemptMoment(attempt, delivery)));
