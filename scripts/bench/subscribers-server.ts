@@ -1,48 +1,73 @@
-// The server of subscribers.ts. Arguments: the database's file and the API key.
-import { createTelemetry } from "../../server/domain/telemetry.ts";
+// The server of subscribers.ts. Arguments: the database's file, the API key, the number of copies of each part, and a folder for
+// their logs. A message says which parts subscribe from now on; the response is the CPU time of this process so far, in
+// microseconds.
+import { openSync } from "node:fs";
+import { join } from "node:path";
+import { createTelemetry, type Telemetry } from "../../server/domain/telemetry.ts";
 import { createLog } from "../../server/log.ts";
 import { logTelemetry } from "../../server/observability/log-telemetry.ts";
-import { createMetrics } from "../../server/observability/metrics.ts";
-import { startRequestLog } from "../../server/workers/request-log.ts";
+import { createMetrics, type Metrics } from "../../server/observability/metrics.ts";
+import { startRequestLog, type RequestLogWriter } from "../../server/workers/request-log.ts";
 import { startService } from "./service.ts";
 
-const [path, key] = process.argv.slice(2) as [string, string];
-const { log } = createLog("info", process.stdout.fd);
-const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber failed"));
-/** What ends the subscriptions of log, metrics and the log of requests. */
-let ends: (() => void)[] = [];
-const on: typeof telemetry.on = (name, subscriber) => {
-  const subscribe = () => ends.push(telemetry.on(name, subscriber));
-  subscriptions.push(subscribe);
-  subscribe();
-  return () => undefined;
-};
-const subscriptions: (() => void)[] = [];
+export type Part = "metrics" | "requests" | "log";
 
-logTelemetry({ on }, log);
+const [path, key, copies, folder] = process.argv.slice(2) as [string, string, string, string];
+const numbers = Array.from({ length: Number(copies) }, (_, number) => number);
+const { log } = createLog("warn", process.stderr.fd);
+const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber failed"));
+
+/** Keeps what would subscribe. It subscribes when it is switched on. */
+function createSwitch() {
+  const subscriptions: (() => () => void)[] = [];
+  const on: Telemetry["on"] = (name, subscriber) => {
+    subscriptions.push(() => telemetry.on(name, subscriber));
+    return () => undefined;
+  };
+  let ends: (() => void)[] = [];
+  return {
+    on,
+    set(wanted: boolean) {
+      for (const end of ends) end();
+      ends = wanted ? subscriptions.map((subscribe) => subscribe()) : [];
+    },
+  };
+}
+const lines = createSwitch();
+const counts = createSwitch();
+
+for (const number of numbers) logTelemetry(lines, createLog("info", openSync(join(folder, `log-${number}`), "a")).log);
 const { url, storage, clock } = await startService({
   env: {
     DATABASE_URL: `sqlite:${path}`,
     SANDBOX_API_KEY: key,
     SETTLE_DELAY_MS: "86400000",
-    // Its subscription would last. This file starts one that can be ended.
+    // It would last. This file starts those that can be stopped.
     REQUEST_LOG: "off",
   },
   telemetry,
   log,
-  metrics(parts) {
-    const metrics = createMetrics({ ...parts, telemetry: { on } });
-    metrics.watchProcess();
-    return metrics;
-  },
+  metrics: (parts) => numbers.map((): Metrics => createMetrics({ ...parts, telemetry: counts })).at(-1)!,
 });
-startRequestLog({ storage, clock, log, telemetry: { on, emit: telemetry.emit } });
 
-process.on("message", (wanted) => {
-  for (const end of ends) end();
-  ends = [];
-  if (wanted === "subscribe") for (const subscribe of subscriptions) subscribe();
-  process.send!("done");
+let requestLogs: RequestLogWriter[] = [];
+function startRequestLogs() {
+  return numbers.map((number) => {
+    /** Each copy has a merchant of its own, because nothing else would tell their rows apart. */
+    const insertRequests: typeof storage.insertRequests = (requests) =>
+      storage.insertRequests(requests.map((each) => ({ ...each, merchantId: `${each.merchantId}-${number}` })));
+    return startRequestLog({ storage: { insertRequests }, clock, log, telemetry });
+  });
+}
+
+process.on("message", async (parts: Part[]) => {
+  // What the logs of requests have left to store is a cost of the measurement that ends.
+  await Promise.all(requestLogs.map((each) => each.stop()));
+  const { user, system } = process.cpuUsage();
+  requestLogs = parts.includes("requests") ? startRequestLogs() : [];
+  counts.set(parts.includes("metrics"));
+  lines.set(parts.includes("log"));
+  process.send!(user + system);
 });
 process.on("disconnect", () => process.exit(0));
 process.send!(url);

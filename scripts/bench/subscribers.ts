@@ -1,31 +1,39 @@
-// Measures what the log, the metrics and the log of requests cost a create: one server, which is told to subscribe them and to unsubscribe
-// them in turn. The throughput of both ways is measured in pairs, so that a slow moment of the machine affects both.
-// Usage: node scripts/bench/subscribers.ts [PAIRS] [CREATES]
+// Measures what the metrics, the log of requests and the lines of the log cost a create. One server switches them on and off.
+// What one costs is less than what two equal measurements differ by, so each part subscribes several times and the difference
+// is divided. A round measures every combination, and compares it with none in the same round.
+// Usage: node scripts/bench/subscribers.ts [ROUNDS] [CREATES] [COPIES]
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { API_KEY, load, payout } from "./load.ts";
+import { API_KEY, load, payout, quantile } from "./load.ts";
+import type { Part } from "./subscribers-server.ts";
 
-const [PAIRS = 15, CREATES = 10_000] = process.argv.slice(2).map(Number);
-/** The most of the throughput that they may cost together. */
+const [ROUNDS = 30, CREATES = 2_000, COPIES = 10] = process.argv.slice(2).map(Number);
+/** What the metrics and the log of requests may cost together. */
 const LIMIT = 0.02;
 
+const WAYS: Readonly<Record<string, Part[]>> = {
+  none: [],
+  "none, again": [],
+  metrics: ["metrics"],
+  "log of requests": ["requests"],
+  "metrics and log of requests": ["metrics", "requests"],
+  "lines of the log": ["log"],
+  all: ["metrics", "requests", "log"],
+};
+const LIMITED = "metrics and log of requests";
+
 const folder = await mkdtemp(join(tmpdir(), "bench-"));
-const child = fork(new URL("subscribers-server.ts", import.meta.url), [join(folder, "server.db"), API_KEY], {
-  stdio: ["ignore", openSync(join(folder, "log"), "a"), "inherit", "ipc"],
-});
+const child = fork(new URL("subscribers-server.ts", import.meta.url), [
+  join(folder, "server.db"),
+  API_KEY,
+  String(COPIES),
+  folder,
+]);
 process.once("exit", () => child.kill());
 const [url] = (await once(child, "message")) as [string];
-
-/** User and system CPU time of the server, which Linux reports in units of 10 ms. */
-function cpuMs(): number {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-const target = { name: "server", url, cpuMs };
 
 async function stop(): Promise<void> {
   const ended = once(child, "exit");
@@ -33,31 +41,55 @@ async function stop(): Promise<void> {
   await ended;
 }
 
-async function measure(subscribed: boolean) {
-  child.send(subscribed ? "subscribe" : "unsubscribe");
-  await once(child, "message");
-  const measured = await load(target, CREATES, payout());
-  if (subscribed) await (await fetch(`${url}/metrics`)).text();
-  return measured;
+/** Lets these parts subscribe. Returns the server's CPU time until then, in microseconds. */
+async function subscribe(parts: Part[]): Promise<number> {
+  child.send(parts);
+  const [cpu] = (await once(child, "message")) as [number];
+  return cpu;
 }
 
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+/** Of a create, in microseconds. */
+interface Measured {
+  time: number;
+  cpu: number;
+}
+
+async function measure(parts: Part[]): Promise<Measured> {
+  const before = await subscribe(parts);
+  const { perSecond } = await load({ name: "server", url, cpuMs: () => NaN }, CREATES, payout());
+  // Of one of the copies: a scrape for each 20,000 creates.
+  if (parts.includes("metrics")) await (await fetch(`${url}/metrics`)).text();
+  return { time: 1e6 / perSecond, cpu: ((await subscribe([])) - before) / CREATES };
+}
+
+const median = (values: number[]): number =>
+  quantile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  );
 
 try {
-  await measure(true);
-  await measure(false);
-  const pairs = [];
-  for (let pair = 0; pair < PAIRS; pair += 1) {
-    const first = await measure(pair % 2 === 0);
-    const second = await measure(pair % 2 !== 0);
-    pairs.push(pair % 2 === 0 ? { on: first, off: second } : { on: second, off: first });
+  const names = Object.keys(WAYS);
+  const rounds: Record<string, Measured>[] = [];
+  for (let round = -1; round < ROUNDS; round += 1) {
+    const order = names.map((_, index) => names[(index + round + 1) % names.length]!);
+    if (round % 2 === 0) order.reverse();
+    const measured: Record<string, Measured> = {};
+    for (const name of order) measured[name] = await measure(WAYS[name]!);
+    // The first warms up.
+    if (round >= 0) rounds.push(measured);
   }
-  const throughput = median(pairs.map(({ on, off }) => on.perSecond / off.perSecond));
-  const cpu = median(pairs.map(({ on, off }) => on.cpuPerRequest / off.cpuPerRequest));
-  const verdict = throughput >= 1 - LIMIT ? "within the limit" : "above the limit";
-  console.log(`creates with log, metrics and log of requests, median of ${PAIRS} pairs of ${CREATES}:`);
-  console.log(`  ${throughput.toFixed(3)} × the throughput without (${verdict} of ${LIMIT * 100} %)`);
-  console.log(`  ${cpu.toFixed(3)} × the CPU time without`);
+  const none = (figure: keyof Measured) => median(rounds.map((round) => round.none![figure]));
+  console.log(`creates, medians of ${ROUNDS} rounds of ${CREATES}, with ${COPIES} copies of each part:`);
+  console.log(`  none: ${(1e6 / none("time")).toFixed(0)} per second, ${none("cpu").toFixed(1)} µs CPU time`);
+  for (const name of names.slice(1)) {
+    const more = (figure: keyof Measured) =>
+      (median(rounds.map((round) => round[name]![figure] / round.none![figure])) - 1) / COPIES;
+    const [throughput, cpu] = [1 / (1 + more("time")), 1 + more("cpu")];
+    const verdict = cpu <= 1 + LIMIT && throughput >= 1 - LIMIT ? "within" : "above";
+    const limit = name === LIMITED ? ` (${verdict} the limit of ${LIMIT * 100} %)` : "";
+    console.log(`  ${name}: ${throughput.toFixed(3)} × the throughput, ${cpu.toFixed(3)} × the CPU time${limit}`);
+  }
 } finally {
   await stop();
   await rm(folder, { recursive: true });
