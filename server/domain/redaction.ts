@@ -46,14 +46,16 @@ function show(value: object, { key, depth }: Context): unknown {
     const items = value.slice(0, MOST_ITEMS).map((item) => shownNested(item, context));
     return value.length > MOST_ITEMS ? [...items, `${value.length - MOST_ITEMS} more`] : items;
   }
-  const entries = Object.entries(value);
-  const known = entries.flatMap(([name, each]) => {
+  const shown: Record<string, unknown> = {};
+  let others = 0;
+  for (const [name, each] of Object.entries(value)) {
     const how = FIELDS.get(name);
-    return how ? [[name, how(each, context)] as const] : [];
-  });
+    if (how) shown[name] = how(each, context);
+    else others += 1;
+  }
   // A name of an unknown field may itself be something that nobody else should see.
-  const others = entries.length - known.length;
-  return { ...Object.fromEntries(known), ...(others > 0 && { "…": `${others} hidden` }) };
+  if (others > 0) shown["…"] = `${others} hidden`;
+  return shown;
 }
 
 /**

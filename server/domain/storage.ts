@@ -548,8 +548,10 @@ export interface TeamQuery {
 
 // ---- log of requests ----------------------------------------------------------------------------------------------
 
-/** What the log has of each merchant: the newest requests, of the last day. */
+/** What the log has of each merchant: the newest requests that succeeded, as many others, and only those of the last day. */
 export const REQUESTS_KEPT = { newest: 1_000, forMs: 86_400_000 } as const;
+/** The statuses from here on, and none, are those of requests that did not succeed. */
+export const FIRST_FAILED_STATUS = 400;
 
 export interface RequestQuery {
   merchantId: string;

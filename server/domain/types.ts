@@ -172,6 +172,8 @@ export interface LoggedRequest {
   sent?: string;
   /** The response's body, redacted, as JSON. */
   returned?: string;
+  /** How many requests of the merchant, up to about the time of this one, were not kept. */
+  leftOut?: number;
 }
 
 /** An event with an address, and the state of its delivery to that address. */

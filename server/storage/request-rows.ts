@@ -19,6 +19,7 @@ export const REQUEST_COLUMNS = {
   merchants_reference: "text",
   sent: "text",
   returned: "text",
+  left_out: "bigint",
 } as const;
 
 export const toRequestRow = (request: LoggedRequest): Values => ({
@@ -36,6 +37,7 @@ export const toRequestRow = (request: LoggedRequest): Values => ({
   merchants_reference: request.merchantsReference ?? null,
   sent: request.sent ?? null,
   returned: request.returned ?? null,
+  left_out: request.leftOut ?? null,
 });
 
 export function toLoggedRequest(row: Row): LoggedRequest {
@@ -46,6 +48,7 @@ export function toLoggedRequest(row: Row): LoggedRequest {
     merchantsReference: optional<string>(row.merchants_reference),
     sent: optional<string>(row.sent),
     returned: optional<string>(row.returned),
+    leftOut: optional<number>(row.left_out),
   };
   return {
     merchantId: row.merchant_id as string,

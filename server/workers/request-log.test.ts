@@ -131,16 +131,60 @@ test("under load the requests beyond the limit are dropped and counted, of one m
   await stop();
 });
 
+test("requests that failed are stored however many succeed, up to a limit of their own", async () => {
+  const { stored, reports, end, pass, stop } = setUp();
+  for (let index = 0; index < 60; index += 1) end();
+  for (let index = 0; index < 60; index += 1) end([{ status: 400 }, { status: 503 }, { status: undefined }][index % 3]);
+  end({ status: 399 });
+  await pass();
+  const failed = stored[0]!.filter(({ status = 500 }) => status >= 400);
+  expect([failed.length, stored[0]!.length]).toEqual([50, 100]);
+  expect(new Set(failed.map(({ status }) => status))).toEqual(new Set([400, 503, undefined]));
+  expect(reports).toEqual([{ stored: 100, dropped: 21 }]);
+  await stop();
+});
+
+test("the last stored request of a merchant says how many of it were dropped, once", async () => {
+  const { stored, end, pass, stop } = setUp();
+  for (let index = 0; index < 53; index += 1) end();
+  end({ merchantId: "kofi" });
+  await pass();
+  end();
+  await pass();
+  const leftOut = stored.flat().map((request) => request.leftOut);
+  expect(leftOut.flatMap((count, index) => (count === undefined ? [] : [{ index, count }]))).toEqual([
+    { index: 49, count: 3 },
+  ]);
+  await stop();
+});
+
+test("a merchant of whom none was stored is told with its next request", async () => {
+  const { stored, end, pass, stop } = setUp();
+  for (let merchant = 0; merchant < 2; merchant += 1) {
+    for (let index = 0; index < 50; index += 1) end({ merchantId: `busy-${merchant}` });
+  }
+  end();
+  await pass();
+  expect(stored.flat()).toHaveLength(100);
+  end({ requestId: "req_2" });
+  await pass();
+  expect(stored[1]).toMatchObject([{ requestId: "req_2", leftOut: 1 }]);
+  await stop();
+});
+
 test("requests that cannot be stored are dropped and counted, and later ones are stored", async () => {
   const { stored, reports, state, end, pass, stop } = setUp();
   state.failing = new ServiceError("unavailable", "The server's storage is full.");
+  for (let index = 0; index < 53; index += 1) end();
+  await pass();
   end();
   await pass();
   state.failing = undefined;
   end({ requestId: "req_2" });
   await pass();
-  expect(stored.flat().map(({ requestId }) => requestId)).toEqual(["req_2"]);
+  expect(stored.flat()).toMatchObject([{ requestId: "req_2", leftOut: 54 }]);
   expect(reports).toEqual([
+    { stored: 0, dropped: 53 },
     { stored: 0, dropped: 1 },
     { stored: 1, dropped: 0 },
   ]);

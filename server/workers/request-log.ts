@@ -1,6 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { masked, redacted } from "../domain/redaction.ts";
-import type { Storage } from "../domain/storage.ts";
+import { FIRST_FAILED_STATUS, type Storage } from "../domain/storage.ts";
 import type { Exchange, Telemetry } from "../domain/telemetry.ts";
 import type { LoggedRequest } from "../domain/types.ts";
 import type { Logger } from "pino";
@@ -9,8 +9,8 @@ import { startLoop } from "./loop.ts";
 /** How often the requests that have ended are stored, in milliseconds. */
 const STORE_EVERY_MS = 500;
 /**
- * The most requests that are stored each time. More would cost payments their time, and of a merchant that sends this
- * many nobody reads them all.
+ * The most requests that are stored each time, of those that succeeded, and as many of the others. More would cost payments
+ * their time, and of a merchant that sends this many nobody reads them all.
  */
 const MOST = { ofMerchant: 50, total: 100 };
 
@@ -35,35 +35,47 @@ interface Waiting {
 
 /**
  * Keeps the log of requests (D66). A request that has ended is only noted; a moment later those of all merchants are
- * redacted and stored together. What does not fit, or cannot be stored, is dropped and counted.
+ * redacted and stored together. What does not fit, or cannot be stored, is dropped and counted (D72): the merchant's last
+ * request that is stored says how many, or its next one.
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
   let waiting: Waiting[] = [];
-  let counts = new Map<string, number>();
+  let places = { succeeded: createPlaces(), failed: createPlaces() };
   let dropped = 0;
   let number = 0;
+  /** The dropped requests of each merchant that no stored one has told of yet. */
+  const untold = new Map<string, number>();
+  const addUntold = (merchantId: string, count: number) =>
+    untold.set(merchantId, (untold.get(merchantId) ?? 0) + count);
 
   const end = telemetry.on("exchange", (exchange) => {
-    const count = counts.get(exchange.merchantId) ?? 0;
-    if (count >= MOST.ofMerchant || waiting.length >= MOST.total) {
+    const { merchantId, status = FIRST_FAILED_STATUS } = exchange;
+    if (!places[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"].take(merchantId)) {
       dropped += 1;
+      addUntold(merchantId, 1);
       return;
     }
-    counts.set(exchange.merchantId, count + 1);
     number += 1;
     waiting.push({ exchange, at: clock.now(), number });
   });
 
   async function store() {
-    const [ended, missing] = [waiting, dropped];
-    [waiting, counts, dropped] = [[], new Map(), 0];
-    if (ended.length + missing === 0) return;
+    const [requests, missing] = [waiting.map(toLogged), dropped];
+    [waiting, places, dropped] = [[], { succeeded: createPlaces(), failed: createPlaces() }, 0];
+    if (requests.length + missing === 0) return;
+    for (const request of requests.toReversed()) {
+      const leftOut = untold.get(request.merchantId);
+      if (untold.delete(request.merchantId)) request.leftOut = leftOut!;
+    }
     let stored = 0;
     try {
-      await storage.insertRequests(ended.map(toLogged));
-      stored = ended.length;
+      await storage.insertRequests(requests);
+      stored = requests.length;
+    } catch (error) {
+      for (const { merchantId, leftOut = 0 } of requests) addUntold(merchantId, leftOut + 1);
+      throw error;
     } finally {
-      telemetry.emit("requestLog", { stored, dropped: ended.length - stored + missing });
+      telemetry.emit("requestLog", { stored, dropped: requests.length - stored + missing });
     }
   }
 
@@ -73,6 +85,22 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
       end();
       await loop.stop();
       await store().catch(() => undefined);
+    },
+  };
+}
+
+/** The places for requests of one kind until the next time of storing. */
+function createPlaces() {
+  const taken = new Map<string, number>();
+  let total = 0;
+  return {
+    /** Returns false if there is none left for the merchant. */
+    take(merchantId: string): boolean {
+      const count = taken.get(merchantId) ?? 0;
+      if (count >= MOST.ofMerchant || total >= MOST.total) return false;
+      taken.set(merchantId, count + 1);
+      total += 1;
+      return true;
     },
   };
 }

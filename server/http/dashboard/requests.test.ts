@@ -69,6 +69,21 @@ test("the list filters by result and operation, has pages, and refuses other fil
   }
 });
 
+test("a request says how many others around it were not kept", async () => {
+  const { merchant } = await server.addMerchant("Busy");
+  const common = { merchantId: merchant.id, at: server.clock.now(), operation: "readClock", method: "GET", path: "/" };
+  await server.storage.insertRequests([
+    { ...common, requestId: "req_1", number: 1, durationMs: 1, status: 200 },
+    { ...common, requestId: "req_2", number: 2, durationMs: 1, status: 200, leftOut: 1 },
+    { ...common, requestId: "req_3", number: 3, durationMs: 1, status: 200, leftOut: 6_500 },
+  ]);
+  const { html } = await (await signedIn(server)).get(`/m/${merchant.id}/requests`);
+  expect(html.match(/[\d,]+ more requests? [^<]*/g)).toEqual([
+    "6,500 more requests up to about this time were not kept",
+    "1 more request up to about this time was not kept",
+  ]);
+});
+
 test("a merchant sees its own requests only, an operator those of all", async () => {
   const { merchant, key } = await server.addMerchant("Other");
   const { headers } = await server.request("GET", "/sandbox/clock", { key });

@@ -1,11 +1,12 @@
-import { REQUESTS_KEPT, type RequestLog } from "../../domain/storage.ts";
+import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type RequestLog } from "../../domain/storage.ts";
 import { REQUEST_COLUMNS, requestPage, requestPosition, toRequestRow } from "../request-rows.ts";
 import { inserter, type Context } from "./context.ts";
 
 /** The outcome of a commit may be unknown, so the same requests may be inserted again. */
 const insert = inserter("request_log", REQUEST_COLUMNS, "ON CONFLICT DO NOTHING");
-const FORGET = `DELETE FROM request_log WHERE merchant_id = $1 AND (at_real, number) <=
-  (SELECT at_real, number FROM request_log WHERE merchant_id = $1
+const OF_ONE_KIND = `merchant_id = $1 AND coalesce(status >= ${FIRST_FAILED_STATUS}, true) = $2`;
+const FORGET = `DELETE FROM request_log WHERE ${OF_ONE_KIND} AND (at_real, number) <=
+  (SELECT at_real, number FROM request_log WHERE ${OF_ONE_KIND}
    ORDER BY at_real DESC, number DESC LIMIT 1 OFFSET ${REQUESTS_KEPT.newest})`;
 // A merchant has few rows, so the filters need no index.
 const SELECT = `SELECT * FROM request_log WHERE merchant_id = $1 AND at_real > (SELECT :now) - $2::bigint
@@ -21,7 +22,8 @@ export function requestLog({ db }: Context): RequestLog {
         async (query) => {
           await insert(query, requests.map(toRequestRow));
           const merchants = [...new Set(requests.map(({ merchantId }) => merchantId))].toSorted();
-          await Promise.all(merchants.map((merchantId) => query(FORGET, [merchantId])));
+          const kinds = merchants.flatMap((merchantId) => [false, true].map((failed) => [merchantId, failed]));
+          await Promise.all(kinds.map((values) => query(FORGET, values)));
         },
         { repeatable: true },
       ),

@@ -37,6 +37,7 @@ export function requestTests(storage: Current): void {
       merchantsReference: "Pâques 🐣",
       sent: '{"amount":1}',
       returned: "{}",
+      leftOut: 7,
     });
     const { status: _, ...lost } = aRequest(ada.id, { at: START + 1 });
     await storage().insertRequests([full, lost, aRequest(kofi.id)]);
@@ -81,14 +82,26 @@ export function requestTests(storage: Current): void {
     expect(found).toEqual(requests.map(({ requestId }) => requestId).toReversed());
   });
 
-  test("keeps the newest of each merchant", async () => {
+  test.each([
+    ["that succeeded", { status: 399 }, [{ status: 400 }, { status: 500 }]],
+    ["that failed", { status: 400 }, [{ status: 200 }, { status: 399 }]],
+  ])("keeps the newest of each merchant %s, whatever else it has", async (_, changes, different) => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
-    const requests = Array.from({ length: REQUESTS_KEPT.newest + 3 }, () => aRequest(ada.id));
-    await storage().insertRequests([aRequest(kofi.id), ...requests.slice(0, -1)]);
+    const others = different.map((each) => aRequest(ada.id, each));
+    const requests = Array.from({ length: REQUESTS_KEPT.newest + 3 }, () => aRequest(ada.id, changes));
+    await storage().insertRequests([aRequest(kofi.id, changes), ...others, ...requests.slice(0, -1)]);
     await storage().insertRequests(requests.slice(-1));
-    const kept = requests.slice(3).map(({ requestId }) => requestId);
+    const kept = [...others, ...requests.slice(3)].map(({ requestId }) => requestId);
     expect(await idsOf(ada.id)).toEqual(kept.toReversed());
     expect(await list(kofi.id)).toHaveLength(1);
+  });
+
+  test("counts requests without a response among those that failed", async () => {
+    const { id } = await addMerchant(storage());
+    const { status: _, ...lost } = aRequest(id);
+    const refused = Array.from({ length: REQUESTS_KEPT.newest }, () => aRequest(id, { status: 422 }));
+    await storage().insertRequests([lost, ...refused]);
+    expect(await idsOf(id)).not.toContain(lost.requestId);
   });
 
   test("forgets requests after a day, and deletes them in steps", async () => {
