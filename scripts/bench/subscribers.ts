@@ -1,6 +1,7 @@
 // Measures what the metrics, the log of requests and the lines of the log cost a create. One server switches them on and off.
 // What one costs is less than what two equal measurements differ by, so each part subscribes several times and the difference
-// is divided. A round measures every combination, and compares it with none in the same round.
+// is divided. A round measures every combination, and compares it with none in the same round. The metrics of the process
+// itself, such as its memory, are left out, because they cannot be switched off again and do not depend on creates.
 // Usage: node scripts/bench/subscribers.ts [ROUNDS] [CREATES] [COPIES]
 import { fork } from "node:child_process";
 import { once } from "node:events";
