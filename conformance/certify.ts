@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The entry point. It exits with 0 if everything selected passed, 1 if something failed, and 2 if the suite could not
 // do its work.
 import { randomInt } from "node:crypto";

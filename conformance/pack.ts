@@ -1,7 +1,7 @@
 // Builds the published package. npm runs this script before packing. The layout of dist/ mirrors the repository, so
 // that the compiled suite finds the contract under the same relative paths as its sources do.
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { catalogueFile } from "./contract/contract.ts";
@@ -21,4 +21,3 @@ for (const data of ["declaration/certify.schema.json", "sides/client/protocol.sc
   cpSync(join(here, data), join(dist, "conformance", data));
 }
 cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });
-chmodSync(join(dist, "conformance/certify.js"), 0o755);

@@ -10,9 +10,14 @@ import { shownBy } from "./likely.ts";
 export function repeatCommand(report: Report, ids?: readonly string[]): string {
   const { baseUrl, profile, effects } = report;
   const target = isSide(profile) ? [profile] : ["--base-url", baseUrl, "--profile", profile, "--effects", effects];
-  const words = ["certify", ...target, ...(ids ? ["--only", ids.join(",")] : []), "--seed", String(report.seed)].map(
-    quoted,
-  );
+  const words = [
+    "npx",
+    "certify",
+    ...target,
+    ...(ids ? ["--only", ids.join(",")] : []),
+    "--seed",
+    String(report.seed),
+  ].map(quoted);
   return [...words, ...(report.repeatFlags ?? [])].join(" ");
 }
 

@@ -13,11 +13,11 @@ type Guide = {
 
 export const guides: Record<Side, Guide> = {
   client: {
-    run: "certify client --command CMD",
+    run: "npx certify client --command CMD",
     scenarios: clientScenarios.map((scenario) => ({ ...scenario, ids: idsOf(scenario) })),
   },
   receiver: {
-    run: "certify receiver --url URL --effects-url URL",
+    run: "npx certify receiver --url URL --effects-url URL",
     scenarios: [...receiverScenarios],
   },
 };

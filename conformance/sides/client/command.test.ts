@@ -131,11 +131,19 @@ describe("a program", () => {
     expect(text).toMatch(/sends requests and reports outcomes; instead: .*exit code 3; last line of stderr: "no key"/);
   });
 
-  test("that does not exist is reported", async () => {
-    const launch = launcher("/nonexistent/client");
-    const { thrown } = await runScenario(scenario("calm"), { ...settings, launch });
-    expect(String(thrown)).toMatch(/exit code 127/);
-  });
+  test.each(["/nonexistent/client", import.meta.filename])(
+    "that cannot be started ends the run: %s",
+    async (command) => {
+      const launch = launcher(command);
+      const run = judgeClient(
+        readClientOptions(["--command", command], () => 1),
+        launch,
+        quiet,
+        new AbortController().signal,
+      );
+      await expect(run).rejects.toThrow(/^The program could not be started: .*(not found|denied).* Check --command/);
+    },
+  );
 
   test("is shown the requests for the entries that it got wrong", async () => {
     const wrong = pays('reference === "salary-2" ? "unknown" : status === "success" ? "paid" : status');

@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CannotRun } from "../../cli/probe.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { ScenarioRun } from "../report.ts";
 import { entries } from "./entries.ts";
@@ -74,7 +75,18 @@ async function runStart(
   return all;
 }
 
-/** Runs a scenario against a client and judges it. */
+/** The exit codes of a shell for a command that cannot be executed, or is not found. */
+const notStarted = [126, 127];
+
+/** @throws CannotRun if there is no program to judge */
+function checkStarted(runs: readonly Run[], { calls }: HostileService) {
+  const [first] = runs;
+  if (calls.length > 0 || !first || !notStarted.includes(first.code!)) return;
+  const reason = first.stderr.trim().split("\n").at(-1)!;
+  throw new CannotRun(`The program could not be started: ${reason}. Check --command; nothing was judged.`);
+}
+
+/** Runs a scenario against a client and judges it. @throws CannotRun if the client cannot be started */
 export async function runScenario(scenario: Scenario, settings: Settings): Promise<ScenarioRun> {
   const began = performance.now();
   const planned = entriesOf(scenario);
@@ -102,6 +114,7 @@ export async function runScenario(scenario: Scenario, settings: Settings): Promi
     await service.close();
     await rm(state, { recursive: true, force: true });
   }
+  checkStarted(runs, service);
   service.ledger.settle();
   return judge({ scenario, planned, service, runs, key, settings, durationMs: performance.now() - began });
 }
