@@ -16,6 +16,7 @@ let browser: Browser;
 let payout: string;
 let delivery: string;
 let replay: string;
+let request: string;
 let longName: string;
 beforeAll(async () => {
   [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
@@ -26,6 +27,7 @@ beforeAll(async () => {
   await vi.waitFor(async () => {
     const logged = await server.storage.listRequests({ merchantId: server.merchant.id, limit: 1 });
     if (logged.items.length === 0) throw new Error("The log of requests is empty.");
+    request = logged.items[0]!.requestId;
   }, 20_000);
   const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
   delivery = items[0]!.id;
@@ -157,6 +159,7 @@ const PAGES: Record<string, () => string> = {
   "a replay": () => `${area()}/replays/${replay}`,
   replays: () => `${area()}/replays`,
   requests: () => `${area()}/requests?result=2xx`,
+  "a request": () => `${area()}/requests?request=${request}`,
   "the sandbox": () => `${area()}/sandbox`,
   settings: () => `${area()}/settings`,
   "a merchant with a long name": () => `${server.url}/dashboard/m/${longName}/settings`,

@@ -42,7 +42,7 @@ test("a payment's page leads to the request that created it, and the request to 
 
   const { html } = await visitor.get(`${list}?request=${id}`);
   expect(idsIn(html)).toEqual([id]);
-  for (const text of [`${payment}"`, "POST /v1/disbursements", "order-7", "…473", "<details open>"]) {
+  for (const text of [`${payment}"`, "POST /v1/disbursements", "order-7", "…473", "Sent</h2>", "Returned</h2>"]) {
     expect(html).toContain(text);
   }
   // The refused repetition leads to the same payment.
@@ -52,7 +52,7 @@ test("a payment's page leads to the request that created it, and the request to 
 });
 
 test("the list filters by result and operation, has pages, and refuses other filters", async () => {
-  for (const count of [30, 25]) {
+  for (const count of [15, 15]) {
     const sent = await Promise.all(Array.from({ length: count }, () => server.request("GET", "/sandbox/clock")));
     for (const { headers } of sent) await logged(headers["x-request-id"]);
   }
@@ -61,7 +61,8 @@ test("the list filters by result and operation, has pages, and refuses other fil
   expect(await found("?result=4xx&operation=createDisbursement")).toContain(refused.headers["x-request-id"]);
   expect(await found("?result=5xx")).toEqual([]);
   const first = await visitor.get(`${list}?operation=readClock&result=2xx`);
-  expect(idsIn(first.html)).toHaveLength(50);
+  expect(idsIn(first.html)).toHaveLength(25);
+  expect(first.html).not.toContain("<pre");
   const [, next] = /href="(\?[^"]+cursor=[^"]+)">Older/.exec(first.html)!;
   expect(await found(next!.replaceAll("&amp;", "&"))).toHaveLength(5);
   for (const query of ["?result=3xx", "?operation=nothing", "?cursor=x"]) {

@@ -19,7 +19,7 @@ const OPERATIONS = Object.values(document.paths)
   .flatMap((item) => Object.values(item as Record<string, { operationId?: string }>))
   .flatMap(({ operationId }) => operationId ?? []);
 const FIELDS = ["result", "operation", "reference", "request", "cursor"] as const;
-const ON_A_PAGE = 50;
+const ON_A_PAGE = 25;
 
 /** The log of a merchant's requests, newest first (D66). */
 export function requestPages(context: DashboardContext): Router {
@@ -49,6 +49,8 @@ async function showList(context: DashboardContext, req: Request, res: Response):
       operations: OPERATIONS,
       isFiltered: Object.values(search).some((text) => text !== ""),
       requests: page.items.map((request) => ({ ...request, ...shown(request) })),
+      // With the bodies of all requests the page would be too large.
+      bodies: typed.request === "" ? [] : page.items.flatMap(bodiesOf),
       query: queryOf(search),
       next: page.cursor && queryOf({ ...search, cursor: page.cursor }),
       isFirst: cursor === "",
@@ -70,16 +72,16 @@ function filterOf({ result, operation, reference, request }: Typed): Partial<Req
 }
 
 /** What the page shows of a request in words. */
-function shown({ status, reference, sent, returned }: LoggedRequest) {
+function shown({ status, reference }: LoggedRequest) {
   const tone = status === undefined || status >= 500 ? "failed" : status >= 400 ? "pending" : "success";
   const kind = reference?.startsWith("CHK") ? "checkouts" : "disbursements";
-  const bodies = [
-    { label: "Sent", text: sent },
-    { label: "Returned", text: returned },
-  ].filter(({ text }) => text !== undefined);
-  return {
-    tone,
-    kind,
-    bodies: bodies.map(({ label, text }) => ({ label, text: JSON.stringify(JSON.parse(text!), undefined, 2) })),
-  };
+  return { tone, kind };
+}
+
+/** What was sent and returned, as far as it is known. */
+function bodiesOf({ sent, returned }: LoggedRequest): { label: string; text: string }[] {
+  const bodies = Object.entries({ Sent: sent, Returned: returned });
+  return bodies.flatMap(([label, text]) =>
+    text === undefined ? [] : { label, text: JSON.stringify(JSON.parse(text), undefined, 2) },
+  );
 }
