@@ -82,6 +82,14 @@ describe("a list", () => {
     expect(sent).toHaveLength(1);
   });
 
+  test.each([404, 405])("reports a gateway's page with %i as such", async (status) => {
+    const { client, time, sent } = scriptedClient([respond(status, "<html>")]);
+    const error = await time.run(rejectionOf(referencesOf(client.disbursements.list())));
+    expect(error).toBeInstanceOf(UnexpectedAnswerError);
+    expect(error).toMatchObject({ status, message: expect.stringContaining("without the service's JSON") });
+    expect(sent).toHaveLength(1);
+  });
+
   test("passes other refusals on", async () => {
     const { client, time } = scriptedClient([refusal(422)]);
     expect(await time.run(rejectionOf(referencesOf(client.disbursements.list())))).toMatchObject({ status: 422 });

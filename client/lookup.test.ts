@@ -74,14 +74,16 @@ describe("after a 409", () => {
     expect(sent).toHaveLength(2);
   });
 
-  test.each([respond(404, "<html>"), respond(404, { message: "no route" })])(
-    "a service whose missing list is reported by a gateway is not asked twice either",
-    async (response) => {
-      const { call, sent } = await create([duplicate(), response]);
-      expect(((await rejectionOf(call)) as Error).cause).toBeInstanceOf(NotFoundError);
-      expect(sent).toHaveLength(2);
-    },
-  );
+  test.each([
+    ["a page with 404", respond(404, "<html>")],
+    ["a page with 405", respond(405, "<html>")],
+    ["a gateway's JSON", respond(404, { message: "no Route matched with those values" })],
+    ["the error body of another status", respond(404, { statusCode: 500, error: "Internal Server Error" })],
+  ])("%s in place of the list does not mean that there is none: it is read again", async (_, response) => {
+    const { call, sent } = await create([connectionLost(), duplicate(), response, list(record)]);
+    expect(await call).toEqual({ ...record, recovered: true });
+    expect(sent.at(-1)!.url).toBe(listed);
+  });
 
   test("a list that never has it leaves the outcome open, and the error says so", async () => {
     const { call } = await create([connectionLost(), duplicate(), list(), list()], { retry: { tries: 2 } });

@@ -112,7 +112,7 @@ export function outcomeOfReply(
   // also a refusal, because whoever limits the rate passes nothing on.
   const isFromService = isText(body?.error) && body.statusCode === status;
   context.isReached ||= isFromService;
-  const hasNoList = !!job.query && (status === 404 || status === 405);
+  const hasNoList = isFromService && !!job.query && (status === 404 || status === 405);
   const RefusalError = hasNoList ? NotFoundError : isFromService || status === 429 ? refusalErrors[status] : undefined;
   const OtherError = status === 401 ? AuthenticationError : status < 500 ? UnexpectedAnswerError : ServerError;
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ");

@@ -82,6 +82,12 @@ function refusal(status: number, message: string, headers: Record<string, string
   return honestly(status, "ErrorResponse", { error, message, code }, headers);
 }
 
+const noSuchPath = honestly(404, "ErrorResponse", {
+  error: "Not Found",
+  message: "There is no such path.",
+  code: "unknown_path",
+});
+
 async function listen(handle: (request: IncomingMessage, response: ServerResponse) => void) {
   // Idle connections stay open, so that only a scenario decides when one ends.
   const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 }, handle);
@@ -206,8 +212,7 @@ export async function startService(
 
   function list(call: Call, response: ServerResponse) {
     if (scenario.lists === "none") {
-      const honest = refusal(404, "There is no such path.");
-      return deliver(call, response, "honest", { honest, someoneElses: honest });
+      return deliver(call, response, "honest", { honest: noSuchPath, someoneElses: noSuchPath });
     }
     const matching = ledger.payouts.filter(
       ({ request }) => request.reference === (call.reference ?? request.reference),
@@ -268,8 +273,7 @@ export async function startService(
     else if (received.kind === "read") read(call, response);
     else if (received.kind === "list") list(call, response);
     else {
-      const honest =
-        received.kind === "create" ? refusal(400, faults.join("; ")) : refusal(404, "There is no such path.");
+      const honest = received.kind === "create" ? refusal(400, faults.join("; ")) : noSuchPath;
       deliver(call, response, "honest", { honest, someoneElses: honest });
     }
   }
