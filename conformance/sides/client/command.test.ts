@@ -191,6 +191,21 @@ describe("a program", () => {
     expect(text).toContain('client.loses-nothing: the program was killed after 2 s; "salary-1" was never recorded');
   });
 
+  test("that breaks off a request, as one that is killed can, does not end the run", async () => {
+    const text = await verdicts(
+      "broken-off",
+      `import { once } from "node:events";
+       import { connect } from "node:net";
+       const { hostname, port } = new URL(process.env.BASE_URL);
+       const socket = connect(port, hostname);
+       socket.write("POST /v1/disbursements HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 9\\r\\n\\r\\n{", () => socket.end());
+       await once(socket.resume(), "close");
+       for (const n of [1, 2, 3, 4]) console.log(JSON.stringify({ reference: "salary-" + n, outcome: "unknown" }));`,
+    );
+    expect(text).toContain("client.finds-out: ");
+    expect(text).not.toContain("client.contract");
+  });
+
   test("may be started by a person", async () => {
     const printed: string[] = [];
     const enter = async () => {

@@ -256,7 +256,11 @@ export async function startService(
 
   async function respond(request: IncomingMessage, response: ServerResponse) {
     const at = performance.now() - began;
-    const received = await readRequest(request);
+    const received = await readRequest(request).catch((error: unknown) => {
+      if (request.complete) throw error;
+    });
+    // The program broke the request off, perhaps because it was killed.
+    if (!received) return;
     const faults = requestFaults(received, settings.key);
     const { body } = received;
     const number = service.calls.length + 1;
