@@ -1,30 +1,26 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { format } from "prettier";
 import { describe, expect, test } from "vitest";
-import { requirementsOf } from "../contract/requirements.ts";
 import { launcher } from "../sides/client/launch.ts";
 import { runScenario } from "../sides/client/run.ts";
 import { scenarios } from "../sides/client/scenarios.ts";
-import { commandOf, examples, type Example } from "./examples.ts";
+import { examples, isMissing, readColumns, tableOf, withCommand, type Example } from "./examples.ts";
 
 const here = import.meta.dirname;
 const readme = await readFile(join(here, "README.md"), "utf8");
-const isMissing = ({ interpreter }: Example) => spawnSync(interpreter, ["--version"]).status !== 0;
-
-/** The rows of the README's table: requirement, level, and a cell for each example. */
-const rows = readme.split("\n").flatMap((line) => {
-  const cells = line.split("|").map((cell) => cell.trim().replaceAll("`", ""));
-  return line.startsWith("| `client.") ? [cells.slice(1, -1)] : [];
-});
+const columns = readColumns(readme);
 const clients = examples.filter(({ side }) => side === "client");
 
 describe("the examples", () => {
-  test("are all in the table, with every requirement", () => {
-    expect(rows.map(([id]) => id)).toEqual(requirementsOf("client").map(({ id }) => id));
-    for (const { file } of examples) expect(readme).toContain(`(${file})`);
-    expect(rows.every((row) => row.length === clients.length + 2)).toBe(true);
+  test("are all in the tables, with every requirement", async () => {
+    expect([...columns.keys()]).toEqual(examples.map(({ file }) => file));
+    // Whatever is not in the tables is rendered as a question mark.
+    for (const side of ["client", "receiver"] as const) {
+      expect(readme).toContain(await format(tableOf(side, columns), { parser: "markdown", printWidth: 120 }));
+    }
+    expect(readme).not.toContain("| ? ");
   });
 
   test("are all the programs in their folder", () => {
@@ -41,24 +37,23 @@ describe("the examples", () => {
 });
 
 /** Returns the requirements that an example fails in a scenario. */
-async function failures(example: Example, id: string): Promise<string[]> {
-  const scenario = scenarios.find((each) => each.id === id)!;
-  const settings = { launch: launcher(commandOf(example)), seed: 1, timeoutMs: 10_000, limitMs: 120_000 };
-  const { findings, thrown } = await runScenario(scenario, settings);
-  expect(thrown).toBeUndefined();
-  return findings.filter(({ ok }) => !ok).map((finding) => finding.id);
-}
+const failures = (example: Example, id: string): Promise<string[]> =>
+  withCommand(example, async (command) => {
+    const scenario = scenarios.find((each) => each.id === id)!;
+    const settings = { launch: launcher(command), seed: 1, timeoutMs: 10_000, limitMs: 120_000 };
+    const { findings, thrown } = await runScenario(scenario, settings);
+    expect(thrown).toBeUndefined();
+    return findings.filter(({ ok }) => !ok).map((finding) => finding.id);
+  });
 
 // `npm run certify:examples -- --check` runs all scenarios.
 const tried = ["recorded-dropped", "gateway-403-json", "exists-other"];
 const trials = clients.flatMap((example) => tried.map((id) => ({ example, id, file: example.file })));
 
-test.each(trials)("$file fails in $id at most what the table says", async ({ example, id }) => {
-  if (isMissing(example)) return console.warn(`${example.interpreter} is missing, so ${example.file} is not tried.`);
-  const column = clients.indexOf(example) + 2;
-  const known = new Set(rows.filter((row) => row[column] !== "✓").map(([requirement]) => requirement));
+test.each(trials)("$file fails in $id at most what the table says", async ({ example, id, file }) => {
+  if (isMissing(example)) return console.warn(`${example.toolchain.name} is missing, so ${file} is not tried.`);
   const failed = await failures(example, id);
-  expect(failed.filter((requirement) => !known.has(requirement))).toEqual([]);
+  expect(failed.filter((requirement) => columns.get(file)!.get(requirement) === "✓")).toEqual([]);
   return undefined;
 });
 

@@ -1,23 +1,52 @@
-// The example programs, and the table of what each of them fails.
+// The example programs, and the tables of what each of them fails.
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { requirementsOf } from "../contract/requirements.ts";
 import type { Report, Side, Verdict } from "../results.ts";
+
+type Toolchain = {
+  /** What to install. */
+  name: string;
+  /** A command that succeeds if it is installed. */
+  probe: readonly [program: string, ...args: string[]];
+  /** Returns the shell command that starts a program. */
+  start(path: string): string;
+  /** Returns the arguments with which `probe`'s program builds one, for languages that are compiled. */
+  build?(path: string, output: string): string[];
+};
+
+const toolchains = {
+  node: { name: "Node", probe: [process.execPath, "--version"], start: (path) => `${process.execPath} ${path}` },
+  python: { name: "Python (Debian: python3)", probe: ["python3", "--version"], start: (path) => `python3 ${path}` },
+  go: {
+    name: "Go (Debian: golang-go)",
+    probe: ["go", "version"],
+    build: (path, output) => ["build", "-o", output, path],
+    start: (path) => path,
+  },
+  php: {
+    name: "PHP with SQLite (Debian: php-cli and php-sqlite3)",
+    probe: ["php", "-r", "exit(extension_loaded('pdo_sqlite') ? 0 : 1);"],
+    start: (path) => `php -S 127.0.0.1:$PORT ${path}`,
+  },
+} satisfies Record<string, Toolchain>;
 
 export type Example = {
   side: Side;
   /** The path of the program in this folder. */
   file: string;
-  /** The program that runs it. */
-  interpreter: "node" | "python3";
+  toolchain: Toolchain;
   about: string;
 };
 
 const of =
   (side: Side) =>
-  (file: string, interpreter: Example["interpreter"], about: string): Example => ({
+  (file: string, language: keyof typeof toolchains, about: string): Example => ({
     side,
     file: `${side}s/${file}`,
-    interpreter,
+    toolchain: toolchains[language],
     about,
   });
 const client = of("client");
@@ -25,12 +54,15 @@ const receiver = of("receiver");
 
 export const examples: readonly Example[] = [
   client("our-client.ts", "node", "this repository's client, with its journal"),
-  client("careful.py", "python3", "Python's standard library, with the care that payments need"),
-  client("ordinary.py", "python3", "Python's standard library, as it is often used"),
+  client("careful.py", "python", "Python's standard library, with the care that payments need"),
+  client("careful.go", "go", "the same in Go, with its standard library"),
+  client("ordinary.py", "python", "Python's standard library, as it is often used"),
   client("naive.mjs", "node", "`fetch`, with a new reference for each attempt"),
   receiver("express.ts", "node", "Express with this repository's client"),
   receiver("hono.ts", "node", "Hono with this repository's client"),
-  receiver("standard.py", "python3", "Python's standard library"),
+  receiver("standard.py", "python", "Python's standard library"),
+  receiver("standard.go", "go", "Go's standard library, with a file for each event instead of a database"),
+  receiver("standard.php", "php", "PHP's own server and standard library"),
   receiver(
     "naive.mjs",
     "node",
@@ -38,25 +70,61 @@ export const examples: readonly Example[] = [
   ),
 ];
 
-/** Returns the command that starts an example. */
-export const commandOf = ({ interpreter, file }: Example) =>
-  `${interpreter === "node" ? process.execPath : interpreter} ${join(import.meta.dirname, file)}`;
+/** Returns true if an example cannot run on this machine. */
+export function isMissing({ toolchain: { probe } }: Example): boolean {
+  const [program, ...args] = probe;
+  return spawnSync(program, args).status !== 0;
+}
+
+/** Calls `use` with the shell command that starts an example. Builds the program before, if its language needs that. */
+export async function withCommand<T>({ file, toolchain }: Example, use: (command: string) => Promise<T>): Promise<T> {
+  const path = join(import.meta.dirname, file);
+  const { probe, build, start } = toolchain;
+  if (!build) return use(start(path));
+  const folder = await mkdtemp(join(tmpdir(), "example-"));
+  try {
+    const output = join(folder, "program");
+    execFileSync(probe[0], build(path, output));
+    return await use(start(output));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** What a table says about an example: a cell for each requirement, and one for the verdict. */
+export type Column = ReadonlyMap<string, string>;
 
 const cells: Partial<Record<Verdict, string>> = { pass: "✓", fail: "✗", warn: "(✗)" };
+const notJudged = "?";
+const verdictRow = "**verdict**";
+
+/** Returns the column of an example that was judged. */
+export const columnOf = ({ requirements, verdict }: Report): Column =>
+  new Map([...requirements.map((each) => [each.id, cells[each.verdict] ?? notJudged] as const), [verdictRow, verdict]]);
+
+/** Reads the columns of the tables in a page, by the file of their example. */
+export function readColumns(page: string): Map<string, Column> {
+  const columns = new Map<string, Map<string, string>>();
+  let files: string[] = [];
+  for (const line of page.split("\n").filter((each) => each.startsWith("|"))) {
+    const [name = "", , ...values] = line.split("|").slice(1, -1);
+    if (name.trim() === "requirement") {
+      files = values.map((value) => /\((.+)\)/.exec(value)?.[1] ?? "");
+      for (const file of files) columns.set(file, new Map());
+    }
+    const row = name.trim().replaceAll("`", "");
+    for (const [index, file] of files.entries()) columns.get(file)!.set(row, values[index]!.trim());
+  }
+  return columns;
+}
 
 /** Renders the table of the examples of a side, as Markdown. */
-export function tableOf(side: Side, reports: ReadonlyMap<string, Report>): string {
-  const files = examples
-    .filter((example) => example.side === side && reports.has(example.file))
-    .map(({ file }) => file);
-  const verdictIn = (file: string, id: string) =>
-    reports.get(file)!.requirements.find((requirement) => requirement.id === id)!.verdict;
-  const rows = requirementsOf(side).map(({ id, level }) => {
-    const verdicts = files.map((file) => cells[verdictIn(file, id)] ?? "?");
-    return [`\`${id}\``, level, ...verdicts];
-  });
+export function tableOf(side: Side, columns: ReadonlyMap<string, Column>): string {
+  const files = examples.filter((example) => example.side === side).map(({ file }) => file);
+  const cellsOf = (row: string) => files.map((file) => columns.get(file)?.get(row) ?? notJudged);
+  const rows = requirementsOf(side).map(({ id, level }) => [`\`${id}\``, level, ...cellsOf(id)]);
   const head = ["requirement", "level", ...files.map((file) => `[${file.split("/").at(-1)}](${file})`)];
-  const last = ["**verdict**", "", ...files.map((file) => reports.get(file)!.verdict)];
+  const last = [verdictRow, "", ...cellsOf(verdictRow)];
   return [head, head.map(() => "---"), ...rows, last].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 

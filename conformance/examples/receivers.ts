@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
 import { judgeReceiver, readReceiverOptions } from "../sides/receiver/command.ts";
-import { commandOf, type Example } from "./examples.ts";
+import { withCommand, type Example } from "./examples.ts";
 
 const outage = join(import.meta.dirname, "receivers/outage.mjs");
 
@@ -33,12 +33,14 @@ export async function judgeReceiverExample(
 ): Promise<Report> {
   const folder = await mkdtemp(join(tmpdir(), "receiver-"));
   const origin = `http://127.0.0.1:${await freePort()}`;
-  const env = { ...process.env, ...secrets, BOOKINGS: join(folder, "bookings.db") };
+  const env = { ...process.env, ...secrets, BOOKINGS: join(folder, "bookings") };
   const given = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`, "--seed", String(seed)];
-  const commands = ["--command", commandOf(example), "--outage-command", `${process.execPath} ${outage}`];
   try {
-    const options = readReceiverOptions([...given, ...commands, ...args], env, () => seed);
-    return await judgeReceiver(options, env, { write: () => undefined }, new AbortController().signal);
+    return await withCommand(example, (command) => {
+      const commands = ["--command", command, "--outage-command", `${process.execPath} ${outage}`];
+      const options = readReceiverOptions([...given, ...commands, ...args], env, () => seed);
+      return judgeReceiver(options, env, { write: () => undefined }, new AbortController().signal);
+    });
   } finally {
     await rm(folder, { recursive: true });
   }
