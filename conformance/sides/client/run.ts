@@ -76,12 +76,12 @@ async function runStart(
 }
 
 /** The exit codes of a shell for a command that cannot be executed, or is not found. */
-const notStarted = [126, 127];
+const notStarted = new Set<number | null>([126, 127]);
 
 /** @throws CannotRun if there is no program to judge */
 function checkStarted(runs: readonly Run[], { calls }: HostileService) {
   const [first] = runs;
-  if (calls.length > 0 || !first || !notStarted.includes(first.code!)) return;
+  if (calls.length > 0 || !first || !notStarted.has(first.code)) return;
   const reason = first.stderr.trim().split("\n").at(-1)!;
   throw new CannotRun(`The program could not be started: ${reason}. Check --command; nothing was judged.`);
 }

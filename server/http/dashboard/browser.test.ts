@@ -104,7 +104,7 @@ test("no request after the link contains its token, and forms state their origin
   const page = await opened();
   const token = new URL(page.url()).searchParams.get("token")!;
   const sent: Promise<Record<string, string>>[] = [];
-  page.on("request", (request) => sent.push(request.allHeaders()));
+  page.on("request", (one) => sent.push(one.allHeaders()));
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/dashboard");
   await page.getByRole("link", { name: "Ada Stores" }).click();
