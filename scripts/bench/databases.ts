@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { closeSync, fsyncSync, openSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,6 +64,10 @@ export async function sqlite(): Promise<Database> {
         WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${payouts})
         INSERT INTO disbursements (${COLUMNS}) SELECT ${values(payouts, of)} FROM n; PRAGMA wal_checkpoint(TRUNCATE)`);
       db.close();
+      // What is not yet on the disk would be written during the measurement.
+      const descriptor = openSync(file, "r+");
+      fsyncSync(descriptor);
+      closeSync(descriptor);
     },
     async fillWebhooks() {
       const db = new DatabaseSync(file);

@@ -33,7 +33,9 @@ export async function startTarget(name: string, args: string[], env: Record<stri
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  process.once("exit", () => child.kill());
+  const kill = () => void child.kill();
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
   const url = await printedUrl(child, name);
   const status = (field: string) =>
     Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))![1]) / 1_024;
