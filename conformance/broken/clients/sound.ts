@@ -27,7 +27,9 @@ export const soundClients: readonly SoundClient[] = [
   sound("looks-before-it-pays", {
     async payOne(job) {
       const found = await job.client.look(job);
-      return found && found !== "none" ? job.client.resolve(job, null, false) : good.payOne(job);
+      // A later list without the record would prove nothing.
+      if (!found || found === "none") return good.payOne(job);
+      return job.client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
     },
   }),
   sound("new-connections", {
