@@ -139,7 +139,7 @@ describe("a program", () => {
         readClientOptions(["--command", command], () => 1),
         launch,
         quiet,
-        new AbortController().signal,
+        never,
       );
       await expect(run).rejects.toThrow(/^The program could not be started: .*(not found|denied).* Check --command/);
     },
