@@ -1,7 +1,7 @@
 // Builds the published package. npm runs this script before packing. The layout of dist/ mirrors the repository, so
 // that the compiled server finds the contract and its other files under the same relative paths as its sources do.
 import { execFileSync } from "node:child_process";
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, relative, resolve } from "node:path";
 
@@ -22,14 +22,14 @@ function build(): void {
   for (const file of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json"]) {
     cpSync(join(root, file), join(dist, file));
   }
-  // What the server reads at run time besides its code.
-  const assets = /\.(sql|eta|css|md|svg|js)$/;
+  // What the server reads at run time besides its code. Each entry is copied by itself, because dist/ may be in this folder,
+  // and Node refuses to copy a folder into itself.
   const others = /^(node_modules|dist|deploy|testing|README\.md|bin\.js)/;
-  cpSync(here, join(dist, "server"), {
-    recursive: true,
-    filter(source) {
-      const path = relative(here, source);
-      return !others.test(path) && (!/\.\w+$/.test(path) || assets.test(path));
-    },
-  });
+  const assets = /\.(sql|eta|css|md|svg|js)$/;
+  for (const entry of readdirSync(here).filter((name) => !others.test(name))) {
+    cpSync(join(here, entry), join(dist, "server", entry), {
+      recursive: true,
+      filter: (source) => !/\.\w+$/.test(relative(here, source)) || assets.test(source),
+    });
+  }
 }
