@@ -76,6 +76,7 @@ export function followDockerfile(dockerfile: string, context: string, target: st
       stages.set(stage, root);
       image = { root, env: {}, user: undefined, workdir: "/", cmd: [], healthcheck: [] };
     },
+    ARG: () => undefined,
     ENV: (rest) => Object.assign(image.env, Object.fromEntries(rest.split(" ").map((each) => each.split("=")))),
     WORKDIR(rest) {
       image.workdir = rest;
