@@ -20,6 +20,8 @@ const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, "p
 const { workspaces = [] } = readManifest(root);
 const published = workspaces.filter((workspace) => !readManifest(join(root, workspace)).private);
 
+const withoutPackages = (path: string) => !["node_modules", "dist"].includes(basename(path));
+
 let folder: string;
 let copy: string;
 
@@ -27,7 +29,6 @@ let copy: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "packages "));
   copy = join(folder, "repository");
-  const withoutPackages = (path: string) => !["node_modules", "dist"].includes(basename(path));
   for (const name of [...workspaces, "spec", "generated", "package.json", "tsconfig.json", "LICENSE"]) {
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: withoutPackages });
   }
