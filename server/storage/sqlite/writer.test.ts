@@ -151,6 +151,46 @@ test("while another program holds the lock, writes wait without blocking, and th
   expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "COMMIT"]);
 });
 
+test("work apart from payments shares no commit with them, also after it has waited for another program", async () => {
+  const { write, writeSoon, writeApart } = createWriter(db, { sleep: () => gate });
+  const exec = vi.mocked(db.exec).getMockImplementation()!;
+  let [refused, isLocked] = [0, true];
+  let open!: () => void;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  vi.mocked(db.exec).mockImplementation((sql) => {
+    if (sql === "BEGIN IMMEDIATE" && isLocked) {
+      refused += 1;
+      throw locked();
+    }
+    exec(sql);
+  });
+  const work = [writeApart(insert("log")), writeApart(insert("more of the log"))];
+  await vi.waitUntil(() => refused === 2);
+  const payments = [write(insert("payment")), writeSoon(insert("settlement"))];
+  await new Promise(setImmediate);
+  isLocked = false;
+  open();
+  await Promise.all([...work, ...payments]);
+  const commits = steps
+    .filter((step) => !step.startsWith("PRAGMA"))
+    .join()
+    .split("BEGIN IMMEDIATE,")
+    .slice(1);
+  expect(commits.map((commit) => commit.replace(/,COMMIT,?$/, "")).toSorted()).toEqual([
+    "log",
+    "more of the log",
+    "payment,settlement",
+  ]);
+});
+
+test("work apart from payments rejects if the database stays locked", async () => {
+  const { writeApart } = createWriter(db, { sleep });
+  vi.mocked(db.exec).mockImplementation(() => {
+    throw locked();
+  });
+  await expect(writeApart(insert("log"))).rejects.toMatchObject({ errcode: 5 });
+});
+
 test("writes reject if the database stays locked", async () => {
   let waitedMs = 0;
   const { write } = createWriter(db, { sleep: async (ms) => void (waitedMs += ms) });

@@ -97,13 +97,18 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return work();
   }
 
-  /** Keeps the jobs that another program's lock prevents, without blocking the event loop. */
-  function postpone(batch: readonly Job[], error: unknown) {
-    const open = batch.filter((job) => {
+  /** Rejects the jobs that have been tried too often. Returns the others. */
+  function stillOpen(batch: readonly Job[], error: unknown): Job[] {
+    return batch.filter((job) => {
       job.tries += 1;
       if (job.tries >= MOST_TRIES) job.reject(error);
       return job.tries < MOST_TRIES;
     });
+  }
+
+  /** Returns jobs that another program's lock prevents to the queue, without blocking the event loop. */
+  function postpone(batch: readonly Job[], error: unknown) {
+    const open = stillOpen(batch, error);
     if (open.length === 0) return;
     if (!isDue) void hooks.sleep(RETRY_EVERY_MS).then(flush);
     isDue = true;
@@ -116,14 +121,15 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     flushing = wanted;
   }
 
-  function run(batch: readonly Job[]): void {
+  /** @param retryLater keeps the jobs that another program's lock prevents */
+  function run(batch: readonly Job[], retryLater = postpone): void {
     const begun = performance.now();
     try {
       hooks.beforeBegin?.();
       setFlushing(batch.some(({ flushed }) => flushed));
       db.exec("BEGIN IMMEDIATE");
     } catch (error) {
-      if (isBusy(error)) postpone(batch, error);
+      if (isBusy(error)) retryLater(batch, error);
       else for (const job of batch) job.reject(error);
       return;
     }
@@ -199,12 +205,18 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work, false);
   }
 
+  /** Commits jobs in a transaction of their own. While another program holds the lock, they stay out of the queue. */
+  function commitApart(batch: readonly Job[]) {
+    endTurn();
+    run(batch, (postponed, error) => {
+      const open = stillOpen(postponed, error);
+      if (open.length > 0) void hooks.sleep(RETRY_EVERY_MS).then(() => commitApart(open));
+    });
+  }
+
   function writeApart<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      setImmediate(() => {
-        endTurn();
-        run([{ work, resolve, reject, tries: 0, flushed: false }]);
-      });
+      setImmediate(commitApart, [{ work, resolve, reject, tries: 0, flushed: false }]);
     });
   }
 
