@@ -35,7 +35,8 @@ function setUp() {
   };
   telemetry.on("requestLog", (report) => reports.push(report));
   const clock = createFakeClock();
-  const { stop } = startRequestLog({ storage, telemetry, clock, log: pino({ level: "silent" }) });
+  const lines: string[] = [];
+  const { stop } = startRequestLog({ storage, telemetry, clock, log: pino({}, { write: (line) => lines.push(line) }) });
   const end = (changes?: Partial<Exchange>) => telemetry.emit("exchange", anExchange(changes));
   /** Lets the time pass after which requests are stored. */
   const pass = async () => {
@@ -45,7 +46,7 @@ function setUp() {
       expect(reports.length).toBeGreaterThan(length);
     });
   };
-  return { stored, reports, state, end, pass, stop, clock };
+  return { stored, reports, lines, state, end, pass, stop, clock };
 }
 
 test("requests that have ended are stored together a moment later, in their order", async () => {
@@ -189,6 +190,38 @@ test("requests that cannot be stored are dropped and counted, and later ones are
     { stored: 1, dropped: 0 },
   ]);
   await stop();
+});
+
+/** Bodies that no redaction can read, with the phone number that their errors show. */
+const unreadable = (): object => ({
+  get reference() {
+    throw new TypeError("Cannot read 2250700000001");
+  },
+});
+
+test.each<[string, Partial<Exchange>]>([
+  ["body", { sent: unreadable() }],
+  ["response", { returned: unreadable() }],
+  ["parameter", { route: "/v1/disbursements/:reference", parameters: unreadable() as Record<string, string> }],
+])("a request whose %s cannot be redacted is the only one that is missing, and is reported", async (_, changes) => {
+  const { stored, reports, lines, end, pass, stop } = setUp();
+  end({ requestId: "req_bad", ...changes });
+  end({ requestId: "req_2" });
+  end({ requestId: "req_3", merchantId: "kofi" });
+  await pass();
+  expect(stored.flat()).toMatchObject([{ requestId: "req_2", leftOut: 1 }, { requestId: "req_3" }]);
+  expect(stored.flat()[1]).not.toHaveProperty("leftOut");
+  end({ requestId: "req_4" });
+  await stop();
+  expect(stored.flat().map(({ requestId }) => requestId)).toEqual(["req_2", "req_3", "req_4"]);
+  expect(reports).toEqual([
+    { stored: 2, dropped: 1 },
+    { stored: 1, dropped: 0 },
+  ]);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 50, requestId: "req_bad", error: "TypeError" },
+  ]);
+  expect(lines.join()).not.toContain("2250700000001");
 });
 
 test("a stop stores what waits, and ends also if the storage fails", async () => {

@@ -59,10 +59,29 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
     waiting.push({ exchange, at: clock.now(), number });
   });
 
+  /** The request as it is stored, or nothing if it cannot be redacted: no other request is lost with it. */
+  function readable(request: Waiting): LoggedRequest[] {
+    try {
+      return [toLogged(request)];
+    } catch (error) {
+      const { requestId, merchantId } = request.exchange;
+      addUntold(merchantId, 1);
+      // The message of the error may quote the request.
+      const { name, stack = "" } = error as Error;
+      const at = stack.split("\n").filter((line) => /^\s+at /.test(line));
+      log.error(
+        { requestId, error: name, at },
+        "a request could not be redacted and is missing from the log of requests",
+      );
+      return [];
+    }
+  }
+
   async function store() {
-    const [requests, missing] = [waiting.map(toLogged), dropped];
+    const [ended, missing] = [waiting, dropped];
     [waiting, places, dropped] = [[], { succeeded: createPlaces(), failed: createPlaces() }, 0];
-    if (requests.length + missing === 0) return;
+    if (ended.length + missing === 0) return;
+    const requests = ended.flatMap(readable);
     for (const request of requests.toReversed()) {
       const leftOut = untold.get(request.merchantId);
       if (untold.delete(request.merchantId)) request.leftOut = leftOut!;
@@ -75,7 +94,7 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
       for (const { merchantId, leftOut = 0 } of requests) addUntold(merchantId, leftOut + 1);
       throw error;
     } finally {
-      telemetry.emit("requestLog", { stored, dropped: requests.length - stored + missing });
+      telemetry.emit("requestLog", { stored, dropped: ended.length - stored + missing });
     }
   }
 
