@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, type TestContext } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
+import { mountSmallDisk } from "../../testing/small-disk.ts";
 import { addMerchant } from "../../testing/storage/fixtures.ts";
 import { StorageError } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
@@ -42,4 +43,55 @@ test("replaces no file, not even the database", async () => {
     /^Cannot create .+ Choose another file\.$/,
   );
   expect(await storage.listMerchants()).toEqual([merchant]);
+});
+
+test.each<[string, (source: string) => void]>([
+  ["is missing", () => undefined],
+  ["is a folder", (source) => mkdirSync(source)],
+  ["is no database", (source) => writeFileSync(source, "no database, but longer than a header. ".repeat(100))],
+  ["is empty", (source) => writeFileSync(source, "")],
+  ["is cut off", (source) => writeFileSync(source, whole(path).subarray(0, 50_000))],
+])("a source that %s leaves no file behind", (_, make) => {
+  const source = join(folder, "source.db");
+  make(source);
+  const before = readdirSync(folder);
+  expect(() => backupSqlite(source, join(folder, "copy.db"))).toThrow(
+    /^The backup of .+source\.db to .+ failed: .+\.$/,
+  );
+  expect(readdirSync(folder).filter((name) => !before.includes(name))).toEqual([]);
+});
+
+/** The content of a database as one file. */
+function whole(source: string): Buffer {
+  const file = join(folder, "whole.db");
+  backupSqlite(source, file);
+  return readFileSync(file);
+}
+
+test("a backup is complete and private from its first moment under its name, and leaves no other file", () => {
+  const file = join(folder, "copy.db");
+  backupSqlite(path, file);
+  expect(readdirSync(folder).filter((name) => name.startsWith("copy"))).toEqual(["copy.db"]);
+  expect([statSync(file).mode & 0o777, statSync(file).nlink]).toEqual([0o600, 1]);
+});
+
+test("an existing file keeps its content", () => {
+  const file = join(folder, "precious");
+  writeFileSync(file, "precious");
+  expect(() => backupSqlite(path, file)).toThrow(/^Cannot create .+: it exists\. Choose another file\.$/);
+  expect(readFileSync(file, "utf8")).toBe("precious");
+});
+
+test("a disk that becomes full leaves nothing behind, and a later backup succeeds", async ({ skip }: TestContext) => {
+  const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux, root and a loop device");
+  onTestFinished(() => disk.close());
+  await addMerchant(storage);
+  const before = readdirSync(disk.folder);
+  const file = join(disk.folder, "copy.db");
+  disk.fill();
+  expect(() => backupSqlite(path, file)).toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
+  disk.empty();
+  expect(readdirSync(disk.folder)).toEqual(before);
+  backupSqlite(path, file);
+  expect(statSync(file).size).toBeGreaterThan(50_000);
 });

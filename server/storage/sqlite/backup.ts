@@ -1,30 +1,27 @@
-import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
+import { createWhole } from "./whole-file.ts";
 
 /**
  * Copies a database into a new file that only its owner may read. The copy is one read transaction, so a server can
- * write meanwhile.
- * @throws StorageError if the file exists or cannot be written
+ * write meanwhile. The file appears when the copy is complete; a failed backup leaves nothing behind.
+ * @throws StorageError if the file exists or cannot be written, or the database cannot be read
  */
 export function backupSqlite(path: string, file: string): void {
-  let descriptor: number;
   try {
-    descriptor = openSync(file, "wx+", 0o600);
+    createWhole(file, (partial) => copyInto(path, partial));
   } catch (error) {
-    throw new StorageError(`Cannot create ${file}: ${(error as Error).message}. Choose another file.`, {
-      cause: error,
-    });
+    if (error instanceof StorageError) throw error;
+    throw new StorageError(`The backup of ${path} to ${file} failed: ${(error as Error).message}.`, { cause: error });
   }
+}
+
+function copyInto(path: string, file: string): void {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
+    if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
     db.prepare("VACUUM INTO ?").run(file);
-    fsyncSync(descriptor);
-  } catch (error) {
-    rmSync(file);
-    throw new StorageError(`The backup to ${file} failed: ${(error as Error).message}.`, { cause: error });
   } finally {
     db.close();
-    closeSync(descriptor);
   }
 }

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
@@ -19,6 +9,7 @@ import { schemaOf } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
 import { isBusy, troubleOf } from "./sqlite-errors.ts";
 import { hasServerTable } from "./unused.ts";
+import { flushFolder } from "./whole-file.ts";
 
 interface Options {
   /** True if a database that has data may be replaced. */
@@ -145,15 +136,5 @@ function mergeLog(path: string, target: string): void {
     throw new StorageError(`Another program is using ${path}. Close it, then restore the backup.`, { cause: error });
   } finally {
     db.close();
-  }
-}
-
-/** Makes the new name of a file survive a power loss. */
-function flushFolder(folder: string): void {
-  const descriptor = openSync(folder, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
