@@ -1,10 +1,11 @@
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent } from "undici";
-import { guardedConnector, parseTarget, specialRange } from "./guard.ts";
+import { guardedConnector, neverReachable, parseTarget, specialRange } from "./guard.ts";
 import { createSender } from "./send.ts";
 
 /** Listens on every address of the machine, records the address of each connection, and closes it. */
@@ -266,6 +267,80 @@ test.each(["169.254.169.254", "0xa9fea9fe", "[fe80::1]", "[::ffff:169.254.169.25
     expect(await visitsSoFar()).toEqual([]);
   },
 );
+
+const inverted = (part: string) => (0xffff - Number.parseInt(part, 16)).toString(16);
+
+/** Where clouds serve credentials: written as a host, with the reason shown. */
+const PLATFORMS = [
+  "169.254.169.254",
+  "169.254.170.2",
+  "169.254.170.23",
+  "168.63.129.16",
+  "0xa83f8110",
+  "100.100.100.200",
+  "0x64.100.25800",
+  "192.0.0.192",
+  "[fd00:ec2::254]",
+  "[fd00:0ec2:0:0::254]",
+  "[fd00:ec2::23]",
+  "[fd20:ce::254]",
+  ...["a9fe:a9fe", "a83f:8110", "6464:64c8"].flatMap((hex) => {
+    const [high, low] = hex.split(":") as [string, string];
+    return [
+      `[::ffff:${hex}]`,
+      `[::${hex}]`,
+      `[::ffff:0:${hex}]`,
+      `[64:ff9b::${hex}]`,
+      `[64:ff9b:1::${hex}]`,
+      `[64:ff9b:1:${high}:${low.slice(0, 2)}:${low.slice(2)}00::]`,
+      `[2002:${hex}::1]`,
+      `[2001:0:${hex}::1]`,
+      `[2001:0:102:304::${inverted(high)}:${inverted(low)}]`,
+      `[fe80::5efe:${hex}]`,
+      `[2a00:1450::5efe:${hex}]`,
+      `[fd12:3456:789a::${hex}]`,
+    ];
+  }),
+];
+
+describe("the addresses of cloud platforms", () => {
+  test.each(PLATFORMS)("%s is refused even if private addresses are allowed", async (host) => {
+    const { hostname } = new URL(`http://${host}/`);
+    const address = hostname.replace(/^\[|\]$/g, "");
+    const sender = senderTo({ "platform.example": [PUBLIC, address] }, true);
+    const literal = await sender.send(messageTo(`http://${host}/latest/meta-data`));
+    const named = await sender.send(messageTo("https://platform.example/"));
+    await sender.close();
+    for (const { error } of [literal, named]) {
+      expect(error).toMatch(/^Refused: .+ a (link-local|cloud platform) address; webhooks are never sent to one\.$/);
+    }
+  });
+
+  test.each([
+    "10.0.0.5",
+    "127.0.0.1",
+    "100.100.100.201",
+    "fd12:3456:789a::1",
+    "fd12:3456:a9fe::1",
+    "fd20:cf::254",
+    "2a00:1450:a9fe:1::1",
+    "::1",
+    "::ffff:10.0.0.5",
+  ])("%s is reachable if private addresses are allowed", (address) => {
+    expect(neverReachable(address)).toBeUndefined();
+  });
+
+  test("a redirect to one is not followed", async () => {
+    const location = "http://169.254.169.254/latest/meta-data";
+    const elsewhere = createHttpServer((_request, response) => void response.writeHead(302, { location }).end());
+    await once(elsewhere.listen(0, "127.0.0.1"), "listening");
+    const sender = senderTo({}, true);
+    const outcome = await sender.send(messageTo(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`));
+    await sender.close();
+    elsewhere.close();
+    expect(outcome).toMatchObject({ httpStatus: 302, error: "The receiver returned 302; redirects are not followed." });
+  });
+});
 
 test.each([
   ["http://1.1.1.1/", "webhooks are sent to https URLs only, unless WEBHOOK_ALLOW_INSECURE=true."],

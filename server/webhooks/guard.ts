@@ -18,7 +18,9 @@ export class Refusal extends Error {
 }
 
 const ADVICE = "webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true";
+const NEVER = "webhooks are never sent to one";
 const LINK_LOCAL = "a link-local address";
+const CLOUD_PLATFORM = "a cloud platform address";
 /**
  * The same text for a name without an address and for one that leads to a private address. Different texts would tell
  * merchants which names exist in the operator's internal DNS.
@@ -48,10 +50,20 @@ const RANGES: Record<string, string> = {
  * `::127.0.0.1`.
  */
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
-/**
- * The address of Azure's platform services. Unlike the addresses of other clouds' services, it is in no special range.
- */
+/** The address of Azure's platform services. Unlike the addresses of other clouds' services, it looks public. */
 const AZURE_PLATFORM = "168.63.129.16";
+/** Where clouds serve the credentials of a machine: AWS, GCP and others, ECS and EKS, Tencent, Alibaba, Azure, Oracle. */
+const PLATFORM_IPV4 = new Set([
+  "169.254.169.254",
+  "169.254.170.2",
+  "169.254.170.23",
+  "169.254.0.23",
+  "100.100.100.200",
+  AZURE_PLATFORM,
+  "192.0.0.192",
+]);
+/** AWS keeps the first range for its services. GCP gives networks of customers other prefixes than the second one. */
+const PLATFORM_IPV6 = ["fd00:ec2::/32", "fd20:ce::/48"].map((range) => ipaddr.IPv6.parseCIDR(range));
 
 /**
  * Returns why an IP address must not be connected to, or undefined if it is public. Every address that embeds an IPv4
@@ -65,16 +77,38 @@ export function specialRange(address: string): string | undefined {
   const range = parsed.range();
   if (range !== "unicast") return RANGES[range] ?? `in a special-purpose range (${range})`;
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(PUBLIC_IPV6)) return "outside the public IPv6 range";
-  return parsed.toString() === AZURE_PLATFORM ? "a cloud platform address" : undefined;
+  return parsed.toString() === AZURE_PLATFORM ? CLOUD_PLATFORM : undefined;
 }
 
 /**
- * Returns the reason if an address must not be connected to even if private addresses are allowed. Clouds serve the
- * credentials of a machine at a link-local address.
+ * Returns why an address must not be connected to even if private addresses are allowed, or undefined. Clouds serve the
+ * credentials of a machine at these addresses (D43). NAT64, 6to4 and other gateways reach an IPv4 address through an
+ * IPv6 address that contains it.
  */
-export function linkLocalRange(address: string): string | undefined {
-  const mapped = /^::ffff:/i.test(address) ? ipaddr.process(address).toString() : address;
-  return specialRange(mapped) === LINK_LOCAL ? LINK_LOCAL : undefined;
+export function neverReachable(address: string): string | undefined {
+  if (isIP(address) === 0 || !ipaddr.isValid(address)) return "not an IP address";
+  const parsed = ipaddr.parse(address);
+  if (parsed.range() === "linkLocal") return LINK_LOCAL;
+  if (parsed instanceof ipaddr.IPv4) return PLATFORM_IPV4.has(parsed.toString()) ? CLOUD_PLATFORM : undefined;
+  if (PLATFORM_IPV6.some((range) => parsed.match(range))) return CLOUD_PLATFORM;
+  const contained = containedIPv4(parsed);
+  // By chance, an ordinary address contains the two bytes of link-local addresses, but not all four of a known one.
+  const isOrdinary = parsed.range() === "uniqueLocal" || specialRange(address) === undefined;
+  if (!isOrdinary && contained.some((each) => each.range() === "linkLocal")) return LINK_LOCAL;
+  return contained.some((each) => PLATFORM_IPV4.has(each.toString())) ? CLOUD_PLATFORM : undefined;
+}
+
+/**
+ * Returns every IPv4 address that an IPv6 address can contain: four bytes anywhere, since the prefix of a NAT64 gateway is
+ * the operator's choice; also around the ninth byte, which RFC 6052 leaves out; and inverted, as in Teredo.
+ */
+function containedIPv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
+  const bytes = address.toByteArray();
+  const withoutNinth = bytes.filter((_, index) => index !== 8);
+  const inverted = bytes.map((byte) => 255 - byte);
+  return [bytes, withoutNinth, inverted].flatMap((each) =>
+    each.slice(3).map((_, start) => new ipaddr.IPv4(each.slice(start, start + 4))),
+  );
 }
 
 /** The ports below 1024 belong to other services than receivers of webhooks, such as mail. */
@@ -108,7 +142,7 @@ export function parseTarget(url: string, allowInsecure: boolean): URL {
 export interface GuardOptions {
   /** Resolves a name to all of its addresses; called once per connection. */
   lookup: Lookup;
-  /** Returns why an address is forbidden, or undefined if it is allowed: `specialRange` or `linkLocalRange`. */
+  /** Returns why an address is forbidden, or undefined if it is allowed: `specialRange` or `neverReachable`. */
   forbidden: (address: string) => string | undefined;
   /** True to refuse every unusable name with the same text, so that it tells nothing about the operator's DNS. */
   discreet: boolean;
@@ -139,12 +173,12 @@ export function guardedConnector(options: GuardOptions): buildConnector.connecto
   return (target, callback) => {
     // Sockets skip the lookup for an IP address, so check it here.
     const special = isIP(target.hostname) === 0 ? undefined : forbidden(target.hostname);
-    if (special) callback(new Refusal(`${target.hostname} is ${special}; ${adviceFor(special)}.`), null);
+    if (special) callback(new Refusal(`${target.hostname} is ${special}; ${adviceFor(target.hostname)}.`), null);
     else connect(target, callback);
   };
 }
 
-const adviceFor = (range: string) => (range === LINK_LOCAL ? "webhooks are never sent to one" : ADVICE);
+const adviceFor = (address: string) => (neverReachable(address) === undefined ? ADVICE : NEVER);
 
 async function resolveChecked(name: string, { lookup, forbidden, discreet }: GuardOptions) {
   const addresses = await lookup(name).catch((error: NodeJS.ErrnoException) => {
@@ -154,7 +188,7 @@ async function resolveChecked(name: string, { lookup, forbidden, discreet }: Gua
     const special = forbidden(address);
     if (!special) continue;
     if (discreet) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} resolves to ${address}, ${special}`);
-    throw new Refusal(`${name} resolves to ${special}; ${adviceFor(special)}.`);
+    throw new Refusal(`${name} resolves to ${special}; ${adviceFor(address)}.`);
   }
   if (addresses.length === 0) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} has no IP address`);
   return addresses.map((address) => ({ address, family: isIP(address) }));

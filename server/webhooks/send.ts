@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Dispatcher } from "undici";
 import { createConnections } from "./connections.ts";
-import { guardedConnector, linkLocalRange, parseTarget, Refusal, specialRange } from "./guard.ts";
+import { guardedConnector, neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
 import { verdictOf } from "./schedule.ts";
@@ -86,7 +86,7 @@ export interface Sender {
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = ATTEMPT_TIMEOUT_MS, userAgent } = options;
-  const forbidden = allowPrivate ? linkLocalRange : specialRange;
+  const forbidden = allowPrivate ? neverReachable : specialRange;
   const connections = createConnections({
     connect: guardedConnector({ lookup, forbidden, discreet: !allowPrivate, timeoutMs }),
     allowH2: false,
