@@ -42,6 +42,8 @@ async function start(config: Config): Promise<void> {
     clock,
     server: true,
     emit: telemetry.emit,
+    live: !config.sandbox,
+    warn: (message) => log.warn(message),
   });
 
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));

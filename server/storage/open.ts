@@ -5,6 +5,7 @@ import type { Emit } from "../domain/telemetry.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
 import { withConnection } from "./postgres/connections.ts";
+import type { DurabilityOptions } from "./postgres/durability.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.ts";
 import { postgresStatus } from "./postgres/status.ts";
@@ -24,7 +25,7 @@ import { StorageError } from "./storage-error.ts";
  */
 export async function openStorage(
   database: Config["database"],
-  options: { clock: Clock; server: boolean; emit?: Emit },
+  options: { clock: Clock; server: boolean; emit?: Emit } & DurabilityOptions,
 ): Promise<Storage> {
   return database.kind === "postgres" ? openPostgres(database.url, options) : openSqlite(database.path, options);
 }

@@ -3,6 +3,7 @@ import { DatabaseError, type Client } from "pg";
 import { withConnection } from "../postgres/connections.ts";
 import { inserter } from "../postgres/context.ts";
 import { migrateWithin } from "../postgres/migrate.ts";
+import { BEGIN } from "../postgres/sessions.ts";
 import { explained } from "../sqlite/database.ts";
 import { requireIntact } from "../sqlite/integrity.ts";
 import { schemaOf } from "../sqlite/migrate.ts";
@@ -45,7 +46,7 @@ function prepare(source: DatabaseSync, path: string): void {
 }
 
 async function copyAll(source: DatabaseSync, destination: Client): Promise<Copied> {
-  await destination.query("BEGIN");
+  await destination.query(BEGIN);
   // Servers that start meanwhile wait for the end of the migration.
   await migrateWithin(destination);
   await requireEmpty(destination);

@@ -1,6 +1,8 @@
 import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfig } from "pg";
 import { StorageError } from "../storage-error.ts";
 import { classified, ConnectionLost } from "./errors.ts";
+import { explanation } from "./explanation.ts";
+import { keepsStatements, prepareSession } from "./sessions.ts";
 import { decodeText } from "./text.ts";
 
 const CONNECTIONS = 10;
@@ -9,21 +11,16 @@ const CONNECTIONS = 10;
  * because it also ends when this process was too busy to read the response in time.
  */
 export const QUERY_TIMEOUT_MS = 5_000;
-/** Statements are short, so a longer one waits for a lock or a server that is in trouble. In milliseconds. */
-const TIMEOUTS = {
-  connectionTimeoutMillis: 3_000,
-  lock_timeout: 2_000,
-  statement_timeout: 2_500,
-  query_timeout: QUERY_TIMEOUT_MS,
-  idle_in_transaction_session_timeout: 5_000,
-};
+const CONNECT_TIMEOUT_MS = 3_000;
 const [BIGINT, TEXT] = [20, 25];
 
 /** The name under which PostgreSQL lists this service's connections. */
 export const APPLICATION = "disbursement-checkout";
 
+/** Has no settings that a pooler such as PgBouncer refuses. */
 const connectionTo = (url: string): ClientConfig => ({
   connectionString: url,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   application_name: APPLICATION,
   keepAlive: true,
   types: {
@@ -42,7 +39,8 @@ export function createPool(url: string): Pool {
     max: CONNECTIONS,
     // Statements that do not depend on each other's results share a round trip.
     pipeline: true,
-    ...TIMEOUTS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    onConnect: prepareSession,
   };
   const pool = new Pool(options);
   // Without these listeners, a connection that is lost while it is idle would end the process.
@@ -62,7 +60,7 @@ export async function withConnection<T>(
   variable = "DATABASE_URL",
 ): Promise<T> {
   return explained(async () => {
-    const client = new Client({ ...connectionTo(url), connectionTimeoutMillis: TIMEOUTS.connectionTimeoutMillis });
+    const client = new Client(connectionTo(url));
     // The statement in progress reports a lost connection.
     client.on("error", () => undefined);
     try {
@@ -80,9 +78,7 @@ export async function explained<T>(work: () => Promise<T>, variable = "DATABASE_
     return await work();
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    // The URL may contain a password.
-    const { message, code } = error as NodeJS.ErrnoException;
-    throw new StorageError(`Cannot open the PostgreSQL database: ${message || code}. Check ${variable}.`, {
+    throw new StorageError(`Cannot open the PostgreSQL database: ${explanation(error as Error, variable)}`, {
       cause: error,
     });
   }
@@ -115,7 +111,9 @@ export interface Statement {
 /** @throws DatabaseError if the database refuses the statement, ConnectionLost otherwise */
 export async function send(client: PoolClient, statement: Statement): Promise<Result> {
   try {
-    const { rows, rowCount, command } = await client.query<Record<string, unknown>>(statement);
+    const { name: _, ...unnamed } = statement;
+    const sent = keepsStatements(client) ? statement : unnamed;
+    const { rows, rowCount, command } = await client.query<Record<string, unknown>>(sent);
     return { rows, count: rowCount ?? 0, command };
   } catch (error) {
     throw classified(error);

@@ -5,6 +5,7 @@ import { overloaded } from "../overloaded.ts";
 import { connect, QUERY_TIMEOUT_MS, send, type Result, type Statement } from "./connections.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
+import { beginOf } from "./sessions.ts";
 import { statements } from "./statements.ts";
 import type { Time } from "./time.ts";
 
@@ -35,8 +36,6 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
-/** Whatever the database's default is: under stricter isolation, transactions of one merchant fail instead of waiting. */
-const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /** How long to keep repeating, in milliseconds. */
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
@@ -89,7 +88,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
       const query: Query = async (text, values = []) =>
         send(client, timed(prepare(text, values), deadline - COMMIT_MS));
       // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
-      const begun = send(client, { text: BEGIN });
+      const begun = send(client, { text: beginOf(client) });
       begun.catch(() => undefined);
       let result: T;
       try {

@@ -6,12 +6,13 @@ import { backlog } from "./backlog.ts";
 import { changes } from "./changes.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
-import { createPool, explained } from "./connections.ts";
+import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
 import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
+import { requireDurable, type DurabilityOptions } from "./durability.ts";
 import { eventLog } from "./event-log.ts";
 import { watchHealth } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
@@ -25,7 +26,7 @@ import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
 import { databaseTime, processTime, type Time } from "./time.ts";
 
-interface Options {
+interface Options extends DurabilityOptions {
   clock: Clock;
   /** True for a server, which finishes what an earlier one left undone; false for a command. */
   server: boolean;
@@ -43,6 +44,7 @@ const WAITING = { capacity: 10_000, patienceMs: 3_000 };
  * @throws StorageError if it cannot be reached, has a newer schema, or contains the tables of another program
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
+  if (options.server) await withConnection(url, (client) => requireDurable(client, url, options));
   return explained(async () => {
     const pool = createPool(url);
     try {

@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from "pg";
 import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
 import { withConnection } from "./connections.ts";
+import { BEGIN } from "./sessions.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 /** Identifies the advisory lock of this service's migrations; any number that no other program uses. */
@@ -24,7 +25,7 @@ export const migratePostgres = (url: string): Promise<Migrated> => withConnectio
 
 /** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
 async function migrateWith(client: ClientBase): Promise<Migrated> {
-  await client.query("BEGIN");
+  await client.query(BEGIN);
   const migrated = await migrateWithin(client);
   await client.query("COMMIT");
   return migrated;

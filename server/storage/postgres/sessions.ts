@@ -1,0 +1,41 @@
+import type { ClientBase } from "pg";
+
+/** Statements are short, so a longer one waits for a lock or a server that is in trouble. In milliseconds. */
+const TIMEOUTS = { lock_timeout: 2_000, statement_timeout: 2_500, idle_in_transaction_session_timeout: 5_000 };
+
+/**
+ * Commits must survive a crash of the database, whatever its default is. Any other value than `off` waits for the disk,
+ * and may also wait for standbys, as the operator chose.
+ */
+const DURABLE = `set_config('synchronous_commit',
+  coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)`;
+const LOCAL_TIMEOUTS = Object.entries(TIMEOUTS).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+
+/**
+ * Begins a transaction. Isolation and durability are stated, because the defaults of the database, the role and the
+ * server may differ and change at any time. Under stricter isolation, transactions of one merchant fail instead of
+ * waiting.
+ */
+export const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLE}`;
+const BEGIN_POOLED = `${BEGIN}, ${LOCAL_TIMEOUTS.join(", ")}`;
+
+/** Connections to a pooler, such as PgBouncer, which may execute each transaction in another session. */
+const pooled = new WeakSet<object>();
+
+/**
+ * Prepares a new connection. A pooler announces a process id of its own, so an id other than that of the session reveals
+ * one. A setting of the session would then also affect other programs, and a prepared statement might be that of another
+ * connection: transactions get their own settings instead, and statements have no names.
+ */
+export async function prepareSession(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  if (rows[0]!.pid !== (client as { processID?: number }).processID) return void pooled.add(client);
+  const settings = Object.entries(TIMEOUTS).map(([name, value]) => `SET ${name} = ${value}`);
+  await client.query(settings.join("; "));
+}
+
+/** True if statements on this connection may have names. */
+export const keepsStatements = (client: object): boolean => !pooled.has(client);
+
+/** Returns the statement that begins a transaction on this connection. */
+export const beginOf = (client: object): string => (pooled.has(client) ? BEGIN_POOLED : BEGIN);
