@@ -169,7 +169,8 @@ export interface paths {
          *     period happen before the response.
          *
          *     Send `seconds` to move by a period, or `to` to move up to a time. A retry with `seconds` advances the clock once
-         *     more; a retry with `to` changes nothing.
+         *     more; a retry with `to` changes nothing. The clock can be at most 365 days ahead of real time, however often it is
+         *     advanced; a reset sets it back.
          */
         post: operations["advanceClock"];
         delete?: never;
@@ -896,9 +897,12 @@ export interface components {
         WebhookEvent: components["schemas"]["DisbursementCompletedEvent"] | components["schemas"]["DisbursementFailedEvent"] | components["schemas"]["CheckoutCompletedEvent"] | components["schemas"]["CheckoutFailedEvent"] | components["schemas"]["CheckoutCancelledEvent"];
         /** @description How far to advance the clock. Send exactly one of the two fields. */
         ClockAdvance: {
-            /** @description The number of seconds to advance, at most one year. */
+            /** @description The number of seconds to advance, at most 365 days. */
             seconds?: number;
-            /** @description The sandbox time to advance to. A time that has passed already changes nothing. */
+            /**
+             * @description The sandbox time to advance to, at most 365 days ahead of real time. A time that has passed already changes
+             *     nothing.
+             */
             to?: components["schemas"]["Timestamp"];
         } & (unknown | unknown);
         Clock: {

@@ -215,9 +215,10 @@ export interface ClockStore {
   settleDue(limit: number, merchantId?: string): Promise<number>;
   /**
    * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
-   * nothing. Concurrent moves by `by` add up. Resolves with undefined if the move would lead beyond `latest`.
+   * nothing. Concurrent moves by `by` add up. Resolves with undefined, and moves nothing, if the move would lead further
+   * ahead of real time than `mostAheadMs`.
    */
-  moveClock(merchantId: string, move: ClockMove, latest: number): Promise<Merchant | undefined>;
+  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number): Promise<Merchant | undefined>;
   /**
    * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries, but
    * those to a listener only while it searches for some.

@@ -1,8 +1,28 @@
+import type { ClockMove } from "./storage.ts";
 import type { Merchant } from "./types.ts";
+
+/** How far ahead of real time a merchant's clock may be, after one move or after several (D18). */
+export const MOST_AHEAD_MS = 365 * 86_400_000;
 
 /** Returns the merchant's sandbox time. @param now real time */
 export function sandboxTime({ clockOffset }: Pick<Merchant, "clockOffset">, now: number): number {
   return now + clockOffset;
+}
+
+/**
+ * Returns the sandbox time after a move, which never goes backwards. Undefined if the move would lead further ahead of real
+ * time than `mostAheadMs`; a move that changes nothing is possible at any time.
+ * @param now real time
+ */
+export function movedTime(
+  merchant: Pick<Merchant, "clockOffset">,
+  now: number,
+  move: ClockMove,
+  mostAheadMs: number,
+): number | undefined {
+  const current = sandboxTime(merchant, now);
+  const to = "by" in move ? current + move.by : Math.max(current, move.to);
+  return to > current && to - now > mostAheadMs ? undefined : to;
 }
 
 /**

@@ -48,7 +48,31 @@ describe("the clock", () => {
     server.clock.advance(500);
     expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:31:30.500Z" });
     expect(await advance(0)).toEqual({ now: "2026-11-20T09:31:30.500Z" });
-    expect(await advance(31_536_000)).toEqual({ now: "2027-11-20T09:31:30.500Z" });
+    server.clock.advance(500);
+    expect(await advance(31_535_910)).toEqual({ now: "2027-11-20T09:30:01.000Z" });
+  });
+
+  test("is at most a year ahead of real time, by one move or the sum of several, by a period or to a time", async () => {
+    const refused = async (body: object, path: string) => {
+      const response = await server.request("POST", "/sandbox/clock/advance", { body });
+      expect(response).toMatchObject({ status: 422, body: { fields: [{ path, code: "maximum" }] } });
+      expect(response.body.message).toContain(`${path} must not move the clock more than 365 days ahead of real time`);
+    };
+    await refused({ to: "9990-01-01T00:00:00.000Z" }, "to");
+    await refused({ to: "2027-11-20T09:30:00.001Z" }, "to");
+    expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
+    const latest = "2027-11-20T09:30:00.000Z";
+    expect(await post("/sandbox/clock/advance", { to: latest })).toEqual({ now: latest });
+    await refused({ seconds: 1 }, "seconds");
+    expect(await post("/sandbox/clock/advance", { to: latest })).toEqual({ now: latest });
+    expect(await advance(0)).toEqual({ now: latest });
+    await post("/sandbox/reset");
+    await advance(31_535_999);
+    await refused({ seconds: 2 }, "seconds");
+    expect(await advance(1)).toEqual({ now: latest });
+    server.clock.advance(1_000);
+    await refused({ seconds: 1 }, "seconds");
+    expect(await get("/sandbox/clock")).toEqual({ now: "2027-11-20T09:30:01.000Z" });
   });
 
   test("moves only for the merchant that advances it", async () => {

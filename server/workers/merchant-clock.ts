@@ -1,12 +1,11 @@
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { ClockMove, ClockStore, MerchantStore } from "../domain/storage.ts";
+import { MOST_AHEAD_MS } from "../domain/time.ts";
 import type { Merchant } from "../domain/types.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 import type { Settlement } from "./settlement.ts";
 
-/** The latest time that an RFC 3339 timestamp can express. */
-const LATEST = Date.UTC(9999, 11, 31);
 /** Real milliseconds between checks while another process works on what is due. */
 const WAIT_MS = 10;
 
@@ -16,8 +15,9 @@ export interface MerchantClock {
    * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item
    * dated when it fell due (D29). Different events are delivered in parallel; attempts of one event stay in order.
    * @returns the merchant with its new time
-   * @throws ServiceError `invalid_value` beyond the year 9999; `internal_error` if the server stops first. The clock has
-   *   moved by then, and the rest is processed after the next start.
+   * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time;
+   *   `internal_error` if the server stops first. The clock has moved by then, and the rest is processed after the next
+   *   start.
    */
   advance(merchantId: string, move: ClockMove): Promise<Merchant>;
   /** Deletes the merchant's records and resets its clock to real time. */
@@ -43,8 +43,8 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
 
   return {
     async advance(merchantId, move) {
-      const moved = await storage.moveClock(merchantId, move, LATEST);
-      if (!moved) throw tooLate(move);
+      const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS);
+      if (!moved) throw tooFar(move);
       for (;;) {
         if (stopping.aborted) {
           const message =
@@ -64,8 +64,9 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
   };
 }
 
-function tooLate(move: ClockMove): ServiceError {
-  const message = "The clock cannot be moved beyond the year 9999.";
+function tooFar(move: ClockMove): ServiceError {
   const path = "by" in move ? "seconds" : "to";
+  const days = MOST_AHEAD_MS / 86_400_000;
+  const message = `${path} must not move the clock more than ${days} days ahead of real time. A reset sets the clock back.`;
   return new ServiceError("invalid_value", message, { fields: [{ path, code: "maximum", message }] });
 }

@@ -1,4 +1,5 @@
 import type { Storage, Upcoming, UpcomingItem } from "../../domain/storage.ts";
+import { MOST_AHEAD_MS } from "../../domain/time.ts";
 import type { Delivery, Event } from "../../domain/types.ts";
 import { attemptMoment, OUTCOMES, type Moment } from "./timeline.ts";
 import { field, PageError } from "./visit.ts";
@@ -46,6 +47,9 @@ export function clockChoice(form: unknown): ClockChoice {
     throw new PageError(422, "Move the clock by 1 to 1,000 minutes, hours or days.");
   }
   const byMs = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  if (byMs > MOST_AHEAD_MS) {
+    throw new PageError(422, `Move the clock to at most ${MOST_AHEAD_MS / UNITS_MS.days} days ahead of real time.`);
+  }
   return { ...shown, byMs, stop: FIRST_STOP, unit, count };
 }
 

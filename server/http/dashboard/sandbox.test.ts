@@ -81,6 +81,17 @@ test("moves the clock forward, which settles what falls due", async () => {
   }
 });
 
+test("moves the clock at most a year ahead of real time, in several moves too", async () => {
+  const latest = server.clock.now() + 365 * DAY;
+  const move = (to: number) => visitor.post(`${area}/sandbox/advance`, { to: new Date(to).toISOString() });
+  expect((await move(latest - DAY)).status).toBe(200);
+  const refused = await move(latest + 1);
+  expect(refused.status).toBe(422);
+  expect(refused.html).toContain("more than 365 days ahead of real time");
+  expect((await move(latest)).status).toBe(200);
+  expect((await visitor.get(`${area}/sandbox`)).status).toBe(200);
+});
+
 const until = async (query: string) =>
   /name="to" value="([^"]+)"/.exec((await visitor.get(`${area}/sandbox${query}`)).html)?.[1];
 
@@ -89,7 +100,8 @@ test.each([
   ["?stop=0&count=&unit=days", MINUTE],
   ["?stop=7", 7 * DAY],
   ["?stop=7&count=3&unit=hours", 180 * MINUTE],
-  ["?count=1000&unit=days", 1_000 * DAY],
+  ["?count=1000&unit=hours", 60_000 * MINUTE],
+  ["?count=365&unit=days", 365 * DAY],
 ])("the form %j moves the clock by %i ms", async (query, by) => {
   expect(await until(query)).toBe(new Date(server.clock.now() + by).toISOString());
 });
@@ -98,7 +110,8 @@ test.each([
   "?stop=8",
   "?stop=1.5",
   "?count=0&unit=days",
-  "?count=1001&unit=days",
+  "?count=366&unit=days",
+  "?count=1001&unit=hours",
   "?count=1&unit=toString",
   "?count=1",
 ])("refuses the form %j", async (query) => {

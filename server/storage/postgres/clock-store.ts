@@ -1,7 +1,6 @@
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, type ClockMove, type ClockStore } from "../../domain/storage.ts";
-import { sandboxTime } from "../../domain/time.ts";
-import type { Merchant } from "../../domain/types.ts";
+import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
+import { movedTime } from "../../domain/time.ts";
 import type { Context } from "./context.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { lockMerchant } from "./merchant-rows.ts";
@@ -21,11 +20,11 @@ export function clockStore(context: Context): ClockStore {
   const { db } = context;
   return {
     settleDue: settlement(context),
-    async moveClock(merchantId, move, latest) {
+    async moveClock(merchantId, move, mostAheadMs) {
       const moved = await db.transaction(async (query) => {
         const merchant = await lockMerchant(query, merchantId, "alone");
-        const to = target(merchant, merchant.now, move);
-        if (to > latest) return undefined;
+        const to = movedTime(merchant, merchant.now, move, mostAheadMs);
+        if (to === undefined) return undefined;
         const [clockOffset, movedTo] = [to - merchant.now, Math.max(to, merchant.movedTo)];
         await query(SET_CLOCK, [merchantId, clockOffset, movedTo, merchant.now + REBASE_LEASE_MS]);
         const { now: _, ...before } = merchant;
@@ -61,10 +60,4 @@ export function clockStore(context: Context): ClockStore {
         ]);
       }),
   };
-}
-
-/** Returns the sandbox time after a move, which never goes backwards. */
-function target(merchant: Merchant, now: number, move: ClockMove): number {
-  const current = sandboxTime(merchant, now);
-  return "by" in move ? current + move.by : Math.max(current, move.to);
 }

@@ -1,9 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import { happensAt, sandboxTime } from "../../domain/time.ts";
+import { happensAt, movedTime, sandboxTime } from "../../domain/time.ts";
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, type ClockMove, type ClockStore } from "../../domain/storage.ts";
+import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
-import type { Merchant } from "../../domain/types.ts";
 import type { Context, Row } from "./context.ts";
 import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
 import { upcoming } from "./upcoming.ts";
@@ -50,12 +49,6 @@ export function clockStore(context: Context): ClockStore {
     "UPDATE replays SET state = 'stopped', ended_real = ? WHERE merchant_id = ? AND state = 'running'",
   );
 
-  /** Returns the sandbox time after a move, which never goes backwards. */
-  function target(merchant: Merchant, move: ClockMove): number {
-    const current = sandboxTime(merchant, now());
-    return "by" in move ? current + move.by : Math.max(current, move.to);
-  }
-
   return {
     async settleDue(limit, merchantId) {
       // Usually nothing is due. Avoid a transaction then.
@@ -64,12 +57,13 @@ export function clockStore(context: Context): ClockStore {
       for (const each of settled) if (each) emit("settled", each);
       return settled.length;
     },
-    async moveClock(merchantId, move, latest) {
+    async moveClock(merchantId, move, mostAheadMs) {
       const moved = await write(() => {
         const merchant = merchantOf(merchantId)!;
-        const to = target(merchant, move);
-        if (to > latest) return undefined;
-        setClock.run(to - now(), Math.max(to, merchant.movedTo), merchantId);
+        const real = now();
+        const to = movedTime(merchant, real, move, mostAheadMs);
+        if (to === undefined) return undefined;
+        setClock.run(to - real, Math.max(to, merchant.movedTo), merchantId);
         cache.clear();
         return merchantOf(merchantId)!;
       });

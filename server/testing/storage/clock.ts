@@ -41,10 +41,24 @@ export function clockTests(storage: Current): void {
     expect(await timeOf(id)).toBe(START + HOUR + SECOND);
   });
 
-  test("does not move beyond the latest time", async () => {
+  test("does not move further ahead of real time than allowed, by one move or the sum of several", async () => {
     const { id } = await addMerchant(storage());
-    expect(await storage().moveClock(id, { by: 2 * HOUR }, START + HOUR)).toBeUndefined();
+    const move = (by: number) => storage().moveClock(id, { by }, HOUR);
+    expect(await move(HOUR + 1)).toBeUndefined();
+    expect(await storage().moveClock(id, { to: START + HOUR + 1 }, HOUR)).toBeUndefined();
     expect(await timeOf(id)).toBe(START);
+    const moved = await concurrently(5, () => move(HOUR / 2));
+    expect(moved.filter((merchant) => merchant !== undefined)).toHaveLength(2);
+    expect(await timeOf(id)).toBe(START + HOUR);
+  });
+
+  test("a clock that is further ahead than allowed is left where it is", async () => {
+    const { id } = await addMerchant(storage());
+    await storage().moveClock(id, { by: HOUR }, LATEST);
+    for (const move of [{ by: 0 }, { to: START }]) {
+      expect(await storage().moveClock(id, move, MINUTE)).toMatchObject({ clockOffset: HOUR });
+    }
+    expect(await storage().moveClock(id, { by: 1 }, MINUTE)).toBeUndefined();
   });
 
   test("a disbursement created during a move is dated and due consistently before or after it", async () => {

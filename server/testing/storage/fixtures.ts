@@ -10,7 +10,7 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
-/** Later than any test moves a clock. */
+/** Later than any test moves a clock, and more milliseconds than a clock is moved ahead. */
 export const LATEST = Date.UTC(9999, 11, 31);
 
 let made = 0;
