@@ -61,6 +61,17 @@ describe("a response body", () => {
     expect(body.read).toBe(9);
   });
 
+  test.each<Record<string, string>>([{}, { "content-length": "100", "content-encoding": "gzip" }])(
+    "that is endless is not read beyond 8 MiB by the plain client: %j",
+    async (headers) => {
+      const body = bodyOf(Infinity);
+      const { client } = scriptedClient([new Response(body.stream, { headers })]);
+      const reading = client.raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: "DSB1" } } });
+      expect(await rejectionOf(reading)).toBeInstanceOf(UnexpectedAnswerError);
+      expect([body.read, body.cancelled]).toEqual([9, true]);
+    },
+  );
+
   test("of 8 MiB is read", async () => {
     const text = new TextEncoder().encode(JSON.stringify({ statusCode: 200, data: record }));
     const rest = 8 * mebibyte - text.length;

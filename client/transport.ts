@@ -58,7 +58,7 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
     redirect: "manual",
     async fetch(request) {
       request.headers.set("x-api-key", await apiKey());
-      return fetch(request);
+      return fetch(request).then(limitBody);
     },
   });
 }
@@ -75,7 +75,7 @@ export function createTransport({ baseUrl, fetch }: TransportOptions): Transport
       Request: Carrier,
       fetch: async ({ url, init }: Carrier) => {
         onSend();
-        return limitBody(await fetch(url, init));
+        return fetch(url, init).then(limitBody);
       },
       parseAs: "text",
       body,
@@ -88,21 +88,21 @@ export function createTransport({ baseUrl, fetch }: TransportOptions): Transport
 // The largest response that is read, in bytes. A list of 100 records has less than a tenth of it.
 const largestBody = 8 * 1024 ** 2;
 
-/** Makes text() of a response fail if the body is too large, so that an endless body does not fill the memory. */
+/**
+ * Makes text() and json() of a response fail if the body is too large, so that an endless body does not fill the memory.
+ * fetch has decompressed the body.
+ */
 function limitBody(response: Response): Response {
-  const { body } = response;
-  if (body) {
-    response.text = async () => {
-      const decoder = new TextDecoder();
-      let left = largestBody;
-      let text = "";
-      for await (const chunk of body as unknown as AsyncIterable<Uint8Array<ArrayBuffer>>) {
-        left -= chunk.length;
-        if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
-        text += decoder.decode(chunk, { stream: true });
-      }
-      return text + decoder.decode();
-    };
-  }
+  response.text = async () => {
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let left = largestBody;
+    for await (const chunk of (response.body ?? []) as unknown as AsyncIterable<Uint8Array<ArrayBuffer>>) {
+      left -= chunk.length;
+      if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
+      chunks.push(chunk);
+    }
+    return new Blob(chunks).text();
+  };
+  response.json = () => response.text().then(JSON.parse);
   return response;
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 // The command line: `disbursement-checkout serve|keys|db|listen|trigger`. Each command loads only what it needs.
+import { inspect } from "node:util";
 import { PROGRAM, UsageError } from "./commands/command.ts";
+import { printableLines } from "./commands/printable.ts";
 
 const USAGE = `Usage: ${PROGRAM} COMMAND
 
@@ -40,6 +42,6 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   const isExpected = error instanceof Error && EXPECTED.includes(error.name);
-  console.error(isExpected ? error.message : error);
+  console.error(printableLines(isExpected ? error.message : inspect(error)));
   process.exitCode = isExpected ? 2 : 1;
 }

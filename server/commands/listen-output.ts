@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { ListenerEvent } from "./listener.ts";
-import { printable } from "./output.ts";
+import { printable, printableJson } from "./printable.ts";
 import { isSkipped } from "./receivers.ts";
 import { PROGRAM } from "./command.ts";
 
@@ -28,7 +28,7 @@ function jsonView(event: ListenerEvent, time: string): object {
 /** Prints one JSON object per line. */
 export const printJson =
   (now: () => Date): Print =>
-  (event) => [JSON.stringify(jsonView(event, now().toISOString()))];
+  (event) => [printableJson(jsonView(event, now().toISOString()))];
 
 /** Prints lines for people. @param color false for text without escape sequences */
 export function printLines(now: () => Date, color: boolean): Print {

@@ -180,7 +180,7 @@ const losing = (path: string) => (remote: Remote) => {
   let lost = false;
   return {
     async send(...request: Parameters<Remote["send"]>) {
-      const response = await remote.send(...request);
+      const response = (await remote.send(...request)) as { items: unknown[] };
       const isResponse = request[1] === path && (path !== "/sandbox/listener/claims" || response.items.length > 0);
       if (!isResponse || lost) return response;
       lost = true;

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
 import type { ClaimedDelivery, Receiver, Response } from "./receivers.ts";
 import { ResponseError, Unreachable, type Remote } from "./remote.ts";
+import { shaped, shapedItems } from "./shapes.ts";
 
 type Schemas = components["schemas"];
 
@@ -38,6 +39,24 @@ const LAST_REPORTS_MS = 5_000;
 const LONGEST_LATENCY_MS = 60_000;
 const LONGEST_AGO_MS = 86_400_000;
 
+const CONNECT = "/sandbox/listener";
+const CLAIMS = "/sandbox/listener/claims";
+const ATTEMPTS = "/sandbox/listener/attempts";
+const SESSION = { session: "text", replaced: "text?", defaultWebhookURL: "text?" } as const;
+const RECORDED = { counted: "yes or no", status: "text", nextAttemptAt: "text?" } as const;
+const CLAIMED = {
+  id: "text",
+  token: "count",
+  event: "text",
+  reference: "text",
+  attempt: "count",
+  headers: "texts by name",
+  body: "content",
+} as const;
+
+const readRecorded = (response: unknown) =>
+  shaped<Schemas["AttemptRecorded"]>(`The response to POST ${ATTEMPTS}`, response, RECORDED);
+
 /** Makes webhook attempts in place of the server until it is stopped or replaced (D69). */
 export async function runListener(options: Options): Promise<"stopped" | "replaced"> {
   const { remote, receiver, name, tell, stopping } = options;
@@ -55,16 +74,18 @@ export async function runListener(options: Options): Promise<"stopped" | "replac
     const recorded = await patiently<Schemas["AttemptRecorded"] | undefined>(() => {
       const sentMsAgo = Math.min(Math.round(performance.now() - begun), LONGEST_AGO_MS);
       const report = { id, token: holding.get(id), sentMsAgo, ...response, latencyMs };
-      return remote.send("POST", "/sandbox/listener/attempts", report).catch(unlessReset);
+      return remote.send("POST", ATTEMPTS, report).then(readRecorded, unlessReset);
     }, LAST_REPORTS_MS);
     tell({ type: "attempt", delivery, response, recorded });
   }
 
-  function start(delivery: ClaimedDelivery): void {
+  /** Begins an attempt, unless it is in progress. A server that sends more than it was asked for gets no more either. */
+  function start(delivery: ClaimedDelivery): boolean {
     const { id, token } = delivery;
     const isUnderway = holding.has(id);
+    if (!isUnderway && attempts.size >= CONCURRENCY) return false;
     holding.set(id, token);
-    if (isUnderway) return;
+    if (isUnderway) return false;
     // An error that no repetition cures ends the next search too. The delivery is attempted again later.
     const ended = attempt(delivery)
       .catch(() => undefined)
@@ -73,24 +94,26 @@ export async function runListener(options: Options): Promise<"stopped" | "replac
         attempts.delete(ended);
       });
     attempts.add(ended);
+    return true;
   }
 
   async function search(session: string): Promise<void> {
     if (attempts.size >= CONCURRENCY) await Promise.race([...attempts, pause(RENEW_EVERY_MS)]);
     const room = CONCURRENCY - attempts.size;
-    const { items } = await patiently<Schemas["ClaimedDeliveries"]>(() => {
+    const items = await patiently<ClaimedDelivery[]>(async () => {
       const held = [...holding].map(([id, token]) => ({ id, token }));
       const body = { session, limit: room, waitSeconds: room > 0 ? WAIT_SECONDS : 0, holding: held };
-      return remote.send("POST", "/sandbox/listener/claims", body, stopping);
+      return shapedItems(`The response to POST ${CLAIMS}`, await remote.send("POST", CLAIMS, body, stopping), CLAIMED);
     });
-    for (const delivery of items) start(delivery);
+    const begun = items.filter(start);
     // A server that is about to stop responds at once.
-    if (items.length === 0) await pause(FIRST_PAUSE_MS, undefined, { signal: stopping }).catch(() => undefined);
+    if (begun.length === 0) await pause(FIRST_PAUSE_MS, undefined, { signal: stopping }).catch(() => undefined);
   }
 
-  const { session, ...connected } = await patiently<Schemas["ListenerSession"]>(() =>
-    remote.send("POST", "/sandbox/listener", { name, url: receiver.url }, stopping),
-  );
+  const { session, ...connected } = await patiently<Schemas["ListenerSession"]>(async () => {
+    const response = await remote.send("POST", CONNECT, { name, url: receiver.url }, stopping);
+    return shaped(`The response to POST ${CONNECT}`, response, SESSION);
+  });
   tell({ type: "connected", ...connected });
   let isReplaced = false;
   while (!stopping.aborted && !isReplaced) {

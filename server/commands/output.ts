@@ -14,6 +14,3 @@ export function listing<T, V>(page: Page<T>, view: (item: T) => V, lines: (view:
     json.nextCursor === undefined ? [] : [`There are more. For the next page add: --cursor ${json.nextCursor}`];
   return { lines: [...printed, ...more], json };
 }
-
-/** Replaces control characters, which merchants and receivers could use to change what a terminal shows. */
-export const printable = (line: string): string => line.replaceAll(/\p{Cc}/gu, "\u{fffd}");

@@ -17,6 +17,19 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
+/** The headers of a webhook. With others, such as Host or Authorization, a service could act as somebody else on this machine. */
+const HEADERS = new Set([
+  "content-type",
+  "user-agent",
+  "webhook-id",
+  "webhook-timestamp",
+  "webhook-signature",
+  "traceparent",
+]);
+
+const allowed = (headers: ClaimedDelivery["headers"]) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => HEADERS.has(name.toLowerCase())));
+
 /** Sends deliveries to an address that this machine can reach, as the server would. */
 export function forwardTo(url: string): Receiver {
   const sender = createSender({
@@ -28,7 +41,7 @@ export function forwardTo(url: string): Receiver {
   return {
     url,
     async receive({ id, headers, body }) {
-      const { sentAt: _, ...response } = await sender.sendSigned({ url, id, headers, body });
+      const { sentAt: _, ...response } = await sender.sendSigned({ url, id, headers: allowed(headers), body });
       return response;
     },
     close: sender.close,

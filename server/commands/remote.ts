@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { UsageError } from "./command.ts";
+import { printableStart } from "./printable.ts";
 
 /** The options of commands that talk to a running server. */
 export const REMOTE_OPTIONS = {
@@ -17,6 +18,8 @@ export const REMOTE_OPTIONS = {
 
 const DEFAULT_BASE_URL = "http://127.0.0.1:3000";
 const TIMEOUT_MS = 30_000;
+/** The largest response, decompressed, in bytes. A page of 100 deliveries has less than a tenth of it. */
+const LARGEST_BODY = 4 * 1024 ** 2;
 
 function baseUrl(text: string): string {
   const url = URL.parse(text);
@@ -24,7 +27,7 @@ function baseUrl(text: string): string {
   throw new Error("--base-url must be an http or https URL without user and password, such as http://127.0.0.1:3000.");
 }
 
-/** The server refused a request. */
+/** The server refused a request, or responded with something that is not in the contract. */
 export class ResponseError extends Error {
   override name = "ResponseError";
   readonly status: number;
@@ -32,7 +35,7 @@ export class ResponseError extends Error {
   readonly code: string | undefined;
 
   constructor(status: number, message: string, code?: string) {
-    super(message);
+    super(printableStart(message));
     this.status = status;
     this.code = code;
   }
@@ -46,10 +49,10 @@ export class Unreachable extends Error {
 export interface Remote {
   baseUrl: string;
   /**
-   * Sends a request and returns `data` of the response, or the whole body if it has no `data`.
+   * Sends a request and returns `data` of the response, or the whole body if it has no `data`. The caller checks its shape.
    * @throws ResponseError, Unreachable
    */
-  send(method: "GET" | "POST", path: string, body?: object, signal?: AbortSignal): Promise<any>;
+  send(method: "GET" | "POST", path: string, body?: object, signal?: AbortSignal): Promise<unknown>;
 }
 
 /**
@@ -76,8 +79,9 @@ export function createRemote(
         try {
           const response = await fetch(base + path, { ...request, signal: ending });
           status = response.status;
-          content = await response.text();
+          content = await textOf(response);
         } catch (error) {
+          if (error instanceof ResponseError) throw error;
           throw unreachable(base, error);
         }
         return dataOf(status, content);
@@ -116,15 +120,29 @@ function unreachable(base: string, error: unknown): Unreachable {
   return new Unreachable(`${base} does not respond (${cause?.code ?? (error as Error).name}).`, { cause: error });
 }
 
+/** Reads a body, which fetch has decompressed: a few KiB on the wire can become gigabytes. */
+async function textOf({ status, body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > LARGEST_BODY) throw new ResponseError(status, `The response has more than ${LARGEST_BODY} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
 function dataOf(status: number, content: string): unknown {
-  let body: { data?: unknown; message?: string; code?: string };
+  let parsed: unknown;
   try {
-    body = JSON.parse(content);
+    parsed = JSON.parse(content);
   } catch {
     throw new ResponseError(status, `The server returned ${status} and no JSON.`);
   }
+  const body = (parsed ?? {}) as { data?: unknown; message?: unknown; code?: unknown };
   if (status >= 200 && status <= 299) return body.data ?? body;
-  throw new ResponseError(status, body.message ?? `The server returned ${status}.`, body.code);
+  const message = typeof body.message === "string" ? body.message : `The server returned ${status}.`;
+  throw new ResponseError(status, message, typeof body.code === "string" ? body.code : undefined);
 }
 
 /**
@@ -132,6 +150,6 @@ function dataOf(status: number, content: string): unknown {
  * @throws UsageError if it is not
  */
 export async function requireSandbox({ baseUrl: base, send }: Remote): Promise<void> {
-  const { environment } = await send("GET", "/healthz");
-  if (environment !== "sandbox") throw new UsageError(`${base} is no sandbox. Nothing was done.`);
+  const health = (await send("GET", "/healthz")) as { environment?: unknown };
+  if (health.environment !== "sandbox") throw new UsageError(`${base} is no sandbox. Nothing was done.`);
 }

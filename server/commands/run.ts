@@ -1,7 +1,7 @@
 import { readConfig, type Config } from "../config.ts";
 import { parseCommand, type Commands, type Output } from "./command.ts";
 import { requireDatabase } from "./context.ts";
-import { printable } from "./output.ts";
+import { printable, printableJson } from "./printable.ts";
 
 /**
  * Returns a function that runs a command of a group on the database that DATABASE_URL selects, and prints its result. The
@@ -17,7 +17,7 @@ export function commandGroup<Context>(
     const config = readConfig(env);
     requireDatabase(command, config);
     const { lines, json, found } = await withContext(config, (context) => command.run(context, args, options));
-    console.log(options.json ? JSON.stringify(json, undefined, 2) : lines.map(printable).join("\n"));
+    console.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
     return found ? 1 : 0;
   };
 }

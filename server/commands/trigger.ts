@@ -4,7 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
 import { meaningsOf, parseOptions, PROGRAM, UsageError } from "./command.ts";
 import { nearest } from "./nearest.ts";
+import { printableJson, printableStart } from "./printable.ts";
 import { createRemote, REMOTE_OPTIONS, requireSandbox, type Remote } from "./remote.ts";
+import { shaped, shapedItems } from "./shapes.ts";
 
 type EventName = components["schemas"]["EventName"];
 
@@ -64,11 +66,12 @@ export async function trigger(args: readonly string[], env: NodeJS.ProcessEnv): 
   const remote = createRemote(values, env);
   await requireSandbox(remote);
   const reference = await happen(remote, TRIGGERS[event], body);
-  const written = await eventWritten(remote, reference);
-  if (values.json) return print([JSON.stringify(written, undefined, 2)]);
-  const { items } = await remote.send("GET", `/sandbox/deliveries?reference=${reference}`);
-  const to = items.length === 0 ? "nobody: there is no webhookURL, listener or default address" : items[0].url;
-  return print([`${written.body.event}  ${reference}  ${written.id}`, `Goes to ${to}`]);
+  const { written, id, name: happened } = await eventWritten(remote, reference);
+  if (values.json) return print([printableJson(written, 2)]);
+  const deliveries = await remote.send("GET", `/sandbox/deliveries?reference=${reference}`);
+  const [first] = shapedItems<{ url: string }>("The list of deliveries", deliveries, { url: "text" });
+  const to = first?.url ?? "nobody: there is no webhookURL, listener or default address";
+  return print([`${happened}  ${reference}  ${id}`, `Goes to ${to}`].map(printableStart));
 }
 
 function print(lines: readonly string[]): 0 {
@@ -135,16 +138,22 @@ function wholeNumber(name: string, text: string): number {
 
 /** Creates the payment and, if needed, finishes it. Returns the service's reference. */
 async function happen({ send }: Remote, { path, outcome }: Trigger, body: object): Promise<string> {
-  const { reference } = await send("POST", path, body);
+  const what = `The response to POST ${path}`;
+  const { reference } = shaped<{ reference: string }>(what, await send("POST", path, body), { reference: "text" });
+  if (!/^[\w-]+$/.test(reference)) throw new UsageError(`${what} has a reference that cannot be in a URL.`);
   if (outcome !== undefined) await send("POST", `/sandbox/checkouts/${reference}/finish`, { outcome });
   return reference;
 }
 
 /** Resolves with the event of a record when it has been written. */
 async function eventWritten({ send }: Remote, reference: string) {
+  const what = "The list of events";
   for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; await pause(LOOK_EVERY_MS)) {
-    const { items } = await send("GET", `/sandbox/events?reference=${reference}`);
-    if (items.length > 0) return items[0];
+    const list = await send("GET", `/sandbox/events?reference=${reference}`);
+    const [first] = shapedItems<{ id: string; body: unknown }>(what, list, { id: "text", body: "object" });
+    if (!first) continue;
+    const { event: name } = shaped<{ event: string }>(`${what}, body,`, first.body, { event: "text" });
+    return { written: (list as { items: unknown[] }).items[0], id: first.id, name };
   }
   throw new UsageError(`The payment ${reference} was created, but its event was not written within 10 s.`);
 }
