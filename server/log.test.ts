@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createLog } from "./log.ts";
 import { fillLog } from "./testing/log.ts";
 import { freePort } from "./testing/process.ts";
 
@@ -77,4 +78,24 @@ test("the server runs and stops if the reader of its log is gone", async () => {
   server.stdout?.destroy();
   await fillLog(port);
   expect(await stop()).toBe(0);
+});
+
+test("shows no phone number that an error or a refused address contains", async () => {
+  const path = join(folder, "log");
+  const fd = openSync(path, "w");
+  const { log, flush } = createLog("info", fd);
+  const context = { phone: 2_257_038_102_473, numbers: ["2257038102473"], deep: { key: "+225 70 38 10 24 73" } };
+  const error = Object.assign(new Error("invalid input: 2257038102473"), context, {
+    cause: new Error("2257038102473"),
+  });
+  Object.assign(error, { itself: error });
+  log.error({ err: error, status: 500 }, "unexpected error");
+  log.warn({ detail: "2257038102473.example resolves to 10.0.0.5" }, "a webhook was refused");
+  await flush(1_000);
+  closeSync(fd);
+  const lines = readFileSync(path, "utf8");
+  expect(lines).not.toMatch(/70381024|70 38 10 24/);
+  expect(lines).toContain("invalid input: …473");
+  expect(lines).toContain("…473.example resolves to 10.0.0.5");
+  expect(lines).toMatch(/"time":\d{13},.*"status":500/);
 });

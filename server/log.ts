@@ -1,5 +1,6 @@
-import { pino, type Logger } from "pino";
+import { pino, stdSerializers, type Logger } from "pino";
 import sonic from "sonic-boom";
+import { withoutPhones } from "./domain/redaction.ts";
 
 /** The size of the lines that may wait to be written. Further lines are dropped. */
 const LIMIT_BYTES = 1_048_576;
@@ -21,7 +22,10 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
   // Lines are written at least every tenth of a second, because writing each one separately would cost as much as a
   // request.
   const output = new sonic.SonicBoom({ fd, sync: false, minLength: 4_096, maxLength: LIMIT_BYTES, periodicFlush: 100 });
-  const log = pino({ level }, format ? { write: (line) => output.write(format(line)) } : output);
+  const log = pino(
+    { level, serializers: { err: shownError, detail: (detail: unknown) => shown(detail) } },
+    format ? { write: (line) => output.write(format(line)) } : output,
+  );
   let dropped = 0;
   output.on("drop", () => (dropped += 1));
   // The next flush retries. Nothing can be logged here.
@@ -40,4 +44,20 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
       });
     },
   };
+}
+
+/** How far down an error's own properties are logged. */
+const DEEPEST = 4;
+
+/** An error, without the phone numbers that a library or a database may quote in it. */
+const shownError = (error: Error): unknown => shown(stdSerializers.err(error));
+
+/** Hides phone numbers in texts and numbers, and in those of an object. */
+function shown(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return withoutPhones(value);
+  if (typeof value === "number") return Math.abs(value) < 1e9 ? value : withoutPhones(String(value));
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === DEEPEST) return "[hidden]";
+  if (Array.isArray(value)) return value.map((each) => shown(each, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shown(each, depth + 1)]));
 }

@@ -42,6 +42,29 @@ describe("a body", () => {
     expect(redacted(body)).not.toMatch(/\d{4}/);
   });
 
+  const PLACES = (
+    "reference merchantsReference country currency locale status outcome seconds to now createdAfter createdBefore " +
+    "limit cursor nextCursor direction statusCode error message code path id event type createdAt updatedAt " +
+    "nextAttemptAt number at sentAt latencyMs httpStatus failedRequestsPercent lostResponsesPercent " +
+    "lostWebhooksPercent phoneNumber webhookURL redirectURL url data items fields customer attempts body unknown"
+  ).split(" ");
+  const PHONE = "2257038102473";
+
+  test.each(PLACES)("hides a phone number in the field %s, whatever its type", (field) => {
+    const values = [Number(PHONE), -Number(PHONE), PHONE, [Number(PHONE)], [[PHONE]], { [field]: Number(PHONE) }];
+    for (const value of values) {
+      for (const body of [{ [field]: value }, { data: { items: [{ [field]: value }] } }, [{ [field]: value }]]) {
+        expect(redacted(body)).not.toContain("2570381");
+      }
+    }
+  });
+
+  test("shows amounts exactly, and other numbers that are too short for a phone number", () => {
+    const body = { amount: 2_257_038_102_473, fee: 22_570_381_024, seconds: 999_999_999, limit: 20, number: 1 };
+    expect(shown(body)).toEqual(body);
+    expect(shown({ amount: PHONE })).toEqual({ amount: "…473" });
+  });
+
   test("is bounded in depth, length and number of items", () => {
     const deep = JSON.parse(`${'{"data":'.repeat(50)}{"amount":1}${"}".repeat(50)}`) as object;
     expect(redacted(deep)!.length).toBeLessThan(200);
@@ -63,6 +86,13 @@ describe("a text", () => {
     ["+2257038102473 asked", "+…473 asked"],
     ["for 2257038102473 and 22507000000020", "for …473 and …020"],
     ["20261122-0001", "20261122-0001"],
+    ["2026-11-22-0001", "2026-11-22-0001"],
+    ["+225 07 03 81 02 47 3", "+…473"],
+    ["+225-703-810-2473", "+…473"],
+    ["call (225) 703.810.2473", "call (…473"],
+    ["２２５７０３８１０２４７３", "…４７３"],
+    ["٢٢٥٧٠٣٨١٠٢٤٧٣", "…٤٧٣"],
+    ["225703810", "225703810"],
     ["sk_0123456789abcdef", "sk_…"],
     ["secret whsec_AAAA+/= of Ada", "secret whsec_… of Ada"],
     [`it was ${KEY}.`, "it was …."],

@@ -12,8 +12,15 @@ interface Context {
   depth: number;
 }
 
-const shownText: Show = (value, { key }) =>
-  typeof value === "string" ? masked(value, key) : isPlain(value) ? value : HIDDEN;
+const shownText: Show = (value, { key }) => {
+  if (typeof value === "string") return masked(value, key);
+  // A caller may send a phone number as a JSON number. Numbers that hide nothing stay numbers.
+  if (typeof value === "number")
+    return masked(String(value), key) === String(value) ? value : masked(String(value), key);
+  return value === null || typeof value === "boolean" ? value : HIDDEN;
+};
+/** An amount may have as many digits as a phone number. In a text it is a value of a wrong type. */
+const shownAmount: Show = (value, context) => (typeof value === "number" ? value : shownText(value, context));
 const shownPhone: Show = (value) => (typeof value === "string" && value.length > 6 ? `…${value.slice(-3)}` : HIDDEN);
 /** The path and the query of a merchant's address may contain a secret. */
 const shownAddress: Show = (value) => {
@@ -23,13 +30,12 @@ const shownAddress: Show = (value) => {
 const shownNested: Show = (value, context) =>
   typeof value === "object" && value !== null ? show(value, context) : HIDDEN;
 
-const isPlain = (value: unknown) => value === null || typeof value === "number" || typeof value === "boolean";
-
 const fieldsOf = (names: string, how: Show): [string, Show][] => names.split(" ").map((name) => [name, how]);
 
 /** The fields of requests and responses that the log shows, and how. The values of all others are hidden. */
 const FIELDS = new Map<string, Show>([
-  ...fieldsOf("reference merchantsReference amount fee country currency locale status outcome", shownText),
+  ...fieldsOf("amount fee", shownAmount),
+  ...fieldsOf("reference merchantsReference country currency locale status outcome", shownText),
   ...fieldsOf("seconds to now createdAfter createdBefore limit cursor nextCursor direction", shownText),
   ...fieldsOf("statusCode error message code path id event type createdAt updatedAt nextAttemptAt", shownText),
   ...fieldsOf("number at sentAt latencyMs httpStatus", shownText),
@@ -72,10 +78,20 @@ export function redacted(body: unknown, key?: string): string | undefined {
 const OWN =
   /^((DSB|CHK)[0-9A-Z]{24}|(msg|req|key)_[0-9a-z]+|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z)$/;
 
+/**
+ * What may be a phone number: ten digits or more in any script, together or in groups with spaces, dots or parentheses
+ * between them; after a plus sign also with hyphens. References such as 20261122-0001 are none.
+ */
+const PHONE = /\+\p{Nd}(?:[\s.()\-‐-―]{0,2}\p{Nd}){9,}|\p{Nd}(?:[\s.()]{0,2}\p{Nd}){9,}/gu;
+
+/** Hides all digits of phone numbers except the last three. */
+export const withoutPhones = (text: string): string =>
+  text.replace(PHONE, (found) => `${found.startsWith("+") ? "+" : ""}…${found.replace(/\P{Nd}/gu, "").slice(-3)}`);
+
 /** Shortens a text and hides what looks like a key, a secret or a phone number in it. */
 export function masked(text: string, key?: string): string {
   if (OWN.test(text)) return text;
   const known = key ? text.replaceAll(key, "…") : text;
-  const safe = known.replace(/\b(sk|whsec)_[\w+/=-]+/g, "$1_…").replace(/\d{7,}(?=\d{3})/g, "…");
+  const safe = withoutPhones(known.replace(/\b(sk|whsec)_[\w+/=-]+/g, "$1_…"));
   return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)}…` : safe;
 }
