@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -147,6 +148,21 @@ describe("a file journal", () => {
     expect(lines().join()).not.toContain(disbursementRequest.phoneNumber);
     expect(lines().join()).not.toContain(key);
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("takes the access of others to an existing file away", async () => {
+    writeFileSync(path, "", { mode: 0o644 });
+    await using((journal) => journal.before(entry("a")));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("follows no symbolic link", async () => {
+    symlinkSync(`${path}.elsewhere`, path);
+    await expect(using((journal) => journal.before(entry("a")))).rejects.toThrow(
+      `${path} is a symbolic link. Name the file that it leads to, or remove it.`,
+    );
+    expect(existsSync(`${path}.elsewhere`)).toBe(false);
+    expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
   test("knows the rate of an earlier run, and stores only notable changes of it", async () => {

@@ -6,6 +6,7 @@ import { dirname, resolve } from "node:path";
 import { UsageError } from "./errors.ts";
 import { ignore } from "./options.ts";
 import type { Journal, JournalEntry } from "./payroll.ts";
+import { openPrivately } from "./private-file.ts";
 import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
 
 type Entry = JournalEntry & { hash: string };
@@ -75,7 +76,7 @@ async function openJournal(path: string, content: Content): Promise<OpenJournal>
     await unlock();
   };
   try {
-    file = await open(path, "a+", 0o600);
+    file = await openPrivately(path);
     await load(file, path, content);
     const append = createAppender(file);
     return { before: (request) => before(path, content.entries, append, request), append, close };
@@ -204,7 +205,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
   held.add(file);
   const temporary = `${file}.${randomUUID()}`;
   try {
-    await writeFile(temporary, own, { mode: 0o600 });
+    await writeFile(temporary, own, { mode: 0o600, flag: "wx" });
     // Unlike a file that is created and then written, a link never leaves an empty lock behind.
     while (!(await succeeds(link(temporary, file), "EEXIST"))) await removeStale(file, own, temporary);
   } catch (error) {

@@ -1,8 +1,7 @@
 // Starts the server. This is the only module that exits the process.
 import { letHeapGrow } from "./heap.ts";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
 import { createSystemClock, type Clock } from "./domain/clock.ts";
@@ -14,6 +13,7 @@ import type { Storage } from "./domain/storage.ts";
 import { connectionLimit } from "./http/connection-limit.ts";
 import { listen, ListenError, type Listener } from "./http/http-server.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
+import { writeFirstKey } from "./first-key-file.ts";
 import { createLog } from "./log.ts";
 import { logTelemetry } from "./observability/log-telemetry.ts";
 import type { Metrics, MetricsContext } from "./observability/metrics.ts";
@@ -108,11 +108,7 @@ async function exportTraces(context: TracesContext): Promise<Traces> {
 function keep(text: string, { database }: Config): { text: string } | { file: string } {
   const path = database.kind === "sqlite" ? database.path : "data/server";
   if (process.stdout.isTTY || path === ":memory:") return { text };
-  const file = resolve(dirname(path), "first-api-key");
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${text}\n`, { mode: 0o600 });
-  chmodSync(file, 0o600);
-  return { file };
+  return { file: writeFirstKey(dirname(path), text) };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -107,6 +107,27 @@ describe("schema", () => {
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
+  });
+
+  test("takes the access of others to an existing database away, and to the files beside it", async () => {
+    const first = openSqlite(path, { clock, server: false });
+    const files = [path, `${path}-wal`, `${path}-shm`];
+    for (const file of files) chmodSync(file, 0o644);
+    const storage = openSqlite(path, server);
+    for (const file of [...files, `${path}.lock`]) expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600]);
+    await Promise.all([first.close(), storage.close()]);
+  });
+
+  test("follows no symbolic link to a missing file, for the database or its lock", async () => {
+    const target = join(folder, "elsewhere");
+    symlinkSync(target, path);
+    expect(() => openSqlite(path, { clock, server: false })).toThrow(
+      `${path} is a symbolic link to a file that does not exist. Remove it.`,
+    );
+    rmSync(path);
+    symlinkSync(target, `${path}.lock`);
+    expect(() => openSqlite(path, server)).toThrow(`${path}.lock is a symbolic link. Remove it.`);
+    expect(existsSync(target)).toBe(false);
   });
 
   test("uses a write-ahead log", async () => {

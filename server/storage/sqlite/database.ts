@@ -1,7 +1,7 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
+import { createLockFile, createPrivately, keepPrivate } from "./file-modes.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 /** The path of an in-memory database. */
@@ -16,6 +16,7 @@ export function openDatabase(path: string): DatabaseSync {
     if (found.isFile() && found.nlink > 1) {
       throw new StorageError(`${path} has another hard link. Remove one of the names, then start again.`);
     }
+    keepPrivate(path);
   }
   const db = new DatabaseSync(path);
   // Opening may wait for a program that is writing. Later a server retries without blocking its event loop.
@@ -32,15 +33,6 @@ export function openDatabase(path: string): DatabaseSync {
   return db;
 }
 
-/**
- * Creates an empty file and its folder, unless they exist. The database holds webhook secrets, so only its owner may
- * read it; SQLite gives the files beside it the same mode.
- */
-function createPrivately(path: string) {
-  mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
-  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-}
-
 export interface Lock {
   /** Identifies the lock file, also after it was deleted. */
   id: string;
@@ -55,9 +47,7 @@ export interface Lock {
 export function lockDatabase(path: string): Lock {
   if (path === MEMORY) return { id: MEMORY, release: () => {} };
   const file = lockFileOf(path);
-  createPrivately(file);
-  // Another user who may read the file could hold a lock on it and block every start.
-  chmodSync(file, 0o600);
+  createLockFile(file);
   // Wait for a moment, because `isLocked` of another process takes a lock too.
   const lock = new DatabaseSync(file, { timeout: 100 });
   try {
