@@ -89,7 +89,7 @@ test("while the database is away, requests get 503 with Retry-After; later the s
   expect((await request("GET", "/healthz")).status).toBe(200);
   await proxy.restore();
   expect((await create()).status).toBe(200);
-  expect((await request("GET", "/readyz")).status).toBe(200);
+  await expect.poll(async () => (await request("GET", "/readyz")).status, { timeout: 5_000 }).toBe(200);
   await proxy.close();
 });
 

@@ -32,6 +32,7 @@ describe("health", () => {
     const ready = () => server.request("GET", "/readyz", { key: null });
     expect((await ready()).body).toEqual({ status: "ok" });
 
+    server.clock.advance(1_000);
     storage.ping = () => Promise.reject(new Error("disk I/O error in /secret/place"));
     const { status, text } = await ready();
     expect(status).toBe(503);
@@ -40,6 +41,7 @@ describe("health", () => {
     expect((await server.request("GET", "/healthz")).status).toBe(200);
 
     storage.ping = ping;
+    server.clock.advance(1_000);
     expect((await ready()).status).toBe(200);
   });
 });

@@ -15,6 +15,7 @@ import { checkoutPages } from "./pages/checkout.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { callerAt, createFailedKeys } from "./request-limit.ts";
+import { keptProbe } from "./readiness.ts";
 import type { KeyUses } from "../workers/key-uses.ts";
 import packageJson from "../package.json" with { type: "json" };
 
@@ -101,13 +102,8 @@ const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders 
 };
 
 /** `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until it drains. */
-function health({ config, storage, log, draining }: AppContext, prove: () => Promise<void>): Router {
-  const router = express.Router({ caseSensitive: true, strict: true });
-  router.get("/healthz", (_req, res) => {
-    res.json({ status: "ok", environment: config.sandbox ? "sandbox" : "live", version: packageJson.version });
-  });
-  router.get("/readyz", async (_req, res) => {
-    if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });
+function health({ config, storage, clock, log, draining }: AppContext, prove: () => Promise<void>): Router {
+  const probe = keptProbe(async () => {
     try {
       await prove();
       await storage.ping();
@@ -117,6 +113,14 @@ function health({ config, storage, log, draining }: AppContext, prove: () => Pro
       log.error({ err: error }, "not ready");
       throw new ServiceError("unavailable", "The contract or the storage is not usable. See the server log.");
     }
+  }, clock);
+  const router = express.Router({ caseSensitive: true, strict: true });
+  router.get("/healthz", (_req, res) => {
+    res.json({ status: "ok", environment: config.sandbox ? "sandbox" : "live", version: packageJson.version });
+  });
+  router.get("/readyz", async (_req, res) => {
+    if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });
+    await probe();
     res.json({ status: "ok" });
   });
   router.all(["/healthz", "/readyz"], getOnly);

@@ -1,0 +1,26 @@
+import type { Clock } from "../domain/clock.ts";
+
+/** How long a result is kept, in milliseconds of real time. */
+const KEPT_MS = 1_000;
+
+/**
+ * Returns `probe` with its result kept for a second, a failure too. Calls during a probe share it. Anyone may ask whether the
+ * server is ready, and each probe costs the database a commit.
+ */
+export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "now">): () => Promise<void> {
+  let last: { result: Promise<void>; endedAt?: number } | undefined;
+  const isKept = ({ endedAt }: NonNullable<typeof last>) =>
+    endedAt === undefined || Math.abs(clock.now() - endedAt) < KEPT_MS;
+
+  function begin() {
+    const begun: NonNullable<typeof last> = { result: probe() };
+    const end = () => void (begun.endedAt = clock.now());
+    begun.result.then(end, end);
+    return begun;
+  }
+
+  return () => {
+    if (!last || !isKept(last)) last = begin();
+    return last.result;
+  };
+}
