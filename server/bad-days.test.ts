@@ -1,5 +1,5 @@
 // Runs the real process while its database, its disk or another program misbehaves.
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import {
   closeSync,
   linkSync,
@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +17,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { backupSqlite } from "./storage/sqlite/backup.ts";
 import type { HttpResponse } from "./testing/http.ts";
 import { runKeys, runServer, startProcess, type Limits, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
@@ -74,6 +76,31 @@ test.each<[string, () => void]>([
   const logged = server.output().match(/database file was deleted or replaced/g);
   expect(logged).toHaveLength(1);
 });
+
+test.each<[string, RegExp, () => void]>([
+  ["overwritten with a backup", /another program changed its file/, () => overwrite(`${folder}/backup.db`)],
+  ["cut off", /another program changed its file/, () => truncateSync(file, statSync(file).size - 4_096)],
+  ["deprived of its -shm file", /-shm file .+ was deleted or replaced/, () => rmSync(`${file}-shm`)],
+])("a database that is %s: no create is acknowledged, and the server is not ready", async (_, message, harm) => {
+  const server = await start();
+  const { reference } = (await server.create()).body.data;
+  backupSqlite(file, `${folder}/backup.db`);
+  harm();
+  expectUnavailable(await server.create(), message);
+  expect(await server.ready()).toBe(503);
+  expect(await server.alive()).toBe(200);
+  server.kill("SIGTERM");
+  expect((await server.ended).code).toBe(0);
+  expect(server.output().match(new RegExp(message, "g"))).toHaveLength(1);
+  // The log still has every commit, because the server has not copied it into a file that is no longer its own.
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  if (!message.source.includes("shm")) return;
+  const next = await start();
+  expect([(await next.find(reference)).status, await next.ready()]).toEqual([200, 200]);
+});
+
+/** Replaces the content of the database file, which keeps its inode. */
+const overwrite = (content: string) => execFileSync("cp", [content, file]);
 
 test("a disk that refuses writes: creates get 503, the log stays short, and nothing acknowledged is lost", async () => {
   const server = await start({ fileBlocks: 1_000 });

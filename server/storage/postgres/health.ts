@@ -29,5 +29,5 @@ export function watchHealth(storage: Storage, emit: Emit): Storage {
     throw new ServiceError("unavailable", MESSAGE, { retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 
-  return wrapped(storage, failed, worked);
+  return wrapped(storage, { failed, worked });
 }

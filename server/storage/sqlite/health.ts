@@ -1,7 +1,8 @@
-import { statSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { MEMORY } from "./database.ts";
+import { watchFiles, type FileWatch, type Harm } from "./file-watch.ts";
 import { troubleOf, type Trouble } from "./sqlite-errors.ts";
 
 const MESSAGES: Record<Trouble, string> = {
@@ -12,7 +13,16 @@ const MESSAGES: Record<Trouble, string> = {
   unwritable:
     "The server's storage cannot be written. Its disk may be full, read-only or broken. Nothing was recorded.",
   moved: "The server's database file was deleted or replaced. Nothing was recorded.",
+  "index-moved":
+    "The -shm file beside the server's database was deleted or replaced. Nothing was recorded. Stop the server and start " +
+    "it again.",
+  changed: "The server's database is damaged: another program changed its file. Nothing was recorded.",
+  "log-changed": "The server's database is damaged: another program changed its -wal file. Nothing was recorded.",
 };
+/** What a later commit cannot disprove. */
+const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed"]);
+/** What makes it wrong to read from the files. */
+const UNREADABLE = new Set<Trouble>(["changed", "log-changed"]);
 const RETRY_AFTER_SECONDS = 5;
 /** A disk that could not be written counts as usable again after a commit that follows this long without a failure. */
 const RECOVERED_AFTER_MS = 2_000;
@@ -20,21 +30,31 @@ const RECOVERED_AFTER_MS = 2_000;
 export interface Health {
   /** True while the storage does not work. */
   readonly failing: boolean;
-  /** Throws if the storage cannot be used because of something that a later commit cannot disprove. */
+  /** Runs before each operation. @throws ServiceError if what it would read may be wrong */
+  requireReadable(): void;
+  /** Runs before each transaction. @throws ServiceError if a later commit cannot disprove what is wrong */
   require(): void;
-  /** Called after each commit. @throws Error if the file had been deleted or replaced, so that the commit is lost */
+  /** Runs after each commit. @throws Error if another program has changed the files, so that the commit may be lost */
   committed(): void;
   /** Converts an error of the database into one that says what is wrong; returns any other error as it is. */
   explain(error: unknown): unknown;
-  close(): void;
+  /**
+   * Ends the watch, then closes the database, unless that would be harmful: as SQLite closes a database, it copies the
+   * log into the file, which is wrong after either was changed.
+   */
+  close(db: DatabaseSync): void;
 }
 
+const NO_FILES: FileWatch = { look: () => undefined, close: () => undefined };
+/** Databases that stay open until the process exits, so that the garbage collector does not close them. */
+const abandoned: DatabaseSync[] = [];
+
 /**
- * Watches whether the storage works: whether commits succeed, and whether the database file is still the one that was
- * opened. Reports each change once.
+ * Watches whether the storage works: whether commits succeed, and whether the files are as SQLite left them. Reports each
+ * change once, and repairs nothing.
  */
 export function watchHealth(path: string, now: () => number, emit: Emit): Health {
-  const files = path === MEMORY ? [] : [path, `${path}-wal`].map(watchedFile);
+  const files = path === MEMORY ? NO_FILES : watchFiles(path);
   let trouble: Trouble | undefined;
   let failedAt = 0;
 
@@ -45,23 +65,28 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
     emit("storage", { working: false, message: MESSAGES[next], error });
   }
 
-  function isMoved(): boolean {
-    if (trouble !== "moved" && files.some((changed) => changed())) fail("moved");
-    return trouble === "moved";
+  function report(harm: Harm | undefined): Harm | undefined {
+    if (harm) fail(harm);
+    return harm;
   }
 
-  const timer = setInterval(isMoved, 1_000).unref();
+  const timer = setInterval(() => report(files.look()), 1_000).unref();
   return {
     get failing() {
       return trouble !== undefined;
     },
+    requireReadable() {
+      if (trouble && UNREADABLE.has(trouble)) throw unavailable(trouble);
+    },
     require() {
-      if (isMoved()) throw unavailable("moved");
+      report(files.look());
+      if (trouble && LASTING.has(trouble)) throw unavailable(trouble);
     },
     committed() {
-      if (isMoved()) throw new Error("the database file was deleted or replaced during a commit");
+      const harm = report(files.look());
+      if (harm) throw new Error(`another program changed the files of the database during a commit (${harm})`);
       // A commit does not prove that damaged pages are readable again; only a restart with a repaired file does.
-      if (trouble === undefined || trouble === "damaged") return;
+      if (trouble === undefined || LASTING.has(trouble)) return;
       // A small commit may succeed on a disk that is too full for a payout.
       if ((trouble === "full" || trouble === "unwritable") && now() - failedAt < RECOVERED_AFTER_MS) return;
       trouble = undefined;
@@ -70,26 +95,19 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
     explain(error) {
       const found = troubleOf(error);
       if (found === undefined) return error;
-      fail(found, error);
-      return unavailable(found);
+      // An error that follows from a change of the files must not hide it.
+      if (!trouble || !LASTING.has(trouble)) fail(found, error);
+      return unavailable(trouble && LASTING.has(trouble) ? trouble : found);
     },
-    close: () => clearInterval(timer),
+    close(db) {
+      clearInterval(timer);
+      const harm = files.look();
+      if (harm === undefined || harm === "moved") db.close();
+      else abandoned.push(db);
+      files.close();
+    },
   };
 }
 
 const unavailable = (why: Trouble) =>
   new ServiceError("unavailable", MESSAGES[why], { retryAfterSeconds: RETRY_AFTER_SECONDS });
-
-/** Returns a function that tells whether a file is no longer the one at which its path pointed at first. */
-function watchedFile(path: string): () => boolean {
-  const identity = () => {
-    const found = statSync(path, { throwIfNoEntry: false });
-    return found && `${found.dev}:${found.ino}`;
-  };
-  let first: string | undefined;
-  return () => {
-    const now = identity();
-    first ??= now;
-    return first !== now;
-  };
-}

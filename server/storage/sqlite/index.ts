@@ -110,14 +110,16 @@ function open(path: string, { clock, server, emit = silent }: Options): Storage 
       async close() {
         // Wait for the writes in progress.
         await write(() => undefined).catch(() => undefined);
-        health.close();
         cache.close();
-        db.close();
+        health.close(db);
         lock?.release();
       },
     };
-    return wrapped(storage, (error) => {
-      throw health.explain(error);
+    return wrapped(storage, {
+      before: health.requireReadable,
+      failed(error) {
+        throw health.explain(error);
+      },
     });
   } catch (error) {
     lock?.release();

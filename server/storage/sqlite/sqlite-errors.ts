@@ -1,5 +1,7 @@
+import type { Harm } from "./file-watch.ts";
+
 /** What keeps the storage from recording anything. */
-export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | "moved";
+export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | Harm;
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
 const [BUSY, LOCKED, READONLY, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 11, 13, 26, 778];

@@ -1,0 +1,105 @@
+import { closeSync, openSync, readSync, realpathSync, statSync, type Stats } from "node:fs";
+import { openWalIndex, type WalIndex } from "./wal-index.ts";
+
+/** What another program has done to the files of a database. */
+export type Harm = "moved" | "index-moved" | "changed" | "log-changed";
+
+export interface FileWatch {
+  /** Looks at the names, sizes and times of the files, and at the end of the log. It takes some microseconds. */
+  look(): Harm | undefined;
+  /** Call it after the database was closed. */
+  close(): void;
+}
+
+/**
+ * Notices what SQLite does not: while a database is open, SQLite trusts that its files change only through SQLite. The
+ * first harm is kept, because nothing that is seen later can undo it.
+ * @param path a database in WAL mode that this process has read
+ */
+export function watchFiles(path: string): FileWatch {
+  const file = realpathSync(path);
+  const [log, index] = [`${file}-wal`, `${file}-shm`] as const;
+  const first = { main: statOf(path), log: statOf(log), index: statOf(index) };
+  const { read } = openWalIndex(index);
+  const isMainForeign = watchMain(() => statOf(path), read);
+  const end = watchLog(log, read);
+  let harm: Harm | undefined;
+
+  function find(): Harm | undefined {
+    if (!isSame(statOf(path), first.main) || !isSame(statOf(log), first.log)) return "moved";
+    if (!isSame(statOf(index), first.index)) return "index-moved";
+    if (isMainForeign()) return "changed";
+    return end.isForeign() ? "log-changed" : undefined;
+  }
+  return { look: () => (harm ??= find()), close: end.close };
+}
+
+type ReadIndex = () => WalIndex | undefined;
+
+/**
+ * The database file changes only when a checkpoint copies frames of the log into it, and the `-shm` file tells of each
+ * checkpoint, whichever process makes it. Any other change comes from a program that does not use SQLite.
+ * @returns a function that tells whether there was such a change since its last call
+ */
+function watchMain(stat: () => Stats | undefined, read: ReadIndex): () => boolean {
+  let known = { state: stat(), index: read() };
+  let copying = false;
+
+  /** True if a checkpoint has ended or begun since the last look, or is in progress. */
+  function isCheckpointed(now: WalIndex): boolean {
+    const { index } = known;
+    if (!index || now.copied !== index.copied || !now.salts.equals(index.salts)) {
+      copying = false;
+      return true;
+    }
+    // After a crash the two numbers may differ although no checkpoint is in progress.
+    if (now.copying !== index.copying) copying = now.copying !== now.copied;
+    return copying || now.copying !== index.copying;
+  }
+
+  return () => {
+    // The index is read before and after the file's state, because another process may end a checkpoint in between.
+    const before = read();
+    const state = stat();
+    const isChanged = !isUnchanged(state, known.state);
+    const after = isChanged ? read() : before;
+    // Another process is rewriting the index.
+    if (!before || !after) return false;
+    const isExplained = [before, after].map(isCheckpointed).includes(true);
+    known = { state, index: before };
+    return isChanged && !isExplained;
+  };
+}
+
+const LOG_HEADER = 32;
+const FRAME_HEADER = 24;
+
+/** The last frame of the log has the salts and the checksum that the `-shm` file says. */
+function watchLog(path: string, read: ReadIndex) {
+  const log = openSync(path, "r");
+  const frame = Buffer.alloc(FRAME_HEADER);
+
+  function isForeign({ frames, pageSize, salts, checksum }: WalIndex): boolean {
+    if (frames === 0) return false;
+    const at = LOG_HEADER + (frames - 1) * (FRAME_HEADER + pageSize);
+    if (readSync(log, frame, 0, FRAME_HEADER, at) < FRAME_HEADER) return true;
+    const isEqual = frame.readUInt32BE(16) === checksum[0] && frame.readUInt32BE(20) === checksum[1];
+    return !isEqual || frame.compare(salts, 0, salts.length, 8, 16) !== 0;
+  }
+
+  return {
+    isForeign() {
+      const before = read();
+      if (!before || !isForeign(before)) return false;
+      // Another process may have restarted the log in between.
+      const after = read();
+      return after !== undefined && after.frames === before.frames && after.salts.equals(before.salts);
+    },
+    close: () => closeSync(log),
+  };
+}
+
+const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
+const isSame = (a: Stats | undefined, b: Stats | undefined) => a?.ino === b?.ino && a?.dev === b?.dev;
+/** True if the content is unchanged. Neither a backup program nor a change of a file's mode sets the time. */
+const isUnchanged = (a: Stats | undefined, b: Stats | undefined) => a?.size === b?.size && a?.mtimeMs === b?.mtimeMs;
