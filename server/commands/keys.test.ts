@@ -151,6 +151,8 @@ describe("errors exit with 2 and say what to do", () => {
     [["sessions", "nobody"], /^There is no merchant nobody/],
     [["create-merchant", " "], /^NAME must have 1 to 100 characters\.\n$/],
     [["create-merchant", "x".repeat(101)], /^NAME must have/],
+    [["create-merchant", "A\u200bda"], /^A name has 1 to 100 characters, and no control or invisible characters\.\n$/],
+    [["dashboard-link", "--name", "A\u202eda"], /^A name has 1 to 100 characters/],
     [
       ["create", "nobody"],
       /^There is no merchant nobody\. Run `npx disbursement-checkout keys merchants` to list them\.\n$/,

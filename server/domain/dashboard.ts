@@ -78,7 +78,7 @@ const newToken = (random: Random): string => Buffer.from(random(TOKEN_BYTES)).to
 
 /**
  * Creates a link, for an operator or with a `merchantId` for a merchant, and returns its token.
- * @throws ServiceError `invalid_value` if the name is empty, too long or has control characters
+ * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
  */
 export async function createLink(
   { storage, random }: Pick<SignInContext, "storage" | "random">,

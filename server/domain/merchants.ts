@@ -20,11 +20,14 @@ export interface MerchantContext {
 /** The name of the key that a merchant gets with its creation. */
 export const FIRST_KEY = "First key";
 
-/** Creates a merchant with its own webhook secret. It has no key yet. */
+/**
+ * Creates a merchant with its own webhook secret. It has no key yet.
+ * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
+ */
 export async function createMerchant(context: MerchantContext, name: string): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
   const createdAt = clock.now();
-  const merchant = { id: ids.record(createdAt), name, createdAt };
+  const merchant = { id: ids.record(createdAt), name: checkedName(name), createdAt };
   await storage.insertMerchant(merchant, newSecret(random), actor);
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }

@@ -217,8 +217,9 @@ export interface ClockStore {
    * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
    * nothing. Concurrent moves by `by` add up. Resolves with undefined, and moves nothing, if the move would lead further
    * ahead of real time than `mostAheadMs`.
+   * @param actor who moves it, for the audit trail; nothing is recorded without one
    */
-  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number): Promise<Merchant | undefined>;
+  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Merchant | undefined>;
   /**
    * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries, but
    * those to a listener only while it searches for some.
@@ -230,8 +231,9 @@ export interface ClockStore {
    * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and stops
    * a running replay. Also deletes previous webhook secrets, because an expired one would become valid again on the reset
    * clock. The rows of records and events become invisible immediately; `prune` removes them later.
+   * @param actor as for `moveClock`
    */
-  reset(merchantId: string): Promise<void>;
+  reset(merchantId: string, actor?: Actor): Promise<void>;
 }
 
 export type ClockMove = { by: number } | { to: number };

@@ -31,3 +31,20 @@ test("the audit trail names the key of a rotation and of a replay; reads and att
     { ...entry, action: "secret.rotate", details: {} },
   ]);
 });
+
+test("the audit trail names the key that moved the clock or reset the sandbox", async () => {
+  const to = new Date(server.clock.now() + 3_600_000).toISOString();
+  expect((await server.request("POST", "/sandbox/clock/advance", { body: { seconds: 60 } })).status).toBe(200);
+  expect((await server.request("POST", "/sandbox/clock/advance", { body: { to } })).status).toBe(200);
+  expect((await server.request("POST", "/sandbox/clock/advance", { body: { seconds: 1e9 } })).status).toBe(422);
+  expect((await server.request("POST", "/sandbox/reset")).status).toBe(200);
+
+  const [key] = await server.storage.listKeys();
+  const entry = { at: server.clock.now(), actor: `key ${key!.id}`, merchantId: server.merchant.id };
+  const { items } = await server.storage.listAudit({ limit: 3 });
+  expect(items).toEqual([
+    { ...entry, action: "sandbox.reset", details: {} },
+    { ...entry, action: "sandbox.advance", details: { to } },
+    { ...entry, action: "sandbox.advance", details: { to: new Date(server.clock.now() + 60_000).toISOString() } },
+  ]);
+});

@@ -51,9 +51,9 @@ export function createHandlers(context: HandlerContext): Handlers {
       listView(await checkouts.list(merchant, recordFilter(query)), (one) => checkoutView(one, merchant.name)),
 
     readClock: async ({ merchant }) => clockView(merchant, clock.now()),
-    advanceClock: async ({ merchant, body }) =>
-      clockView(await merchantClock.advance(merchant.id, clockMove(body)), clock.now()),
-    resetSandbox: async ({ merchant }) => clockView(await merchantClock.reset(merchant.id), clock.now()),
+    advanceClock: async ({ merchant, actor, body }) =>
+      clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.now()),
+    resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.now()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query }) => listView(await webhooks.listEvents(merchant, query), eventView),

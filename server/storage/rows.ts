@@ -1,5 +1,6 @@
 import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
+import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Merchant } from "../domain/types.ts";
 
 /** A row of a query's result, by column. */
@@ -57,4 +58,12 @@ export const keyCreated = (
   action: "key.create",
   merchantId,
   details: { key: id, ...(name !== undefined && { name }) },
+});
+
+/** The entry of the audit trail about a clock that was moved to a sandbox time. */
+export const clockMoved = (merchantId: string, to: number, actor: Actor): Omit<AuditEntry, "at"> => ({
+  actor,
+  action: "sandbox.advance",
+  merchantId,
+  details: { to: timestamp(to) },
 });

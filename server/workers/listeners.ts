@@ -1,6 +1,7 @@
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { Ids } from "../domain/ids.ts";
+import { visible } from "../domain/names.ts";
 import type { ClaimedDelivery, EventLog, ListenerStore, NextStep } from "../domain/storage.ts";
 import type { Listener, Merchant } from "../domain/types.ts";
 import { reasonOfStatus } from "../webhooks/reasons.ts";
@@ -88,7 +89,11 @@ export function createListeners(options: Options): Listeners {
   return {
     async connect(merchant, listener) {
       const session = ids.record(clock.now());
-      const previous = await storage.connectListener(merchant.id, { ...listener, session });
+      const previous = await storage.connectListener(merchant.id, {
+        ...listener,
+        name: visible(listener.name),
+        session,
+      });
       return { session, ...(previous !== undefined && { replaced: previous }) };
     },
     async claim(merchant, search) {

@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { ClockMove, ClockStore, MerchantStore } from "../domain/storage.ts";
@@ -19,9 +20,9 @@ export interface MerchantClock {
    *   `internal_error` if the server stops first. The clock has moved by then, and the rest is processed after the next
    *   start.
    */
-  advance(merchantId: string, move: ClockMove): Promise<Merchant>;
+  advance(merchantId: string, move: ClockMove, actor: Actor): Promise<Merchant>;
   /** Deletes the merchant's records and resets its clock to real time. */
-  reset(merchantId: string): Promise<Merchant>;
+  reset(merchantId: string, actor: Actor): Promise<Merchant>;
 }
 
 export interface MerchantClockOptions {
@@ -42,8 +43,8 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
   }
 
   return {
-    async advance(merchantId, move) {
-      const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS);
+    async advance(merchantId, move, actor) {
+      const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
       if (!moved) throw tooFar(move);
       for (;;) {
         if (stopping.aborted) {
@@ -57,8 +58,8 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
         if (!(await deliveries.nextEnd(merchantId))) await clock.sleep(WAIT_MS, stopping);
       }
     },
-    async reset(merchantId) {
-      await storage.reset(merchantId);
+    async reset(merchantId, actor) {
+      await storage.reset(merchantId, actor);
       return (await storage.findMerchant(merchantId))!;
     },
   };

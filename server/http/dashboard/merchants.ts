@@ -2,7 +2,7 @@ import { Router } from "express";
 import { createMerchant } from "../../domain/merchants.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
-import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+import { actorIn, field, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 
 /** The first page: for an operator the list of merchants, for a merchant the payments. */
 export function merchantPages(context: DashboardContext): Router {
@@ -17,9 +17,7 @@ export function merchantPages(context: DashboardContext): Router {
     showPage(context, res, page, { merchants: await storage.listMerchants() });
   });
   router.post("/dashboard/merchants", requireOperator, async (req, res) => {
-    const name = field(req.body, "name");
-    if (name === "" || name.length > 100) throw new PageError(422, "A name has 1 to 100 characters.");
-    const { id } = await createMerchant({ ...context, actor: actorIn(res) }, name);
+    const { id } = await createMerchant({ ...context, actor: actorIn(res) }, field(req.body, "name"));
     seeOther(res, `${root}/m/${id}/settings`);
   });
   return router;

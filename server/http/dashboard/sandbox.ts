@@ -3,7 +3,6 @@ import type { AuditEntry } from "../../domain/audit.ts";
 import { NO_CHAOS, setChaos } from "../../domain/chaos.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
-import { timestamp } from "../../domain/representation.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { Merchant } from "../../domain/types.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
@@ -28,7 +27,7 @@ export function sandboxPages(context: DashboardContext): Router {
   const path = "/dashboard/m/:merchant/sandbox";
   const area = (res: Response) => `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}`;
 
-  async function record(res: Response, action: AuditEntry["action"], details: Record<string, string> = {}) {
+  async function record(res: Response, action: AuditEntry["action"], details: Record<string, string>) {
     await storage.recordAction({ actor: actorIn(res), action, merchantId: merchantIn(res).id, details });
   }
 
@@ -77,9 +76,8 @@ export function sandboxPages(context: DashboardContext): Router {
     const merchant = merchantIn(res);
     const from = sandboxTime(merchant, clock.now());
     const { items } = await storage.listUpcoming(merchant.id, to, SHOWN);
-    await record(res, "sandbox.advance", { to: timestamp(to) });
     // A time, not a duration: the page shows what happened, and to load it again must not move the clock again.
-    const moved = await merchantClock.advance(merchant.id, { to });
+    const moved = await merchantClock.advance(merchant.id, { to }, actorIn(res));
     await show(res, moved, clockChoice(undefined), await storySince(storage, merchant.id, from, items));
   });
   router.post(`${path}/chaos`, async (req, res) => {
@@ -87,8 +85,7 @@ export function sandboxPages(context: DashboardContext): Router {
     seeOther(res, `${area(res)}/sandbox#chaos`);
   });
   router.post(`${path}/reset`, async (_req, res) => {
-    await record(res, "sandbox.reset");
-    await merchantClock.reset(merchantIn(res).id);
+    await merchantClock.reset(merchantIn(res).id, actorIn(res));
     seeOther(res, `${area(res)}/sandbox`);
   });
   return router;

@@ -39,8 +39,11 @@ test("a link for a colleague is shown once and signs in one person of the same m
   expect(JSON.stringify(server.logged())).not.toContain(token);
 });
 
-test.each(["", " ", "x".repeat(101), "a\u001bb"])("refuses the name %j", async (name) => {
-  expect((await operator.post("/team/links", { name })).status).toBe(422);
+const BAD_NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
+test.each(BAD_NAMES)("refuses the name %j of a person, a key and a merchant", async (name) => {
+  for (const form of ["/team/links", `${team}/links`, `/m/${server.merchant.id}/settings/keys`, "/merchants"]) {
+    expect([form, (await operator.post(form, { name })).status]).toEqual([form, 422]);
+  }
 });
 
 test("an operator makes links for operators, and for a merchant on its page", async () => {

@@ -1,6 +1,8 @@
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
 import { movedTime } from "../../domain/time.ts";
+import { clockMoved } from "../rows.ts";
+import { recordAction } from "./audit.ts";
 import type { Context } from "./context.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { lockMerchant } from "./merchant-rows.ts";
@@ -20,13 +22,14 @@ export function clockStore(context: Context): ClockStore {
   const { db } = context;
   return {
     settleDue: settlement(context),
-    async moveClock(merchantId, move, mostAheadMs) {
+    async moveClock(merchantId, move, mostAheadMs, actor) {
       const moved = await db.transaction(async (query) => {
         const merchant = await lockMerchant(query, merchantId, "alone");
         const to = movedTime(merchant, merchant.now, move, mostAheadMs);
         if (to === undefined) return undefined;
         const [clockOffset, movedTo] = [to - merchant.now, Math.max(to, merchant.movedTo)];
         await query(SET_CLOCK, [merchantId, clockOffset, movedTo, merchant.now + REBASE_LEASE_MS]);
+        if (actor) await recordAction(query, clockMoved(merchantId, to, actor));
         const { now: _, ...before } = merchant;
         return { ...before, clockOffset, movedTo };
       });
@@ -42,7 +45,7 @@ export function clockStore(context: Context): ClockStore {
       return (await db.read(HAS_DUE, [merchantId, until])).count > 0;
     },
     listUpcoming: upcoming(context),
-    reset: (merchantId) =>
+    reset: (merchantId, actor) =>
       db.transaction(async (query) => {
         const { epoch } = await lockMerchant(query, merchantId, "alone");
         await Promise.all([
@@ -58,6 +61,7 @@ export function clockStore(context: Context): ClockStore {
             [merchantId],
           ),
         ]);
+        if (actor) await recordAction(query, { actor, action: "sandbox.reset", merchantId, details: {} });
       }),
   };
 }

@@ -4,6 +4,7 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Context, Row } from "./context.ts";
+import { clockMoved } from "../rows.ts";
 import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
 import { upcoming } from "./upcoming.ts";
 
@@ -27,7 +28,7 @@ const PENDING = [
 ] as const;
 
 export function clockStore(context: Context): ClockStore {
-  const { db, write, writeSoon, now, merchantOf, cache, emit } = context;
+  const { db, write, writeSoon, now, merchantOf, cache, emit, audit } = context;
   const { anyDue, settle, settleOf } = settlement(context);
   const hasDueRecord = RECORDS.map(({ table }) =>
     db.prepare(`SELECT 1 FROM ${table} WHERE merchant_id = ? AND epoch = ? AND due_at <= ? LIMIT 1`),
@@ -57,7 +58,7 @@ export function clockStore(context: Context): ClockStore {
       for (const each of settled) if (each) emit("settled", each);
       return settled.length;
     },
-    async moveClock(merchantId, move, mostAheadMs) {
+    async moveClock(merchantId, move, mostAheadMs, actor) {
       const moved = await write(() => {
         const merchant = merchantOf(merchantId)!;
         const real = now();
@@ -65,6 +66,7 @@ export function clockStore(context: Context): ClockStore {
         if (to === undefined) return undefined;
         setClock.run(to - real, Math.max(to, merchant.movedTo), merchantId);
         cache.clear();
+        if (actor) audit.record(clockMoved(merchantId, to, actor));
         return merchantOf(merchantId)!;
       });
       if (!moved) return undefined;
@@ -79,13 +81,14 @@ export function clockStore(context: Context): ClockStore {
       return hasDueEvent.get(merchantId, epoch, until, now() - LISTENER_ATTENDS_MS) !== undefined;
     },
     listUpcoming: upcoming(context),
-    async reset(merchantId) {
+    async reset(merchantId, actor) {
       await write(() => {
         const { epoch } = startEpoch.get(merchantId)!;
         cache.clear();
         discard.run(merchantId, (epoch as number) - 1);
         forgetSecrets.run(merchantId);
         endReplay.run(now(), merchantId);
+        if (actor) audit.record({ actor, action: "sandbox.reset", merchantId, details: {} });
       });
     },
   };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { AuditQuery } from "../../domain/storage.ts";
 import type { Current } from "./current.ts";
-import { ACTOR, addDelivery, addMerchant, aKey, claimAll, HOUR, MINUTE, START } from "./fixtures.ts";
+import { ACTOR, addDelivery, addMerchant, aKey, claimAll, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
 
 export function auditTests(storage: Current): void {
   const audit = async (query: Partial<AuditQuery> = {}) =>
@@ -30,6 +30,18 @@ export function auditTests(storage: Current): void {
       { at, actor: ACTOR, action: "key.revoke", merchantId, details: { key: key.id } },
       { at, actor: ACTOR, action: "default-webhook.set", merchantId, details: { receiver: "merchant.example:8443" } },
       { at, actor: ACTOR, action: "default-webhook.remove", merchantId, details: {} },
+    ]);
+  });
+
+  test("records who moves a clock or resets a merchant, in the transaction of the action", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    await storage().moveClock(merchantId, { by: HOUR }, LATEST, ACTOR);
+    await storage().moveClock(merchantId, { by: 2 * HOUR }, MINUTE, ACTOR);
+    await storage().reset(merchantId, ACTOR);
+    const entry = { at: START, actor: ACTOR, merchantId };
+    expect((await audit()).slice(1)).toEqual([
+      { ...entry, action: "sandbox.advance", details: { to: new Date(START + HOUR).toISOString() } },
+      { ...entry, action: "sandbox.reset", details: {} },
     ]);
   });
 
