@@ -280,9 +280,10 @@ export interface paths {
         put?: never;
         /**
          * Replay a webhook delivery (extension)
-         * @description Makes one attempt to deliver the webhook before the response is sent, whatever the delivery's status. The
-         *     `webhook-id` stays the same. If the attempt fails, the retry schedule restarts from the beginning. A delivery to a
-         *     listener becomes due instead: the listener attempts it, possibly after the response.
+         * @description Makes the delivery due, whatever its status, and waits up to 20 seconds for the attempt. The `webhook-id` stays
+         *     the same. If the attempt fails, the retry schedule restarts from the beginning. The attempt follows the response
+         *     if the receiver is busy with other attempts, if more than 32 replays of the merchant wait, or if the delivery
+         *     goes to a listener; the delivery in the response is then `pending`.
          */
         post: operations["replayDelivery"];
         delete?: never;
@@ -1826,7 +1827,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The delivery after the attempt. */
+            /** @description The delivery after the attempt, or `pending` if the attempt is still to be made. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

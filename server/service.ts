@@ -28,6 +28,7 @@ import { createChanges } from "./workers/changes.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReplays, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
+import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
 /** A look costs a round trip to PostgreSQL, for each process. */
@@ -90,7 +91,7 @@ export function createService(options: Options): Service {
     now: clock.now,
     onRefusal: (webhookId, detail) => log.warn({ webhookId, detail }, "a webhook was refused"),
   });
-  const fairness = createFairness(WEBHOOKS_IN_PROGRESS);
+  const fairness = createFairness({ ...WEBHOOKS_IN_PROGRESS, now: clock.now });
   const deliveries = createDeliveryWorker({
     storage,
     clock,
@@ -125,7 +126,7 @@ export function createService(options: Options): Service {
     { clock, log },
   );
   const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
-  // A process without background work also attempts deliveries: replays, and what a move of a clock makes due.
+  // A process without background work also attempts deliveries: what a move of a clock makes due.
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
   // A SQLite database has one process, so nobody else takes its claims over.
   const lapseLoop =
@@ -153,7 +154,12 @@ export function createService(options: Options): Service {
   const shared = { storage, clock, ids, sandbox, settleDelayMs, stopping, wake };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
-  const webhooks = createWebhooks({ storage, clock, random, attempt: deliveries.replay });
+  const webhooks = createWebhooks({
+    storage,
+    clock,
+    random,
+    attempt: createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake }),
+  });
   const listeners = createListeners({ storage, clock, ids, chaos, chance, emit, span: ids.span, stopping });
 
   return {

@@ -24,10 +24,10 @@ export interface WebhookContext {
   clock: Clock;
   random: Random;
   /**
-   * Makes one attempt of a delivery and resolves when it is recorded (D31). The command line, which sends nothing,
-   * requests the attempt from the server instead.
+   * Makes a delivery ready for an attempt. A server waits for the attempt, if it is made soon (D31); the command line, which
+   * sends nothing, does not.
    */
-  attempt(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "requested" | "claimed" | "unknown">;
+  attempt(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
 }
 
 /** The parts of a `PageQuery` that a caller may set. */
@@ -38,7 +38,7 @@ export interface Webhooks {
   listEvents(merchant: Merchant, filter: ListFilter): Promise<Page<Event>>;
   listDeliveries(merchant: Merchant, filter: ListFilter & DeliverySearch): Promise<Page<Delivery>>;
   /**
-   * Makes or requests one attempt of a delivery (see `WebhookContext.attempt`).
+   * Requests one attempt of a delivery (see `WebhookContext.attempt`).
    * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
    */
   replay(merchant: Merchant, id: string, actor: Actor): Promise<Delivery>;

@@ -23,7 +23,11 @@ const times = (count: number, host: string, takesMs: number, merchantId = host):
   Array.from({ length: count }, () => ({ merchantId, host, takesMs }));
 
 /** Delivers what is due, as the worker does; returns the times at which the deliveries to `host` ended. */
-async function deliver(due: Due[], host: string, fairness = createFairness({ perHost: 32, total: 512 })) {
+async function deliver(
+  due: Due[],
+  host: string,
+  fairness = createFairness({ perHost: 32, total: 512, now: () => Date.now() }),
+) {
   const ended: number[] = [];
   const queues = new Map<string, Due[]>();
   for (const each of due) queues.set(each.host, [...(queues.get(each.host) ?? []), each]);
@@ -62,7 +66,7 @@ describe("one receiver does not hold up another", () => {
 
 describe("limits", () => {
   test("no receiver exceeds its share, nothing that was claimed waits, and the total holds", async () => {
-    const fairness = createFairness({ perHost: 3, total: 12 });
+    const fairness = createFairness({ perHost: 3, total: 12, now: () => Date.now() });
     const running = new Map<string, number>();
     let most = 0;
     let longestWait = 0;
@@ -91,7 +95,7 @@ describe("limits", () => {
   });
 
   test("a plan gives no lane more than there is room for: in all, at a host, for a merchant", () => {
-    const fairness = createFairness({ perHost: 3, total: 16 });
+    const fairness = createFairness({ perHost: 3, total: 16, now: () => Date.now() });
     const lanes = [lane("a", "ada"), lane("a", "kofi"), lane("b", "ada"), lane("c", "ada"), lane("d", "kofi")];
     expect(fairness.plan(lanes)).toEqual([
       { ...lane("a", "ada"), count: 3 },
@@ -100,40 +104,8 @@ describe("limits", () => {
     ]);
   });
 
-  test("a receiver stays within its share while waiting attempts replace those that end", async () => {
-    const fairness = createFairness({ perHost: 2, total: 100 });
-    let running = 0;
-    const counts: number[] = [];
-    const add = (takesMs: number) =>
-      fairness.run(lane("a"), async () => {
-        counts.push((running += 1));
-        await delay(takesMs);
-        running -= 1;
-      });
-    for (const takesMs of [10, 25, 5, 40]) void add(takesMs);
-    await vi.advanceTimersByTimeAsync(12);
-    for (const takesMs of [15, 20, 5]) void add(takesMs);
-    await vi.runAllTimersAsync();
-    expect(counts).toEqual([1, 2, 2, 2, 2, 2, 2]);
-  });
-
-  test("waiting attempts run in the order in which they were started", async () => {
-    const fairness = createFairness({ perHost: 1, total: 10 });
-    const order: number[] = [];
-    for (const number of [1, 2, 3]) {
-      void fairness.run(lane("a"), async () => {
-        await delay(10);
-        order.push(number);
-      });
-    }
-    expect([fairness.room(), roomFor(fairness, "a"), roomFor(fairness, "b")]).toEqual([2, 0, 1]);
-    await vi.runAllTimersAsync();
-    expect(order).toEqual([1, 2, 3]);
-    expect([fairness.room(), roomFor(fairness, "a")]).toEqual([5, 1]);
-  });
-
   test("when half is taken, only receivers without an attempt in progress get more, one each", () => {
-    const fairness = createFairness({ perHost: 2, total: 4 });
+    const fairness = createFairness({ perHost: 2, total: 4, now: () => Date.now() });
     const start = (host: string) => void fairness.run(lane(host, `merchant of ${host}`), () => delay(10));
     const rooms = () => [fairness.room(), ...["a", "b", "new"].map((host) => roomFor(fairness, host, "kofi"))];
     expect(rooms()).toEqual([2, 2, 2, 2]);
@@ -145,14 +117,11 @@ describe("limits", () => {
     expect(rooms()).toEqual([1, 0, 0, 1]);
     start("d");
     expect(rooms()).toEqual([0, 0, 0, 0]);
-    // A replay counts as an attempt in progress even if there is no room.
-    start("a");
-    expect(rooms()).toEqual([0, 0, 0, 0]);
   });
 });
 
 test("a merchant with many hosts leaves a quarter of the room to others", async () => {
-  const fairness = createFairness({ perHost: 1, total: 4 });
+  const fairness = createFairness({ perHost: 1, total: 4, now: () => Date.now() });
   for (const host of ["a", "b", "c"]) void fairness.run(lane(host, "ada"), () => delay(10));
   expect([fairness.roomOfMerchant("ada"), fairness.roomOfMerchant("kofi")]).toEqual([0, 3]);
   expect(fairness.plan([lane("d", "ada"), lane("d", "kofi")])).toEqual([{ ...lane("d", "kofi"), count: 1 }]);
@@ -161,8 +130,64 @@ test("a merchant with many hosts leaves a quarter of the room to others", async 
 });
 
 test("an attempt that fails releases its place and rejects with its error", async () => {
-  const fairness = createFairness({ perHost: 1, total: 2 });
+  const fairness = createFairness({ perHost: 1, total: 2, now: () => Date.now() });
   await expect(fairness.run(lane("a"), () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
   expect([fairness.room(), roomFor(fairness, "a")]).toEqual([1, 1]);
   expect(await fairness.run(lane("a"), () => Promise.resolve("done"))).toBe("done");
+});
+
+describe("neighbours", () => {
+  const limits = { perHost: 64, total: 1_024, now: () => Date.now() };
+  /** Starts an attempt of each lane that the plan allows, and returns their number. */
+  function begin(fairness: Fairness, lanes: readonly Lane[], takesMs: number): number {
+    const planned = fairness.plan(lanes).flatMap(({ count, ...of }) => Array.from({ length: count }, () => of));
+    for (const each of planned) void fairness.run(each, () => delay(takesMs));
+    return planned.length;
+  }
+  const merchants = (count: number) => Array.from({ length: count }, (_, index) => `merchant-${index}`);
+
+  test("900 dead hosts leave a prompt receiver its full share, also on a host that others share", async () => {
+    const fairness = createFairness(limits);
+    begin(fairness, [lane("hooks", "ada")], 20);
+    await vi.advanceTimersByTimeAsync(20);
+    const dead = merchants(3).flatMap((id) =>
+      Array.from({ length: 300 }, (_, index) => lane(`dead-${index}-${id}`, id)),
+    );
+    for (let rounds = 0; rounds < 20; rounds += 1) begin(fairness, dead, 15_000);
+    expect(roomFor(fairness, "hooks", "ada")).toBe(56);
+    // Another merchant hangs on the same host.
+    for (let rounds = 0; rounds < 20; rounds += 1) begin(fairness, [lane("hooks", "merchant-0")], 15_000);
+    expect(roomFor(fairness, "hooks", "ada")).toBeGreaterThanOrEqual(8);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(roomFor(fairness, "hooks", "ada")).toBeGreaterThanOrEqual(8);
+  });
+
+  test("a merchant with a new receiver finds room however many receivers of others are dead", async () => {
+    const fairness = createFairness(limits);
+    const dead = merchants(20).flatMap((id) => Array.from({ length: 100 }, (_, index) => lane(`${id}-${index}`, id)));
+    for (let seconds = 0; seconds < 60; seconds += 1) {
+      for (let rounds = 0; rounds < 5; rounds += 1) begin(fairness, dead, 15_000);
+      expect(roomFor(fairness, "new", "ada")).toBeGreaterThanOrEqual(1);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+  });
+
+  test("a merchant whose receivers are slow gets an eighth of the room, and others still get theirs", async () => {
+    const fairness = createFairness(limits);
+    const slow = (id: string) => Array.from({ length: 8 }, (_, index) => lane(`${id}-${index}`, id));
+    begin(fairness, slow("kofi"), 15_000);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(begin(fairness, slow("kofi"), 15_000)).toBe(128);
+    expect(roomFor(fairness, "new", "ada")).toBe(56);
+  });
+
+  test("a lane that is prompt again is treated as such after one attempt", async () => {
+    const fairness = createFairness(limits);
+    begin(fairness, [lane("a")], 15_000);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(roomFor(fairness, "a")).toBe(32);
+    void fairness.run(lane("a"), () => delay(10));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(roomFor(fairness, "a")).toBe(56);
+  });
 });

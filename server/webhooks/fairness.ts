@@ -1,20 +1,28 @@
 import type { Lane, LaneClaim } from "../domain/storage.ts";
+import { createPromptness } from "./promptness.ts";
 
 export interface FairnessLimits {
   /** The maximum number of attempts in progress to one receiver. */
   perHost: number;
   /** The maximum number of attempts in progress to all receivers together. */
   total: number;
+  /** Returns real time in milliseconds. */
+  now(): number;
 }
 
 /**
  * Decides which ready deliveries to attempt, so that a slow or dead receiver does not hold up the others. These limits
  * count attempts in progress in this process:
  *
- * - Each receiver gets at most `perHost`.
- * - Half of `total` is open to every receiver. The other half is reserved for receivers without an attempt in progress,
- *   one attempt each, so that the dead receivers in the first half cannot use up everything.
- * - A merchant can invent any number of hosts, so each merchant gets at most three quarters of `total`.
+ * - Each receiver gets at most `perHost`, and each merchant at most seven eighths of it, because others may share the
+ *   receiver. A lane whose attempts are slow gets half of `perHost`.
+ * - A merchant can invent any number of hosts, so each merchant gets at most three quarters of `total`, half of `total`
+ *   for lanes that are not known to be prompt, and an eighth for slow lanes.
+ * - Slow lanes together get half of `total`; beyond, a merchant without a slow attempt in progress gets one.
+ * - Half of `total` is open to every new receiver. In the other half, new receivers get one attempt each.
+ * - The last eighth of `total` is for prompt lanes, and for one attempt of each merchant without any in progress.
+ *
+ * What waits for room stays ready in the storage.
  */
 export interface Fairness {
   /** Returns how many more attempts may be started now. */
@@ -23,77 +31,102 @@ export interface Fairness {
   roomOfMerchant(merchantId: string): number;
   /** Returns how many deliveries of each lane to claim. Serves the lanes in order and leaves out those without room. */
   plan(lanes: readonly Lane[]): LaneClaim[];
-  /** Makes an attempt and counts it while it is in progress. Waits first if the receiver has no room (for a replay). */
+  /** Makes an attempt that was planned, and counts it while it is in progress. */
   run<T>(lane: Lane, attempt: () => Promise<T>): Promise<T>;
 }
 
-interface Receiver {
-  running: number;
-  waiting: (() => void)[];
+interface Attempt {
+  lane: Lane;
+  /** What the attempt counts to. Built once, because a plan reads the keys of all attempts. */
+  keys: Keys;
+  begunAt: number;
 }
 
-export function createFairness({ perHost, total }: FairnessLimits): Fairness {
-  const receivers = new Map<string, Receiver>();
-  const ofMerchant = new Map<string, number>();
+export function createFairness({ perHost, total, now }: FairnessLimits): Fairness {
+  const attempts = new Set<Attempt>();
+  const promptness = createPromptness();
   const half = Math.ceil(total / 2);
   const perMerchant = Math.ceil((total * 3) / 4);
-  let inProgress = 0;
-  const isCrowded = () => inProgress >= half;
+  const slowPerMerchant = Math.ceil(total / 8);
+  const reserve = Math.floor(total / 8);
+  const perLane = Math.ceil((perHost * 7) / 8);
+  const perSlowLane = Math.ceil(perHost / 2);
 
-  const room = () => Math.max(0, (isCrowded() ? total : half) - inProgress);
-  const roomOfMerchant = (id: string) => Math.max(0, perMerchant - (ofMerchant.get(id) ?? 0));
+  const room = () => Math.max(0, (attempts.size >= half ? total : half) - attempts.size);
+  const roomOfMerchant = (id: string) =>
+    Math.max(0, perMerchant - [...attempts].filter(({ lane }) => lane.merchantId === id).length);
 
-  function roomOfHost(host: string): number {
-    const receiver = receivers.get(host);
-    if (isCrowded()) return receiver ? 0 : 1;
-    return receiver ? Math.max(0, perHost - receiver.running - receiver.waiting.length) : perHost;
-  }
-
-  async function takeTurn<T>(host: string, attempt: () => Promise<T>): Promise<T> {
-    const receiver = receivers.get(host) ?? { running: 0, waiting: [] };
-    receivers.set(host, receiver);
-    if (receiver.running < perHost) receiver.running += 1;
-    else await new Promise<void>((resolve) => receiver.waiting.push(resolve));
-    try {
-      return await attempt();
-    } finally {
-      const next = receiver.waiting.shift();
-      if (next) next();
-      else receiver.running -= 1;
-      if (receiver.running === 0) receivers.delete(host);
+  /** Counts the attempts in progress, and those planned so far. */
+  function count() {
+    const counts = new Map<string, number>();
+    const get = (key: string) => counts.get(key) ?? 0;
+    const slow = promptness.slowLanes(attempts, now());
+    const paceOf = ({ lane }: Keys) => (slow.has(lane) ? "slow" : promptness.of(lane));
+    function add(keys: Keys, number: number) {
+      const pace = paceOf(keys);
+      for (const key of ["all", keys.host, keys.lane, keys.merchant, pace, keys[pace]])
+        counts.set(key, get(key) + number);
     }
+    for (const { keys } of attempts) add(keys, 1);
+    return { get, add, paceOf };
   }
 
   return {
     room,
     roomOfMerchant,
     plan(lanes) {
-      let left = room();
-      const hosts = new Map<string, number>();
-      const merchants = new Map<string, number>();
+      const { get, add, paceOf } = count();
+      const isCrowded = attempts.size >= half;
+
+      /** How many more attempts of a lane fit into the part of the total that is for receivers like this one. */
+      function share(keys: Keys): number {
+        const pace = paceOf(keys);
+        const free = total - get("all");
+        if (pace === "prompt") return free;
+        const isIdle = get(keys.merchant) === 0;
+        const open = Math.max(free - reserve, isIdle ? Math.min(1, free) : 0);
+        const unproven = half - get(keys.new) - get(keys.slow);
+        if (pace === "slow") {
+          const ofAll = Math.max(half - get("slow"), get(keys.slow) === 0 ? 1 : 0);
+          return Math.min(open, unproven, slowPerMerchant - get(keys.slow), ofAll);
+        }
+        const openToAll = isCrowded ? (get(keys.host) === 0 ? 1 : 0) : Math.max(half - get("all"), 0);
+        return Math.min(open, unproven, openToAll);
+      }
+
       return lanes.flatMap((lane) => {
-        const { merchantId, host } = lane;
-        const ofHost = hosts.get(host) ?? roomOfHost(host);
-        const ofThisMerchant = merchants.get(merchantId) ?? roomOfMerchant(merchantId);
-        const count = Math.min(left, ofHost, ofThisMerchant);
-        if (count === 0) return [];
-        left -= count;
-        hosts.set(host, ofHost - count);
-        merchants.set(merchantId, ofThisMerchant - count);
-        return [{ ...lane, count }];
+        const keys = keysOf(lane);
+        const number = Math.min(
+          share(keys),
+          perHost - get(keys.host),
+          (paceOf(keys) === "slow" ? perSlowLane : perLane) - get(keys.lane),
+          perMerchant - get(keys.merchant),
+        );
+        if (number <= 0) return [];
+        add(keys, number);
+        return [{ ...lane, count: number }];
       });
     },
-    async run({ merchantId, host }, attempt) {
-      inProgress += 1;
-      ofMerchant.set(merchantId, (ofMerchant.get(merchantId) ?? 0) + 1);
+    async run(lane, attempt) {
+      const current = { lane, keys: keysOf(lane), begunAt: now() };
+      attempts.add(current);
       try {
-        return await takeTurn(host, attempt);
+        return await attempt();
       } finally {
-        inProgress -= 1;
-        const left = ofMerchant.get(merchantId)! - 1;
-        if (left > 0) ofMerchant.set(merchantId, left);
-        else ofMerchant.delete(merchantId);
+        attempts.delete(current);
+        promptness.note(current, now());
       }
     },
   };
 }
+
+/** The names of what an attempt counts to. Merchants' ids contain no space. */
+const keysOf = ({ merchantId, host }: Lane) => ({
+  host: `host ${host}`,
+  lane: `lane ${merchantId} ${host}`,
+  merchant: `merchant ${merchantId}`,
+  new: `new ${merchantId}`,
+  prompt: `prompt ${merchantId}`,
+  slow: `slow ${merchantId}`,
+});
+type Keys = ReturnType<typeof keysOf>;

@@ -1,6 +1,6 @@
+import { EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Actor } from "../domain/audit.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
@@ -34,11 +34,10 @@ export interface DeliveryWorker {
    * no attempt is in progress.
    */
   giveUp(): Promise<void>;
-  /**
-   * Makes one attempt of a delivery, in any status, and resolves when the attempt is recorded (D31). Requests the attempt
-   * of a delivery to a listener.
-   */
-  replay(merchantId: string, id: string, actor: Actor): Promise<"attempted" | "requested" | "claimed" | "unknown">;
+  /** True while this process attempts the delivery. */
+  isUnderway(id: string): boolean;
+  /** Resolves when an attempt of the delivery ends in this process, or the signal is aborted. */
+  attemptOf(id: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface DeliveryOptions extends AttemptContext {
@@ -66,6 +65,8 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   const { storage, clock, fairness, log } = options;
   const underway = new Map<string, Underway>();
   const prevented: ClaimedDelivery[] = [];
+  /** Emits the id of each delivery whose attempt has ended. */
+  const ends = new EventEmitter().setMaxListeners(0);
 
   /**
    * Starts the attempt of a claimed delivery. If an attempt is already in progress in this process, it continues under
@@ -88,6 +89,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
       .catch((error: unknown) => log.error({ err: error, event: id }, "an attempt could not be recorded"))
       .finally(() => {
         underway.delete(id);
+        ends.emit(id);
         options.onEnd();
       });
     underway.set(id, entry);
@@ -148,15 +150,9 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
       }
     },
     giveUp: () => storage.renewClaims(prevented.splice(0), 0),
-    async replay(merchantId, id, actor) {
-      if (underway.has(id)) return "claimed";
-      const heldUntil = clock.now() + HELD_MS;
-      const claimed = await storage.claimDelivery(merchantId, id, LEASE_MS, actor);
-      if (claimed === undefined) return "unknown";
-      if (typeof claimed === "string") return claimed;
-      const { dueAt: _, ...claim } = claimed;
-      await start({ ...claim, step: 0, heldUntil });
-      return "attempted";
+    isUnderway: (id) => underway.has(id),
+    async attemptOf(id, signal) {
+      await once(ends, id, { signal }).catch(() => undefined);
     },
   };
 }

@@ -49,7 +49,7 @@ beforeEach(() => {
     clock,
     sender: { send },
     chaos: createChaosSwitch(() => 0, false),
-    fairness: createFairness({ perHost: 1, total: 100 }),
+    fairness: createFairness({ perHost: 1, total: 100, now: clock.now }),
     chance: () => 0,
     log: pino({ level: "silent" }),
     stopping: new AbortController().signal,

@@ -72,12 +72,19 @@ export function createScan({ storage, clock, fairness }: Options) {
   };
 }
 
-/** Returns the claims up to this number of deliveries. */
+/** Returns the claims up to this number of deliveries. A lane gets more than an equal share only of what others leave. */
 function atMost(limit: number, claims: readonly LaneClaim[]): LaneClaim[] {
+  const equal = Math.ceil(limit / Math.max(1, claims.length));
   let left = limit;
-  return claims.flatMap((claim) => {
-    const count = Math.min(left, claim.count);
-    left -= count;
+  const shares = claims.map(({ count }) => {
+    const share = Math.min(count, equal, left);
+    left -= share;
+    return share;
+  });
+  return claims.flatMap((claim, index) => {
+    const more = Math.min(left, claim.count - shares[index]!);
+    left -= more;
+    const count = shares[index]! + more;
     return count > 0 ? [{ ...claim, count }] : [];
   });
 }

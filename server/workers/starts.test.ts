@@ -34,7 +34,7 @@ test("of many claimed deliveries, a few attempts start per turn of the event loo
       },
     },
     chaos: createChaosSwitch(() => 0, false),
-    fairness: createFairness({ perHost: 1, total: 100 }),
+    fairness: createFairness({ perHost: 1, total: 100, now: () => 0 }),
     chance: () => 0,
     log: pino({ level: "silent" }),
     emit: silent,

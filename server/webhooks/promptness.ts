@@ -1,0 +1,35 @@
+/** An attempt that takes longer than this shows that its lane is slow, in milliseconds. */
+const SLOW_MS = 2_000;
+/** The most lanes to remember. A forgotten lane counts as new. */
+const MOST_LANES = 10_000;
+
+export type Pace = "new" | "prompt" | "slow";
+
+interface Timed {
+  /** The lane is its merchant and host; any text that is different for each. */
+  keys: { lane: string };
+  begunAt: number;
+}
+
+/**
+ * Remembers how long the last attempt of each lane took. It judges lanes, not hosts, so that a merchant cannot make a
+ * host that it shares look slow to others.
+ */
+export function createPromptness() {
+  const paces = new Map<string, Pace>();
+  const isSlow = ({ begunAt }: Timed, now: number) => now - begunAt > SLOW_MS;
+  return {
+    of: (lane: string): Pace => paces.get(lane) ?? "new",
+    /** The lanes that have an attempt in progress which takes long already. */
+    slowLanes: (attempts: Iterable<Timed>, now: number): Set<string> =>
+      new Set([...attempts].filter((each) => isSlow(each, now)).map(({ keys }) => keys.lane)),
+    /** Notes the end of an attempt. */
+    note(attempt: Timed, now: number) {
+      const { lane } = attempt.keys;
+      // Deleted first, so that the lanes are in the order of their last attempts.
+      paces.delete(lane);
+      paces.set(lane, isSlow(attempt, now) ? "slow" : "prompt");
+      if (paces.size > MOST_LANES) paces.delete(paces.keys().next().value!);
+    },
+  };
+}

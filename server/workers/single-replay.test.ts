@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { startServer, type TestServer } from "../testing/server.ts";
+
+const PATIENT = { timeout: 15_000 };
+const FINAL_IMMEDIATELY = "2257038102001";
+
+let server: TestServer;
+let healthy: Receiver;
+/** Accepts webhooks until it hangs. */
+let moody: Server;
+let hangs: boolean;
+let hanging: number;
+
+beforeEach(async () => {
+  server = await startServer();
+  healthy = await startReceiver();
+  [hangs, hanging] = [false, 0];
+  moody = createServer((request, response) => {
+    if (hangs) hanging += 1;
+    else request.resume().on("end", () => response.writeHead(204).end());
+  });
+  await once(moody.listen(0, "127.0.0.1"), "listening");
+});
+afterEach(async () => {
+  moody.closeAllConnections();
+  moody.close();
+  await server.close();
+  await healthy.close();
+});
+
+const pay = (webhookURL: string, key = server.key) =>
+  server.createPayout({ phoneNumber: FINAL_IMMEDIATELY, webhookURL }, { key });
+const deliveries = async () => (await server.request("GET", "/sandbox/deliveries?limit=100")).body.data.items;
+
+test("replays to a receiver that hangs take only its room, stay queued, and delay no webhook of others", async () => {
+  const count = 90;
+  const url = `http://127.0.0.1:${(moody.address() as AddressInfo).port}/`;
+  await Promise.all(Array.from({ length: count }, () => pay(url)));
+  await expect
+    .poll(async () => (await deliveries()).every(({ status }: any) => status === "delivered"), PATIENT)
+    .toBe(true);
+  hangs = true;
+
+  const replays = (await deliveries()).map(({ id }: { id: string }) =>
+    server.request("POST", `/sandbox/deliveries/${id}/replay`),
+  );
+
+  const { key } = await server.addMerchant("Kofi");
+  await pay(healthy.url, key);
+  await expect.poll(() => healthy.received.length, PATIENT).toBe(1);
+  // A merchant gets seven eighths of the 64 attempts to one receiver.
+  await expect.poll(() => hanging, PATIENT).toBe(56);
+  // Of one merchant 32 replays wait for their attempts.
+  const answered: any[] = [];
+  for (const replay of replays)
+    void replay.then(
+      (response: any) => answered.push(response),
+      () => undefined,
+    );
+  await expect.poll(() => answered.length, PATIENT).toBe(count - 32);
+  expect(answered.every(({ status, body }) => status === 200 && body.data.status === "pending")).toBe(true);
+  expect(hanging).toBe(56);
+
+  hangs = false;
+  moody.closeAllConnections();
+  await Promise.all(replays);
+  await expect
+    .poll(async () => (await deliveries()).filter(({ status }: any) => status === "delivered").length, PATIENT)
+    .toBe(count - 56);
+});

@@ -1,0 +1,67 @@
+import type { Actor } from "../domain/audit.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { DeliveryQueue, EventLog } from "../domain/storage.ts";
+import type { Delivery } from "../domain/types.ts";
+import type { DeliveryWorker } from "./deliveries.ts";
+
+/** How long a request waits for the attempt: an attempt takes at most 15 s. */
+const WAIT_MS = 20_000;
+/** How many requests of a merchant wait. More get a response at once; their deliveries are attempted like all others. */
+const MOST_WAITING = 32;
+/** The pauses between looks for an attempt that another process may make, in milliseconds. */
+const LOOKS_MS = { first: 100, longest: 1_000 };
+
+interface Options {
+  storage: Pick<DeliveryQueue, "requestReplay"> & Pick<EventLog, "findDelivery">;
+  clock: Clock;
+  deliveries: Pick<DeliveryWorker, "isUnderway" | "attemptOf">;
+  stopping: AbortSignal;
+  /** Called when a delivery has become ready. */
+  onReady(): void;
+}
+
+/**
+ * Returns a function that replays one delivery (D31): it makes the delivery ready, and waits for the attempt if a server
+ * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other.
+ */
+export function createSingleReplay({ storage, clock, deliveries, stopping, onReady }: Options) {
+  const waiting = new Map<string, number>();
+
+  /** Waits until the delivery has an attempt with a number greater than `last`. */
+  async function untilAttempted(merchantId: string, id: string, last: number): Promise<void> {
+    const until = clock.now() + WAIT_MS;
+    for (let pause = LOOKS_MS.first; !stopping.aborted && clock.now() < until; pause *= 2) {
+      const delivery = await storage.findDelivery(merchantId, id);
+      if (!delivery || delivery.toListener || lastAttempt(delivery) > last) return;
+      const ending = new AbortController();
+      const either = AbortSignal.any([ending.signal, stopping]);
+      await Promise.race([deliveries.attemptOf(id, either), clock.sleep(Math.min(pause, LOOKS_MS.longest), either)]);
+      ending.abort();
+    }
+  }
+
+  async function waitForAttempt(merchantId: string, id: string, last: number): Promise<void> {
+    const count = waiting.get(merchantId) ?? 0;
+    if (count >= MOST_WAITING) return;
+    waiting.set(merchantId, count + 1);
+    try {
+      await untilAttempted(merchantId, id, last);
+    } finally {
+      const left = waiting.get(merchantId)! - 1;
+      if (left > 0) waiting.set(merchantId, left);
+      else waiting.delete(merchantId);
+    }
+  }
+
+  return async (merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown"> => {
+    if (deliveries.isUnderway(id)) return "claimed";
+    const before = await storage.findDelivery(merchantId, id);
+    const result = await storage.requestReplay(merchantId, id, actor);
+    if (result !== "requested") return result;
+    onReady();
+    await waitForAttempt(merchantId, id, lastAttempt(before));
+    return "requested";
+  };
+}
+
+const lastAttempt = (delivery: Delivery | undefined): number => delivery?.attempts.at(-1)?.number ?? 0;
