@@ -26,6 +26,7 @@ import { createListeners } from "./workers/listeners.ts";
 import { startLoop } from "./workers/loop.ts";
 import { createChanges } from "./workers/changes.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
+import { createReads, withLimitedLists } from "./workers/reads.ts";
 import { createReplays, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 import { createSingleReplay } from "./workers/single-replay.ts";
@@ -38,6 +39,9 @@ const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
+/** Each of the reads lists a page. An export has many, one after another, and takes as long as its visitor reads it. */
+const LISTS_AT_A_TIME = { perMerchant: 2, total: 4 };
+const EXPORTS_AT_A_TIME = { perMerchant: 1, total: 32 };
 
 interface Options {
   config: Config;
@@ -151,11 +155,13 @@ export function createService(options: Options): Service {
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
   const { sandbox, settleDelayMs, fees } = config;
-  const shared = { storage, clock, ids, sandbox, settleDelayMs, stopping, wake };
+  // What requests read; the workers read without a limit.
+  const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }));
+  const shared = { storage: limited, clock, ids, sandbox, settleDelayMs, stopping, wake };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
   const webhooks = createWebhooks({
-    storage,
+    storage: limited,
     clock,
     random,
     attempt: createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake }),
@@ -165,7 +171,8 @@ export function createService(options: Options): Service {
   return {
     app: createApp({
       config,
-      storage,
+      storage: limited,
+      exports: createReads({ ...EXPORTS_AT_A_TIME, clock }),
       clock,
       ids,
       random,

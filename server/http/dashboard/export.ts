@@ -8,7 +8,8 @@ import type { PaymentFilter } from "./payment-filter.ts";
 import { pageOf, type Kind } from "./payments.ts";
 import { actorIn, merchantIn } from "./visit.ts";
 
-const ROWS_PER_READ = 500;
+/** So few that a read blocks the event loop for no longer than a page of a list. */
+const ROWS_PER_READ = 100;
 /** A visitor who reads nothing for this long loses the connection, which others may need. */
 const STALLED_MS = 30_000;
 
@@ -25,13 +26,14 @@ const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => str
   updatedAt: ({ updatedAt }) => timestamp(updatedAt),
 };
 
-/** Sends all payments that a search finds as CSV (RFC 4180), a few at a time, so that any number fits. */
-export async function sendCsv(
-  context: DashboardContext,
-  kind: Kind,
-  filter: PaymentFilter,
-  res: Response,
-): Promise<void> {
+/** Sends all payments that a search finds as CSV (RFC 4180), when the merchant's other exports have ended. */
+export const sendCsv = (context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> =>
+  context.exports.run(merchantIn(res).id, () => send(context, kind, filter, res));
+
+/** Sends a few payments at a time, so that any number fits. */
+async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> {
+  // The visitor may have gone while the export waited. Its response would never close again.
+  if (res.closed) return;
   const merchant = merchantIn(res);
   await context.storage.recordAction({
     actor: actorIn(res),

@@ -131,6 +131,16 @@ describe("the stream", () => {
     await vi.waitFor(async () => expect((await watch()).status).toBe(200), PATIENCE);
   });
 
+  test("is limited for each merchant, and not by the streams of others", async () => {
+    for (let sessions = 0; sessions < 4; sessions += 1) {
+      const person = await signedIn(server);
+      for (let open = 0; open < 4; open += 1) expect((await watch(server.merchant.id, person)).status).toBe(200);
+    }
+    expect((await watch(server.merchant.id, await signedIn(server))).status).toBe(429);
+    const { merchant } = await server.addMerchant("Other");
+    expect((await watch(merchant.id, await signedIn(server))).status).toBe(200);
+  });
+
   test("is for people who may see the merchant", async () => {
     expect((await watch(server.merchant.id, { ...visitor, cookie: "dashboard=x" })).status).toBe(303);
     const { merchant } = await server.addMerchant("Other");

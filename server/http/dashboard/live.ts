@@ -9,7 +9,7 @@ import { merchantIn, PageError, visitOf } from "./visit.ts";
  * The most pages that are told of changes at a time, and what each may leave unread. Browsers open six connections to a
  * server without HTTP/2, of which some must stay free. Pages beyond the limit ask every two seconds.
  */
-const MOST = { ofSession: 4, total: 256, unreadBytes: 1_024 };
+const MOST = { ofSession: 4, ofMerchant: 16, total: 512, unreadBytes: 1_024 };
 /** How often a page hears that its connection works, and its session is looked up, in milliseconds. */
 const BEAT_MS = 5_000;
 
@@ -29,32 +29,35 @@ export function liveScript(): Router {
  */
 export function livePages(context: DashboardContext): Router {
   const { changes, clock, draining } = context;
-  /** The session of each open stream, and what ends it. */
-  const streams = new Map<AbortController, string>();
+  /** The session and merchant of each open stream, and what ends it. */
+  const streams = new Map<AbortController, { session: string; merchant: string }>();
   draining.addEventListener("abort", () => {
     for (const ending of streams.keys()) ending.abort();
   });
 
-  function requireRoom(session: string) {
+  function requireRoom(session: string, merchant: string) {
     if (draining.aborted) throw new PageError(503, "The server is stopping.");
-    const own = [...streams.values()].filter((each) => each === session).length;
-    if (own >= MOST.ofSession || streams.size >= MOST.total)
-      throw new PageError(429, "Too many pages are live already.");
+    const open = [...streams.values()];
+    const isFull =
+      open.length >= MOST.total ||
+      open.filter((each) => each.session === session).length >= MOST.ofSession ||
+      open.filter((each) => each.merchant === merchant).length >= MOST.ofMerchant;
+    if (isFull) throw new PageError(429, "Too many pages are live already.");
   }
 
   async function stream(req: Request, res: Response): Promise<void> {
     if (req.method === "HEAD") return void res.end();
     // The browser may have gone while its session was looked up. Its response would never close again.
     if (res.closed) return;
-    const { id } = visitOf(res).session;
-    requireRoom(id);
+    const [session, merchant] = [visitOf(res).session.id, merchantIn(res).id];
+    requireRoom(session, merchant);
     const ending = new AbortController();
-    streams.set(ending, id);
+    streams.set(ending, { session, merchant });
     res.once("close", () => ending.abort());
     // Reverse proxies that collect responses must pass this one on.
     res.set({ "Content-Type": "text/event-stream", "X-Accel-Buffering": "no" }).flushHeaders();
     const send = sender(res);
-    const unwatch = changes.watch(merchantIn(res).id, send);
+    const unwatch = changes.watch(merchant, send);
     try {
       await beat(send, watchSession(context, req), ending.signal);
     } catch {

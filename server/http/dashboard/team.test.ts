@@ -107,3 +107,17 @@ test("shows an operator everyone with their role, and a merchant its own people 
   }
   expect([await isSignedIn(stranger), await isSignedIn(operator)]).toEqual([true, true]);
 });
+
+test("limits the links that a person makes, in all sessions together, and that a team makes", async () => {
+  const { id } = (await server.addMerchant("Links")).merchant;
+  const make = async (visitor: Visitor) => (await visitor.post(`/m/${id}/team/links`, { name: "Guest" })).status;
+  const person = (name: string) => signedIn(server, { merchantId: id, name });
+  const [first, second] = [await person("Esi"), await person("Esi")];
+  for (let made = 0; made < 10; made += 1) expect(await make(made % 2 === 0 ? first : second)).toBe(200);
+  expect([await make(first), await make(second)]).toEqual([429, 429]);
+  for (const name of ["Yaw", "Abena"]) {
+    const other = await person(name);
+    for (let made = 0; made < 10; made += 1) expect(await make(other)).toBe(200);
+  }
+  expect(await make(await person("Afua"))).toBe(429);
+});

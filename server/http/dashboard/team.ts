@@ -10,9 +10,13 @@ import {
   type Team,
 } from "../../domain/dashboard.ts";
 import type { Merchant } from "../../domain/types.ts";
+import { createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+
+/** The links that a person, and that the people of a merchant, make in a minute. */
+const LINKS_PER_MINUTE = { person: 10, team: 30 };
 
 /** A person with their sessions and unused links. */
 interface Member extends Person, Team {
@@ -28,6 +32,9 @@ export function teamPages(context: DashboardContext): Router {
   const { config, storage } = context;
   const router = Router({ caseSensitive: true, strict: true });
   const root = rootOf(config.publicUrl);
+  const message = "Too many links were made. Wait a minute, then make the next.";
+  const ofPerson = createRequestLimit({ perMinute: LINKS_PER_MINUTE.person, message });
+  const ofTeam = createRequestLimit({ perMinute: LINKS_PER_MINUTE.team, message });
   const pageOf = ({ merchantId }: Scope) =>
     merchantId === undefined ? `${root}/team` : `${root}/m/${merchantId}/team`;
 
@@ -65,6 +72,10 @@ export function teamPages(context: DashboardContext): Router {
     router.get(path, (_req, res) => show(res));
     router.post(`${path}/links`, async (req, res) => {
       const name = field(req.body, "name");
+      const { session } = visitOf(res);
+      // One person may have any number of sessions.
+      await ofPerson.count(JSON.stringify([session.merchantId, session.name]));
+      await ofTeam.count(scopeIn(res).merchantId ?? "operators");
       const token = await createLink(context, { ...scopeIn(res), name }, actorIn(res));
       await show(res, { name, address: linkAddress(config.publicUrl, token) });
     });
