@@ -11,13 +11,14 @@ interface Timed {
   begunAt: number;
 }
 
+const isSlow = ({ begunAt }: Timed, now: number) => now - begunAt > SLOW_MS;
+
 /**
  * Remembers how long the last attempt of each lane took. It judges lanes, not hosts, so that a merchant cannot make a
  * host that it shares look slow to others.
  */
 export function createPromptness() {
   const paces = new Map<string, Pace>();
-  const isSlow = ({ begunAt }: Timed, now: number) => now - begunAt > SLOW_MS;
   return {
     of: (lane: string): Pace => paces.get(lane) ?? "new",
     /** The lanes that have an attempt in progress which takes long already. */
