@@ -17,6 +17,7 @@ import type { Report } from "./results.ts";
 import { writeReports, makeFolder } from "./cli/reporting.ts";
 import { plannedChecks, run } from "./run/run.ts";
 import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
+import { complain, print } from "./report/print.ts";
 
 /** The time limit of `certify doctor`, including the start of the process. */
 const examinationMs = 9500;
@@ -33,7 +34,7 @@ async function certify(args: readonly string[]): Promise<number> {
   }
   const options = await probe(given);
   const planned = plannedChecks(options);
-  for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) console.log(line);
+  for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) print(line);
   if (planned.length === 0) {
     throw new CannotRun(
       `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`,
@@ -62,9 +63,9 @@ async function certify(args: readonly string[]): Promise<number> {
   prism?.stop();
   const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
-  for (const line of secondOpinionLines(report)) console.log(line);
-  console.log(`Written: ${files.join(", ")}`);
-  if (refusal !== undefined) console.error(refusal);
+  for (const line of secondOpinionLines(report)) print(line);
+  print(`Written: ${files.join(", ")}`);
+  if (refusal !== undefined) complain(refusal);
   return exitCode;
 }
 
@@ -86,7 +87,7 @@ function secondOpinionLines({ secondOpinion }: Report): string[] {
 
 async function subcommand(name: Parameters<typeof runSubcommand>[0], args: readonly string[]): Promise<number> {
   const { exitCode, text } = await runSubcommand(name, [...args], new Date());
-  (exitCode === 2 ? process.stderr : process.stdout).write(text);
+  (exitCode === 2 ? complain : print)(text.replace(/\n$/, ""));
   return exitCode;
 }
 
@@ -95,19 +96,19 @@ async function examine(args: readonly string[]): Promise<number> {
   // `performance.now()` counts from the start of the process.
   const overdue = AbortSignal.timeout(Math.max(0, examinationMs - Math.round(performance.now())));
   const { exitCode, text } = await doctor(options, overdue);
-  process.stdout.write(text);
+  print(text.replace(/\n$/, ""));
   return exitCode;
 }
 
 async function initialise(args: readonly string[]): Promise<number> {
-  await init(args, process.env, newSeed, (line) => console.log(line));
+  await init(args, process.env, newSeed, print);
   return 0;
 }
 
 async function main(args: readonly string[]): Promise<number> {
   const hasOwnHelp = args[0] === "client" || args[0] === "receiver";
   if (!hasOwnHelp && (args.includes("--help") || args.includes("-h"))) {
-    console.log(usage);
+    print(usage);
     return 0;
   }
   try {
@@ -121,10 +122,9 @@ async function main(args: readonly string[]): Promise<number> {
       throw new OptionsError([unknownCommand(name, ["doctor", "init", "client", "receiver"])]);
     return await certify(args);
   } catch (error) {
-    if (error instanceof OptionsError)
-      console.error(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);
-    else if (error instanceof CannotRun || error instanceof NoPrism) console.error(error.message);
-    else console.error(error);
+    if (error instanceof OptionsError) complain(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);
+    else if (error instanceof CannotRun || error instanceof NoPrism) complain(error.message);
+    else complain(error);
     return 2;
   }
 }

@@ -1,5 +1,6 @@
 // Creates targets and sessions with the real clock, network and webhook receiver.
 import { setTimeout as sleep } from "node:timers/promises";
+import { complain } from "../report/print.ts";
 import { createBudget } from "../target/budget.ts";
 import { createLimits } from "../declaration/limits.ts";
 import { createVisibility } from "../declaration/visibility.ts";
@@ -33,7 +34,7 @@ export function openTarget(
       now,
       sleep: (ms) => sleep(ms),
       visibility: createVisibility(limits, now),
-      notice: (text) => process.stderr.write(`\n${text[0]!.toUpperCase()}${text.slice(1)}\n`),
+      notice: (text) => complain(`\n${text[0]!.toUpperCase()}${text.slice(1)}`),
     },
   );
   return { target, limits, http, close: () => http.close() };

@@ -8,6 +8,7 @@ import { makeFolder, readReporting, writeReports, type Reporting } from "../cli/
 import { requirementsOf } from "../contract/requirements.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import { oneLine } from "../report/visible.ts";
+import { complain, print } from "../report/print.ts";
 import type { Report, Side } from "../results.ts";
 
 /** The options of every side, in the form that `parseArgs` of node:util expects. */
@@ -98,7 +99,7 @@ export async function runSide(
   const found = await judge(interrupted.signal);
   const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
-  console.log(`Written: ${oneLine(files.join(", "))}`);
-  if (refusal !== undefined) console.error(refusal);
+  print(`Written: ${oneLine(files.join(", "))}`);
+  if (refusal !== undefined) complain(refusal);
   return exitCode;
 }

@@ -1,6 +1,7 @@
 // Implements `certify client`, which judges a program that pays.
 import { createInterface } from "node:readline";
 import { createReader, OptionsError } from "../../cli/options.ts";
+import { print } from "../../report/print.ts";
 import { counted } from "../../report/words.ts";
 import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
@@ -133,13 +134,13 @@ function terminal() {
   // The iterator keeps lines that come early, and ends with the input.
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const enter = async () => void (await lines.next());
-  return { print: (line: string) => console.log(line), enter };
+  return { print, enter };
 }
 
 /** Runs `certify client` and returns its exit code. */
 export async function certifyClient(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   if (args.includes("--help") || args.includes("-h")) {
-    console.log(clientUsage);
+    print(clientUsage);
     return 0;
   }
   const options = readClientOptions(args, newSeed);

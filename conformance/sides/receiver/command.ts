@@ -1,6 +1,7 @@
 // Implements `certify receiver`, which judges a program that receives webhooks.
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
+import { print } from "../../report/print.ts";
 import { createReader, OptionsError } from "../../cli/options.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
@@ -200,7 +201,7 @@ export async function judgeReceiver(
 /** Runs `certify receiver` and returns its exit code. */
 export async function certifyReceiver(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
   if (args.includes("--help") || args.includes("-h")) {
-    console.log(receiverUsage);
+    print(receiverUsage);
     return 0;
   }
   const options = readReceiverOptions(args, process.env, newSeed);

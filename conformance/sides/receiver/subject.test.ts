@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type OutgoingHttpHeaders, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CannotRun } from "../../cli/probe.ts";
 import { outageOf, startSubject } from "./process.ts";
@@ -12,8 +13,9 @@ afterEach(async () => {
 });
 
 /** Serves a response on a free port and returns its URL. */
-async function serving(status: number, body: string): Promise<string> {
-  const server = createServer((_, response) => void response.writeHead(status).end(body)).listen(0, "127.0.0.1");
+async function serving(status: number, body: string | Buffer, headers: OutgoingHttpHeaders = {}): Promise<string> {
+  const handle: RequestListener = (_, response) => void response.writeHead(status, headers).end(body);
+  const server = createServer(handle).listen(0, "127.0.0.1");
   await once(server, "listening");
   closers.push(() => {
     server.closeAllConnections();
@@ -54,6 +56,26 @@ describe("the probe", () => {
     await expect(effectsFromUrl(await freeUrl())()).rejects.toThrow(
       "--effects-url did not respond: connect ECONNREFUSED",
     );
+  });
+
+  test.each([301, 302, 303, 307, 308])("does not follow a redirect (%i)", async (status) => {
+    let asked = false;
+    const elsewhere = createServer((_, response) => {
+      asked = true;
+      response.end("[]");
+    }).listen(0, "127.0.0.1");
+    await once(elsewhere, "listening");
+    closers.push(() => elsewhere.close());
+    const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`;
+    await expect(effectsFromUrl(await serving(status, "", { location }))()).rejects.toThrow(
+      `--effects-url responded with a redirect (${status}). Give the URL to which it leads.`,
+    );
+    expect(asked).toBe(false);
+  });
+
+  test("refuses a small body that becomes a large one", async () => {
+    const url = await serving(200, gzipSync(Buffer.alloc(64 * 1024 ** 2, " ")), { "content-encoding": "gzip" });
+    await expect(effectsFromUrl(url)()).rejects.toThrow("--effects-url responded with more than 16777216 bytes.");
   });
 
   test("says that a command fails, with what it printed", async () => {

@@ -26,7 +26,7 @@ export type Subject = {
   outage?: { begin(): Promise<void>; end(): Promise<void> };
 };
 
-const largestList = 64 * 1024 * 1024;
+const largestList = 16 * 1024 * 1024;
 const probeTimeoutMs = 10_000;
 const wanted =
   'a JSON array such as [{"id": "msg_1", "reference": "DSB1", "merchantsReference": "order-1", "amount": 100}]';
@@ -47,13 +47,31 @@ export function parseEffects(source: string, text: string): Effect[] {
   throw new CannotRun(`${source} must give ${wanted}: one entry for each effect, each with the event's id.`);
 }
 
+/** Reads a body, which fetch has decompressed. @throws CannotRun if it is too large */
+async function textOf(source: string, { body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > largestList) throw new CannotRun(`${source} responded with more than ${largestList} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
 /** Returns a probe that asks a URL. */
 export function effectsFromUrl(url: string): Subject["effects"] {
   return async () => {
     const source = "--effects-url";
     try {
-      const response = await fetch(url, { signal: AbortSignal.timeout(probeTimeoutMs) });
-      const text = await response.text();
+      // A redirect could lead the suite to a service that only this machine reaches.
+      const options = { signal: AbortSignal.timeout(probeTimeoutMs), redirect: "manual" } as const;
+      const response = await fetch(url, options);
+      if (response.status >= 300 && response.status <= 399)
+        throw new CannotRun(
+          `${source} responded with a redirect (${response.status}). Give the URL to which it leads.`,
+        );
+      const text = await textOf(source, response);
       if (response.status !== 200) throw new CannotRun(`${source} responded with ${response.status} instead of 200.`);
       return parseEffects(source, text);
     } catch (error) {
