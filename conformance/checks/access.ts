@@ -2,6 +2,7 @@
 // that neither a cache nor a kept connection shows it (§5, D4, D8, D42).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { base64, firstHalf } from "../target/key-forms.ts";
 import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
 import { started } from "./checkout-record.ts";
 import { paid, pay, usualAmount, verifyDisbursement } from "./requests.ts";
@@ -21,10 +22,10 @@ function strangers(context: Context): Stranger[] {
     { what: "no key", request: { key: "none" } },
     { what: "an unknown key", request: { key: wrongKey(context) } },
     ...almost,
-    { what: "the first half of the key", request: { key: { value: key.slice(0, key.length / 2) } } },
+    { what: firstHalf.what, request: { key: { value: firstHalf.of(key) } } },
     { what: "the key after another character", request: { key: { value: `x${key}` } } },
     { what: "the key and another word", request: { key: { value: `${key} x` } } },
-    { what: "the key in Base64", request: { key: { value: btoa(key) } } },
+    { what: base64.what, request: { key: { value: base64.of(key) } } },
     { what: "two unknown keys", request: { key: "none", headers: { "x-api-key": ["certify-a", "certify-b"] } } },
     ...keysElsewhere.map(([where, place]) => ({
       what: `the key in ${where}`,

@@ -1,6 +1,7 @@
 // Checks authentication (§5).
 import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
+import { basic, oppositeCase, withoutLast } from "../target/key-forms.ts";
 import { expectStatus } from "./expect.ts";
 import {
   checkoutBody,
@@ -51,17 +52,17 @@ const keys = [
 /** Values that differ slightly from the valid key. It is very unlikely that one of them is another merchant's key. */
 export const almostKeys: [string, (key: string) => string][] = [
   ["an empty key", () => ""],
-  ["the key without its last character", (key) => key.slice(0, -1)],
+  [withoutLast.what, withoutLast.of],
   ["the key with an extra character", (key) => `${key}x`],
   ["the key with its last character replaced", (key) => key.slice(0, -1) + (key.endsWith("A") ? "B" : "A")],
-  ["the key in the opposite case", (key) => (key === key.toUpperCase() ? key.toLowerCase() : key.toUpperCase())],
+  [oppositeCase.what, oppositeCase.of],
   ["the key in quotes", (key) => `"${key}"`],
   ["the key prefixed with Bearer", (key) => `Bearer ${key}`],
 ];
 
 export const keysElsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers">][] = [
   ["Authorization: Bearer", (key) => ({ path: "", headers: { authorization: `Bearer ${key}` } })],
-  ["Authorization: Basic", (key) => ({ path: "", headers: { authorization: `Basic ${btoa(`${key}:`)}` } })],
+  ["Authorization: Basic", (key) => ({ path: "", headers: { authorization: `Basic ${basic.of(key)}` } })],
   ["a cookie", (key) => ({ path: "", headers: { cookie: `x-api-key=${key}; api_key=${key}` } })],
 ];
 

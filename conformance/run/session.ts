@@ -9,6 +9,7 @@ import type { Person } from "../target/person.ts";
 import { unmetNeed } from "./needs.ts";
 import { conclude, type CheckReport } from "./verdicts.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
+import { redactedReport } from "./redacted.ts";
 import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
 import { createRandom } from "../generate/random.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
@@ -181,7 +182,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     exchanges = [...exchanges, ...target.takeExchanges()];
     const { notes, thrown } = attempt;
     const { payouts, total } = target.budget;
-    return {
+    const report = {
       ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
       notApplicable: Object.fromEntries(Object.entries(notes.notApplicable).filter(([id]) => selected.has(id))),
       observed: notes.observed.filter(({ requirement }) => selected.has(requirement)),
@@ -193,6 +194,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
     };
+    return redactedReport(report, target.redact);
   }
 
   /**

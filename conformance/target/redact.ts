@@ -1,3 +1,5 @@
+import { findersOf } from "./key-forms.ts";
+
 /** Removes secrets from a text and masks the phone numbers of people in it. */
 export type Redact = {
   (text: string): string;
@@ -23,17 +25,17 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /**
- * Creates a function that redacts secrets wherever they occur. It masks the numbers in `phones` wherever they occur. In
+ * Creates a function that redacts secrets wherever they occur, in every form of key-forms.ts. It masks the numbers in `phones` wherever they occur. In
  * `phoneNumber` fields it masks every number that the suite did not send, because the target may return the numbers of
  * other people. Numbers that the suite made up stay readable, because a masked number would make a request another one.
  * @param secrets API keys, webhook secrets and values of `--header`
  * @param phones phone numbers of real people
  */
 export function createRedactor(secrets: readonly string[], phones: readonly string[]): Redact {
-  const hidden = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]);
-  const longestFirst = [...new Set(hidden.filter((secret) => secret.length > 0))].toSorted(
+  const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
     (a, b) => b.length - a.length,
   );
+  const finders = longestFirst.flatMap(findersOf);
   const madeUp = new Set<string>();
   const redact = (text: string) => {
     let result = text;
@@ -42,7 +44,7 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
       phoneField,
       (_, before: string, digits: string) => before + (madeUp.has(digits) ? digits : maskPhone(digits)),
     );
-    for (const secret of longestFirst) result = result.replaceAll(secret, masked);
+    for (const { hint, pattern } of finders) if (hint.test(result)) result = result.replaceAll(pattern, masked);
     return result.replaceAll(/whsec_[A-Za-z0-9+/]+=*/g, masked);
   };
   const learn = (request: string) => {
@@ -60,7 +62,7 @@ export function redactHeaders(
   const hidden = new Set([...secretHeaders, ...alsoSecret.map((name) => name.toLowerCase())]);
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
-      name,
+      redact(name),
       hidden.has(name.toLowerCase()) ? masked : redact([value ?? ""].flat().join(", ")),
     ]),
   );

@@ -1,6 +1,8 @@
 // Writes texts as words of a POSIX shell. What a report must not show, or what must differ in a repetition, is computed
 // by the shell.
 
+import { keyForms } from "./key-forms.ts";
+
 /** A text that a command must not contain, and the shell expression that replaces it. */
 export type Substitute = { text: string | RegExp; shell: string };
 
@@ -61,15 +63,10 @@ export function printed(bytes: Buffer): string {
   return `printf '${shown.join("")}'`;
 }
 
-/** Returns substitutes for a key: as it is, in the other cases, as in Basic authentication, and without its last character. */
+/** Returns substitutes for a key and its forms. */
 export function keySubstitutes(key: string, variable: string): Substitute[] {
-  const all: [string, string][] = [
-    [key, `$${variable}`],
-    [btoa(`${key}:`), `$(printf %s: "$${variable}" | base64 | tr -d '\\n')`],
-    [key.toUpperCase(), `$(printf %s "$${variable}" | tr a-z A-Z)`],
-    [key.toLowerCase(), `$(printf %s "$${variable}" | tr A-Z a-z)`],
-    [key.slice(0, -1), `\${${variable}%?}`],
-  ];
+  const forms = keyForms.map(({ of, shell }): [string, string] => [of(key), shell(variable, key)]);
+  const all: [string, string][] = [[key, `$${variable}`], ...forms];
   const distinct = all.filter(([text], index) => text !== "" && all.findIndex(([other]) => other === text) === index);
   return distinct.map(([text, shell]) => ({ text, shell }));
 }

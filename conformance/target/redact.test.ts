@@ -1,0 +1,104 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BARE_ENVIRONMENT } from "../testing/command-line.ts";
+import { startSoundTarget } from "../testing/sound-target.ts";
+import { keyForms } from "./key-forms.ts";
+import { createRedactor } from "./redact.ts";
+
+const key = "sk_live_4F9aXk2Lm/Q7pZ+8vR1t";
+const utf16 = (text: string) => [...text].map((each) => each.charCodeAt(0).toString(16).padStart(4, "0"));
+const escaped = (text: string) =>
+  utf16(text)
+    .map((code) => `\\u${code}`)
+    .join("");
+/** What a target could return of a key, by name. */
+const forms: Record<string, string> = {
+  "as it is": key,
+  "in Basic form, as the user": btoa(`${key}:`),
+  "in Basic form, as the password": btoa(`merchant:${key}`),
+  "in Base64": btoa(key),
+  "in Base64 for URLs": Buffer.from(key).toString("base64url"),
+  "in capitals": key.toUpperCase(),
+  "in small letters": key.toLowerCase(),
+  "with a suffix": `${key}x`,
+  "with a prefix": `Bearer ${key}`,
+  "without its last character": key.slice(0, -1),
+  "without its first character": key.slice(1),
+  "the first half": key.slice(0, key.length / 2),
+  "the second half": key.slice(key.length / 2),
+  "a long beginning": key.slice(0, 20),
+  "in JSON escapes": escaped(key),
+  "in JSON escapes of capital digits": escaped(key).toUpperCase().replaceAll("\\U", "\\u"),
+  "in JSON escapes in part": key.slice(0, 9) + escaped(key.slice(9)),
+  "with escaped slashes": key.replaceAll("/", "\\/"),
+  reversed: [...key].toReversed().join(""),
+  "in a URL": encodeURIComponent(key),
+  "in hex": Buffer.from(key).toString("hex"),
+  "in HTML": [...key].map((each) => `&#${each.charCodeAt(0)};`).join(""),
+  ...Object.fromEntries(keyForms.map(({ what, of }) => [what, of(key)])),
+};
+
+describe("the redactor", () => {
+  const redact = createRedactor([key], []);
+
+  test.each(Object.entries(forms))("hides a key %s", (_, form) => {
+    const result = redact(`{"a":"${form}"}`);
+    expect(result).toContain("[redacted]");
+    expect(result.length).toBeLessThan(40);
+  });
+
+  test("leaves other texts as they are, also beginnings of a key that say nothing", () => {
+    const text =
+      '{"reference":"DSB7Q2M9X4T1VK8R3WZ0HA6N","message":"sk_live_ is no key","a":"\\u0073k","url":"http://a/%20"}';
+    expect(redact(text)).toBe(text);
+    expect(createRedactor(["payments"], [])("a payment page")).toBe("a payment page");
+  });
+});
+
+describe("a run against a target that returns the key in every form", () => {
+  let folder = "";
+  let output = "";
+  let target: Awaited<ReturnType<typeof startSoundTarget>>;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "certify-redact-"));
+    target = await startSoundTarget({
+      key,
+      environment: "sandbox",
+      alter: (reply, { path }) => ({
+        ...reply,
+        // A body with a wrong type in it, so that verdicts quote it.
+        body: { ...(reply.body as object), forms, error: forms, message: Object.values(forms).join(" ") },
+        headers: { ...reply.headers, "x-echo": Object.values(forms).join(" "), location: `/${encodeURI(path)}${key}` },
+      }),
+    });
+    const only =
+      "auth.create-needs-key,auth.verify-refuses-wrong-key,auth.whole-key-compared,auth.key-only-in-header,verify.unknown-404,checkout.response-body";
+    const args = ["--base-url", target.url, "--report", folder, "--effects", "money", "--yes", "--only", only];
+    const main = join(import.meta.dirname, "../certify.ts");
+    const child = spawn(process.execPath, [main, ...args, "--timeout", "2000"], {
+      env: { ...BARE_ENVIRONMENT, API_KEY: key },
+    });
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += String(chunk)));
+    await new Promise((resolve) => child.on("close", resolve));
+  }, 180_000);
+  afterAll(async () => {
+    await target.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test.each(Object.entries(forms))("writes it in no file, and does not print it: %s", async (_, form) => {
+    const files = await readdir(folder, { recursive: true });
+    expect(files).toEqual(expect.arrayContaining(["report.json", "report.html", "junit.xml", "badge.svg"]));
+    for (const file of files) {
+      const text = await readFile(join(folder, file), "utf8");
+      // Files encode quotes and backslashes in ways of their own, which leave the rest of a form as it is.
+      expect.soft(text.includes(form), file).toBe(false);
+      expect.soft(text.includes(JSON.stringify(form).slice(1, -1)), file).toBe(false);
+    }
+    expect(output).not.toContain(form);
+    expect(await readFile(join(folder, "report.json"), "utf8")).toContain("[redacted]");
+  });
+});
