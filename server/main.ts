@@ -22,6 +22,7 @@ import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
+import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
@@ -45,6 +46,11 @@ async function start(config: Config): Promise<void> {
     live: !config.sandbox,
     warn: (message) => log.warn(message),
   });
+  const commands = await serveCommands(config, storage, (reason) =>
+    log.warn(
+      `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
+    ),
+  );
 
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
   const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
@@ -81,7 +87,7 @@ async function start(config: Config): Promise<void> {
   const running = withPort(config, listener.port);
   const signIn = await signInLink(running, merchants);
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  stopOnSignal({ config, service, listener, storage, traces, clock, flush });
+  stopOnSignal({ config, service, listener, commands, storage, traces, clock, flush });
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
 }
@@ -124,10 +130,21 @@ async function signInLink(
   return linkAddress(config.publicUrl, token);
 }
 
+/** Commands need no server to use PostgreSQL, and cannot use a database in this process's memory. */
+async function serveCommands(
+  { database }: Config,
+  storage: Storage,
+  refused: (reason: string) => void,
+): Promise<ServedStorage | undefined> {
+  if (database.kind === "postgres" || database.path === ":memory:") return undefined;
+  return serveStorage(database.path, storage, refused);
+}
+
 interface Running {
   config: Config;
   service: Service;
   listener: Listener;
+  commands: ServedStorage | undefined;
   storage: Storage;
   traces: Traces | undefined;
   clock: Clock;
@@ -139,7 +156,7 @@ interface Running {
  * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
  * exits immediately with 1; what was not finished continues in another process or at the next start.
  */
-function stopOnSignal({ config, service, listener, storage, traces, clock, flush }: Running): void {
+function stopOnSignal({ config, service, listener, commands, storage, traces, clock, flush }: Running): void {
   const { shutdownTimeoutMs, drainDelayMs } = config;
   const timeoutMs = shutdownTimeoutMs - drainDelayMs;
   let stopping = false;
@@ -153,6 +170,7 @@ function stopOnSignal({ config, service, listener, storage, traces, clock, flush
     service.release();
     await listener.close(0.5 * timeoutMs);
     await service.stop(0.3 * timeoutMs);
+    commands?.close();
     await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
     await flush(0.1 * timeoutMs);
     process.exit(0);

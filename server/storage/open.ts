@@ -11,6 +11,8 @@ import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.
 import { postgresStatus } from "./postgres/status.ts";
 import { dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
 import { backupSqlite } from "./sqlite/backup.ts";
+import { connectToServer } from "./socket/connect.ts";
+import { MEMORY } from "./sqlite/database.ts";
 import { openSqlite } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
 import { restoreSqlite, type Restored } from "./sqlite/restore.ts";
@@ -19,7 +21,8 @@ import type { DatabaseStatus } from "./status.ts";
 import { StorageError } from "./storage-error.ts";
 
 /**
- * Opens the storage that DATABASE_URL names.
+ * Opens the storage that DATABASE_URL names. A command gets the storage of the server that uses a SQLite file, if there is
+ * one: a second process could harm the file.
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
  * @throws StorageError whose message says what to do
  */
@@ -27,7 +30,10 @@ export async function openStorage(
   database: Config["database"],
   options: { clock: Clock; server: boolean; emit?: Emit } & DurabilityOptions,
 ): Promise<Storage> {
-  return database.kind === "postgres" ? openPostgres(database.url, options) : openSqlite(database.path, options);
+  if (database.kind === "postgres") return openPostgres(database.url, options);
+  const isCommand = !options.server && database.path !== MEMORY;
+  const running = isCommand ? await connectToServer(database.path, options.clock.sleep) : undefined;
+  return running ?? openSqlite(database.path, options);
 }
 
 /** Returns the version of a database's schema without changing it. @throws StorageError */

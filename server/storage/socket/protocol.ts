@@ -1,0 +1,42 @@
+import { existsSync, realpathSync } from "node:fs";
+import { relative } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
+
+/** A call of an operation of the storage. */
+export interface Call {
+  id: number;
+  name: string;
+  args: unknown[];
+  /** The version of the program that sends it. */
+  version: string;
+}
+
+/** What an operation of the storage threw. `code` and `details` are those of a ServiceError. */
+export interface Failure {
+  name: string;
+  message: string;
+  code?: string;
+  details?: object;
+}
+
+export type Reply = { id: number } & ({ result: unknown } | { failure: Failure });
+
+export const VERSION: string = packageJson.version;
+
+/** These take a function, or end the server's own storage. */
+export const LOCAL_OPERATIONS = new Set(["exclusively", "close"]);
+
+/** The most bytes of a socket's path on the systems that this project runs on, without the byte that ends it. */
+const LONGEST_PATH = 103;
+
+/**
+ * Returns the path of the socket of a database file: beside the file, relative to the working directory if that is
+ * shorter. Undefined if this system has no such sockets or the path is too long for one.
+ */
+export function socketOf(database: string): string | undefined {
+  const path = `${existsSync(database) ? realpathSync(database) : database}.socket`;
+  const fromHere = relative(process.cwd(), path);
+  const shorter = fromHere.length < path.length ? fromHere : path;
+  const isUsable = process.platform !== "win32" && Buffer.byteLength(shorter) <= LONGEST_PATH;
+  return isUsable ? shorter : undefined;
+}

@@ -1,0 +1,188 @@
+// Commands use the storage of a running server through a socket beside its SQLite file.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Storage } from "../../domain/storage.ts";
+import { createFakeClock } from "../../testing/clock.ts";
+import { runCommand, runKeys, startProcess, type ServerProcess } from "../../testing/process.ts";
+import { aPayout } from "../../testing/server.ts";
+import { ACTOR, addMerchant, aDisbursement, aKey } from "../../testing/storage/fixtures.ts";
+import { StorageError } from "../storage-error.ts";
+import { openSqlite } from "../sqlite/index.ts";
+import { connectToServer } from "./connect.ts";
+import { onMessages, sendMessage } from "./messages.ts";
+import { serveStorage, type ServedStorage } from "./serve.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "socket-"));
+  path = join(folder, "server.db");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const sockets = () => readdirSync(folder).filter((name) => name.endsWith(".socket"));
+/** Calls an operation as a command of this version. */
+const ask = (name: string, version: string) =>
+  new Promise((resolve) => {
+    const socket = connect(`${path}.socket`);
+    onMessages(socket, (reply) => (socket.destroy(), resolve(reply)));
+    sendMessage(socket, { id: 1, name, args: [], version });
+  });
+const failure = (message: RegExp) => ({ id: 1, failure: { message: expect.stringMatching(message) } });
+const noWait = async () => undefined;
+
+describe("the storage of a server in this process", () => {
+  let storage: Storage;
+  let served: ServedStorage;
+  beforeEach(async () => {
+    storage = openSqlite(path, { clock: createFakeClock(), server: true });
+    served = await serveStorage(path, storage, (reason) => expect.unreachable(reason));
+  });
+  afterEach(async () => {
+    served.close();
+    await storage.close();
+  });
+
+  test("returns what the server's own storage returns, bytes and absent fields included", async () => {
+    const remote = (await connectToServer(path, noWait))!;
+    const { id } = await addMerchant(remote);
+    const key = aKey(id);
+    await remote.insertKey(key, ACTOR);
+    const { record } = await remote.insertDisbursement(aDisbursement(id));
+    expect(await remote.listMerchants()).toStrictEqual(await storage.listMerchants());
+    expect(await remote.findMerchantByKey(key.hash)).toStrictEqual(await storage.findMerchantByKey(key.hash));
+    expect(await remote.findDisbursement(id, record.reference)).toStrictEqual(record);
+    expect(await remote.findDisbursement(id, "unknown")).toBeUndefined();
+    expect(await remote.readMarks([id])).toStrictEqual(await storage.readMarks([id]));
+    await remote.close();
+    expect(await storage.listMerchants()).toHaveLength(1);
+  });
+
+  test("throws what the server's own storage throws", async () => {
+    const remote = (await connectToServer(path, noWait))!;
+    const { id } = await addMerchant(remote);
+    const list = remote.listEvents({ merchantId: id, limit: 10, cursor: "nonsense" });
+    await expect(list).rejects.toMatchObject({
+      name: "ServiceError",
+      code: "invalid_value",
+      details: { fields: [{}] },
+    });
+    await remote.close();
+  });
+
+  test("only the owner may connect", () => {
+    expect(statSync(`${path}.socket`).mode & 0o777).toBe(0o600);
+  });
+
+  test("a command of another version is refused, and only operations of the storage can be called", async () => {
+    expect(await ask("listMerchants", "0.0.1")).toMatchObject(
+      failure(/^The running server has version .+0\.0\.1\. Run/),
+    );
+    const { version } = (await import("../../package.json", { with: { type: "json" } })).default;
+    for (const name of ["close", "exclusively", "toString", "nothing"]) {
+      expect(await ask(name, version)).toMatchObject(failure(/^There is no operation/));
+    }
+    expect(await ask("listMerchants", version)).toEqual({ id: 1, result: [] });
+  });
+
+  test("what is no message ends the connection, and the server goes on", async () => {
+    for (const bytes of [Buffer.alloc(8, 255), Buffer.from([0, 0, 0, 2, 7, 7])]) {
+      const socket = connect(`${path}.socket`);
+      socket.on("error", () => undefined).resume();
+      socket.write(bytes);
+      await new Promise((resolve) => socket.on("close", resolve));
+    }
+    const remote = (await connectToServer(path, noWait))!;
+    expect(await remote.listMerchants()).toEqual([]);
+    await remote.close();
+  });
+
+  test("a command whose server ends is told so", async () => {
+    const remote = (await connectToServer(path, noWait))!;
+    await remote.listMerchants();
+    served.close();
+    await expect(remote.listMerchants()).rejects.toThrow(/^The server ended before /);
+    await expect(remote.listMerchants()).rejects.toBeInstanceOf(StorageError);
+  });
+});
+
+describe("commands beside a server process", () => {
+  const KEY = "a-key-for-tests-of-the-socket";
+  const started: ServerProcess[] = [];
+  afterEach(async () => {
+    for (const server of started.splice(0)) {
+      server.kill("SIGKILL");
+      await server.ended;
+    }
+  });
+  const envOf = (file: string) => ({ DATABASE_URL: `sqlite:${file}`, SANDBOX_API_KEY: KEY, LOG_LEVEL: "warn" });
+  async function start(file = path): Promise<ServerProcess> {
+    const server = await startProcess(envOf(file));
+    started.push(server);
+    return server;
+  }
+
+  test("without -shm, a writing command under load loses no acknowledged payout", async () => {
+    const server = await start();
+    const { request } = server.client(KEY);
+    const acknowledged: string[] = [];
+    let load = true;
+    async function pay() {
+      while (load) {
+        const { status, body } = await request("POST", "/v1/disbursements", { body: aPayout() });
+        if (status === 200) acknowledged.push(body.data.reference);
+      }
+    }
+    const paying = [pay(), pay(), pay()];
+    await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(20);
+    rmSync(`${path}-shm`);
+    const command = await runKeys(envOf(path), "create-merchant", "Ada");
+    expect([command.code, command.stderr]).toEqual([2, expect.stringMatching(/-shm file .+ was deleted or replaced/)]);
+    load = false;
+    await Promise.all(paying);
+    server.kill("SIGTERM");
+    expect((await server.ended).code).toBe(0);
+    const next = await start();
+    for (const reference of acknowledged) {
+      expect((await next.client(KEY).request("GET", `/v1/disbursements/${reference}`)).status).toBe(200);
+    }
+  });
+
+  test("the socket ends with the server; one that a crash left harms neither a command nor a start", async () => {
+    const first = await start();
+    expect(sockets()).toEqual(["server.db.socket"]);
+    first.kill("SIGKILL");
+    await first.ended;
+    expect(sockets()).toEqual(["server.db.socket"]);
+    expect((await runKeys(envOf(path), "create-merchant", "Ada")).code).toBe(0);
+    const second = await start();
+    expect((await runKeys(envOf(path), "merchants")).stdout).toContain("Ada");
+    expect((await runCommand(envOf(path), "db", "prune", "--older-than", "1d")).code).toBe(0);
+    second.kill("SIGTERM");
+    await second.ended;
+    expect(sockets()).toEqual([]);
+  });
+
+  test.each<[string, () => string]>([
+    ["its path is too long for a socket", () => join(folder, "long".repeat(30), "server.db")],
+    ["a file has the socket's name", () => (writeFileSync(`${path}.socket`, "precious"), path)],
+  ])("commands are refused if %s, and the server says so", async (_, make) => {
+    const file = make();
+    mkdirSync(dirname(file), { recursive: true });
+    const server = await start(file);
+    const { code, stderr } = await runKeys(envOf(file), "create-merchant", "Ada");
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^Another server is using .+ Stop it, or use its dashboard: it takes no commands now \(.+\)\.\n$/,
+      ),
+    ]);
+    server.kill("SIGTERM");
+    await server.ended;
+    expect(server.output()).toMatch(/commands are refused while this server runs/);
+    expect((await runKeys(envOf(file), "create-merchant", "Ada")).code).toBe(0);
+  });
+});
