@@ -93,7 +93,7 @@ export interface MerchantStore {
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /** Revokes a key for good. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
+  /** Revokes a key for good, and ends the listener that uses it. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
   revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
@@ -390,6 +390,8 @@ export interface ListenerStore {
   connectListener(merchantId: string, listener: Listener): Promise<string | undefined>;
   /**
    * Begins a search for deliveries. Renews the claims that the listener holds, and ends its others.
+   * @param keyId the API key of the search, whose revocation ends the listener from now on
+   * @throws ServiceError `unauthorized` if the key is revoked, as `connectListener` does
    * @returns the number of the search, or undefined if the session has ended
    */
   beginSearch(
@@ -397,6 +399,7 @@ export interface ListenerStore {
     session: string,
     holding: readonly { id: string; token: number }[],
     leaseMs: number,
+    keyId?: string,
   ): Promise<number | undefined>;
   /**
    * Claims ready deliveries for the listener, those first that fell due first. Resolves with "replaced" if the session has

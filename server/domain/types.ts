@@ -32,6 +32,8 @@ export interface Listener {
   name: string;
   /** Where the listener sends webhooks. */
   url: string;
+  /** The API key with which it connects. Its revocation ends the listener. */
+  keyId?: string;
 }
 
 /** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */

@@ -26,6 +26,8 @@ export interface Call<Op extends OperationId> {
   merchant: Merchant;
   /** The key of the request, for the audit trail. */
   actor: Actor;
+  /** The API key of the request. */
+  keyId: string;
   /** The trace context to store with what the request creates. */
   traceparent: string | undefined;
   path: Parameters<Op, "path">;
@@ -82,6 +84,7 @@ export function createContract(options: Options): Contract {
       Object.assign(res.locals, { operationId, parameters: req.params });
       const { merchant, keyId } = await authenticate(req);
       res.locals.merchant = merchant;
+      res.locals.keyId = keyId;
       res.locals.actor = `key ${keyId}` satisfies Actor;
       next();
     };
@@ -140,10 +143,13 @@ type Handle = (call: Call<OperationId>) => Promise<unknown>;
 
 function respond(handle: Handle, isLost: Options["losesResponse"]): RequestHandler {
   return async (req, res) => {
-    const { merchant, actor, trace } = res.locals as Pick<Call<OperationId>, "merchant" | "actor"> & { trace?: Trace };
+    const { merchant, actor, keyId, trace } = res.locals as Pick<Call<OperationId>, "merchant" | "actor" | "keyId"> & {
+      trace?: Trace;
+    };
     const call = {
       merchant,
       actor,
+      keyId,
       traceparent: trace && traceparentOf(trace),
       path: req.params,
       query: req.query,

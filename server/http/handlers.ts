@@ -60,9 +60,10 @@ export function createHandlers(context: HandlerContext): Handlers {
     listDeliveries: async ({ merchant, query }) =>
       listView(await webhooks.listDeliveries(merchant, query), deliveryView),
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
-    connectListener: async ({ merchant, body }) => listenerView(merchant, await listeners.connect(merchant, body)),
-    claimDeliveries: async ({ merchant, body }) => ({
-      items: (await listeners.claim(merchant, body)).map(claimedView),
+    connectListener: async ({ merchant, keyId, body }) =>
+      listenerView(merchant, await listeners.connect(merchant, { ...body, keyId })),
+    claimDeliveries: async ({ merchant, keyId, body }) => ({
+      items: (await listeners.claim(merchant, { ...body, keyId })).map(claimedView),
     }),
     reportAttempt: async ({ merchant, body }) => attemptRecorded(await listeners.report(merchant, body)),
     disconnectListener: async ({ merchant, body }) => ({

@@ -1,6 +1,8 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { components } from "../../generated/openapi.ts";
+import { hashKey } from "../domain/keys.ts";
+import { createKey } from "../domain/merchants.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
 type Claimed = components["schemas"]["ClaimedDelivery"];
@@ -191,6 +193,27 @@ test("a report of a delivery that is not the listener's is refused", async () =>
   ];
   expect(responses.map(({ status }) => status)).toEqual([404, 404, 404]);
   expect((await report(mine!, { httpStatus: 204 })).body.data).toEqual({ counted: true, status: "delivered" });
+});
+
+test("a waiting listener whose key is revoked gets no further webhook, and another key's listener gets it", async () => {
+  const { merchants, storage, merchant } = server;
+  const leaked = await createKey({ ...merchants, storage }, merchant.id);
+  const { session } = (await send("/sandbox/listener", { name: "eve", url: FORWARD_TO }, leaked)).body.data;
+  const looks = vi.spyOn(storage, "claimForListener");
+  const waiting = send("/sandbox/listener/claims", { session, limit: 10, waitSeconds: 10, holding: [] }, leaked);
+  await vi.waitFor(() => expect(looks).toHaveBeenCalled());
+  const id = (await storage.findKey(hashKey(leaked)))!.id;
+  await storage.revokeKey(id, server.clock.now(), "command ada@host");
+  await pay();
+  const refused = await settled(waiting);
+  expect(refused.body).toMatchObject({ code: "listener_replaced" });
+  const again = { session, limit: 1, waitSeconds: 0, holding: [] };
+  expect((await send("/sandbox/listener/claims", again, leaked)).status).toBe(401);
+
+  const mine = await connect();
+  expect(mine).not.toHaveProperty("replaced");
+  await pay();
+  expect(await claimed(mine.session)).toHaveLength(1);
 });
 
 test("invalid requests are refused", async () => {

@@ -1,5 +1,6 @@
 import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
+import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Merchant } from "../domain/types.ts";
 
@@ -59,6 +60,9 @@ export const keyCreated = (
   merchantId,
   details: { key: id, ...(name !== undefined && { name }) },
 });
+
+/** The error of a request whose key was revoked after its authentication. */
+export const keyRevoked = () => new ServiceError("unauthorized", "This API key is not valid.");
 
 /** The entry of the audit trail about a clock that was moved to a sandbox time. */
 export const clockMoved = (merchantId: string, to: number, actor: Actor): Omit<AuditEntry, "at"> => ({

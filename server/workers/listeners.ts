@@ -25,6 +25,8 @@ export interface Search {
   session: string;
   limit: number;
   waitSeconds: number;
+  /** The API key of the request. */
+  keyId?: string;
   /** The claims whose attempts are in progress. */
   holding: readonly { id: string; token: number }[];
 }
@@ -97,7 +99,7 @@ export function createListeners(options: Options): Listeners {
       return { session, ...(previous !== undefined && { replaced: previous }) };
     },
     async claim(merchant, search) {
-      const poll = await storage.beginSearch(merchant.id, search.session, search.holding, LEASE_MS);
+      const poll = await storage.beginSearch(merchant.id, search.session, search.holding, LEASE_MS, search.keyId);
       if (poll === undefined) throw replaced();
       const claimed = await look(merchant, search, poll);
       return (await Promise.all(claimed.map(toSend))).flat();
@@ -118,7 +120,7 @@ export function createListeners(options: Options): Listeners {
 const replaced = () =>
   new ServiceError(
     "listener_replaced",
-    "Another listener of this merchant has taken over, or this one was disconnected.",
+    "Another listener of this merchant has taken over, or this one was disconnected or its API key revoked.",
   );
 
 /** Returns the result with the reason of a failure, and without a character that PostgreSQL does not accept. */

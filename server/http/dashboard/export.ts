@@ -6,6 +6,7 @@ import type { Checkout, Disbursement } from "../../domain/types.ts";
 import type { DashboardContext } from "./context.ts";
 import type { PaymentFilter } from "./payment-filter.ts";
 import { pageOf, type Kind } from "./payments.ts";
+import { watchSession } from "./sessions.ts";
 import { actorIn, merchantIn } from "./visit.ts";
 
 /** So few that a read blocks the event loop for no longer than a page of a list. */
@@ -42,7 +43,7 @@ async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter
     details: { list: kind },
   });
   // The first rows are read before the status is sent, so that an error of the storage gets a page.
-  const rows = rowsOf(context, kind, merchant.id, filter);
+  const rows = rowsOf(context, kind, merchant.id, filter, watchSession(context, res.req));
   const first = await rows.next();
   res.status(200).type("text/csv").attachment(`${kind}.csv`);
   async function* text() {
@@ -61,13 +62,20 @@ async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter
   }
 }
 
-async function* rowsOf(context: DashboardContext, kind: Kind, merchantId: string, filter: PaymentFilter) {
+async function* rowsOf(
+  context: DashboardContext,
+  kind: Kind,
+  merchantId: string,
+  filter: PaymentFilter,
+  isSignedIn: () => Promise<boolean>,
+) {
   const { cursor: _, ...rest } = filter;
   let cursor: string | undefined;
   do {
     const page = await pageOf(context, kind, merchantId, { ...rest, limit: ROWS_PER_READ, ...(cursor && { cursor }) });
     yield page.items.map((payment) => `${Object.values(COLUMNS).map((read) => cell(read(payment)))}\r\n`).join("");
     cursor = page.cursor;
+    if (cursor !== undefined && !(await isSignedIn())) throw new Error("The session ended during the export.");
   } while (cursor !== undefined);
 }
 

@@ -106,6 +106,32 @@ describe("the stream", () => {
     expect(count(kept, "signed-out")).toBe(0);
   });
 
+  test("tells nothing more after the session ended, and ends with the next change", async () => {
+    const stream = await watch();
+    await heard(stream, "alive");
+    await heard(stream, "payments");
+    const told = count(stream, "payments");
+    const { sessions } = await server.storage.listTeam({ idleMs: 3_600_000, limit: 10 });
+    await server.storage.endSessions({ id: sessions[0]!.id }, "command ada@host");
+    server.telemetry.emit("attempt", {
+      eventId: "msg_old",
+      merchantId: server.merchant.id,
+      status: "delivered",
+      durationMs: 1,
+      delayMs: undefined,
+      httpStatus: 204,
+      counted: true,
+      trace: undefined,
+    });
+    await vi.waitFor(() => {
+      // Less than the time between two beats.
+      server.clock.advance(10);
+      expect(stream.events.at(-1)).toBe("signed-out");
+    }, PATIENCE);
+    await stream.ended;
+    expect(count(stream, "payments")).toBe(told);
+  });
+
   test("ends when the server is about to stop, which then takes no further one", async () => {
     const stream = await watch();
     server.service.drain();

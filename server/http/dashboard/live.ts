@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import { Router, type Request, type Response } from "express";
+import type { Topic } from "../../workers/changes.ts";
 import type { DashboardContext } from "./context.ts";
 import { script, scriptName } from "./live-script.ts";
 import { watchSession } from "./sessions.ts";
@@ -57,9 +58,18 @@ export function livePages(context: DashboardContext): Router {
     // Reverse proxies that collect responses must pass this one on.
     res.set({ "Content-Type": "text/event-stream", "X-Accel-Buffering": "no" }).flushHeaders();
     const send = sender(res);
-    const unwatch = changes.watch(merchant, send);
+    /** A session may have ended since the last beat. Its page is told nothing more. */
+    async function tell(topic: Topic) {
+      // Without the storage nothing can be told.
+      const isKnown = await isSignedIn().catch(() => undefined);
+      if (ending.signal.aborted || isKnown === undefined) return;
+      send(isKnown ? topic : "signed-out");
+      if (!isKnown) ending.abort();
+    }
+    const isSignedIn = watchSession(context, req);
+    const unwatch = changes.watch(merchant, (topic) => void tell(topic));
     try {
-      await beat(send, watchSession(context, req), ending.signal);
+      await beat(send, isSignedIn, ending.signal);
     } catch {
       // Without the storage the page cannot be read either. It asks again.
     } finally {

@@ -1,5 +1,6 @@
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/storage.ts";
+import { keyRevoked } from "../rows.ts";
 import { claimLanes } from "./claims.ts";
 import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
@@ -7,10 +8,11 @@ import { lockMerchant } from "./merchant-rows.ts";
 
 const READDRESS = `UPDATE events SET url = $3 WHERE merchant_id = $1 AND epoch = $2 AND next_attempt_at IS NOT NULL
   AND host = '${LISTENER_HOST}'`;
-const CONNECT = `INSERT INTO listeners (merchant_id, session, name, url, seen_real) VALUES ($1, $2, $3, $4, :now)
+const CONNECT = `INSERT INTO listeners (merchant_id, session, name, url, key_id, seen_real) VALUES ($1, $2, $3, $4, $5, :now)
   ON CONFLICT (merchant_id) DO UPDATE SET session = excluded.session, name = excluded.name, url = excluded.url, poll = 0,
-    seen_real = excluded.seen_real`;
-const SEARCH = `UPDATE listeners SET poll = poll + 1, seen_real = :now WHERE merchant_id = $1 AND session = $2
+    key_id = excluded.key_id, seen_real = excluded.seen_real`;
+const SEARCH = `UPDATE listeners SET poll = poll + 1, seen_real = :now, key_id = coalesce($3, key_id)
+  WHERE merchant_id = $1 AND session = $2
   RETURNING poll`;
 const CLAIMED = `SELECT id, claim_token FROM events WHERE merchant_id = $1 AND host = '${LISTENER_HOST}' AND claimed
   ORDER BY id FOR UPDATE`;
@@ -41,24 +43,39 @@ async function endOf(find: Query, sql: string, merchantId: string, { session, po
   return row.poll === poll ? undefined : "superseded";
 }
 
+/** The lock makes a revocation wait, which then ends the listener. */
+const KEY = `SELECT 1 FROM api_keys WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL FOR KEY SHARE`;
+
+async function requireKey(query: Query, merchantId: string, keyId: string | undefined): Promise<void> {
+  if (keyId !== undefined && (await query(KEY, [merchantId, keyId])).count === 0) throw keyRevoked();
+}
+
+/** Ends the listener of a key, inside a transaction that has locked the merchant. What it has claimed is ready again. */
+export async function endListenerOf(query: Query, merchantId: string, keyId: string): Promise<void> {
+  const ended = await query("DELETE FROM listeners WHERE merchant_id = $1 AND key_id = $2", [merchantId, keyId]);
+  if (ended.count > 0) await keepClaims(query, merchantId, [], 0);
+}
+
 export function listeners({ db }: Context): ListenerStore {
   return {
-    connectListener: (merchantId, { session, name, url }) =>
+    connectListener: (merchantId, { session, name, url, keyId }) =>
       db.transaction(async (query) => {
         // Events are written before or after this, so that each has one destination.
         const { epoch, now } = await lockMerchant(query, merchantId, "orders");
+        await requireKey(query, merchantId, keyId);
         const [previous] = (await query("SELECT name, seen_real FROM listeners WHERE merchant_id = $1", [merchantId]))
           .rows;
-        await query(CONNECT, [merchantId, session, name, url]);
+        await query(CONNECT, [merchantId, session, name, url, keyId ?? null]);
         await keepClaims(query, merchantId, [], 0);
         await query(READDRESS, [merchantId, epoch, url]);
         const attended = previous && (previous.seen_real as number) > now - LISTENER_ATTENDS_MS;
         return attended ? (previous.name as string) : undefined;
       }),
-    beginSearch: (merchantId, session, holding, leaseMs) =>
+    beginSearch: (merchantId, session, holding, leaseMs, keyId) =>
       db.transaction(
         async (query) => {
-          const [row] = (await query(SEARCH, [merchantId, session])).rows;
+          await requireKey(query, merchantId, keyId);
+          const [row] = (await query(SEARCH, [merchantId, session, keyId ?? null])).rows;
           if (!row) return undefined;
           await keepClaims(query, merchantId, holding, leaseMs);
           return row.poll as number;

@@ -7,6 +7,7 @@ import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
+import { endListenerOf } from "./listeners.ts";
 import { lockMerchant, required } from "./merchant-rows.ts";
 import { requestRates } from "./request-rates.ts";
 import { readSecrets } from "./secrets.ts";
@@ -85,6 +86,9 @@ export function merchants(context: Context): MerchantStore {
     revokeKey: (keyId, revokedAt, actor) =>
       db.transaction(
         async (query) => {
+          const [owner] = (await query("SELECT merchant_id FROM api_keys WHERE id = $1", [keyId])).rows;
+          if (!owner) return false;
+          await lockMerchant(query, owner.merchant_id as string, "orders");
           const { rows } = await query("SELECT merchant_id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE", [
             keyId,
           ]);
@@ -93,6 +97,7 @@ export function merchants(context: Context): MerchantStore {
             const merchantId = key.merchant_id as string;
             const place = [merchantId, keyId, revokedAt];
             await query("UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2", place);
+            await endListenerOf(query, merchantId, keyId);
             await recordAction(query, { actor, action: "key.revoke", merchantId, details: { key: keyId } });
           }
           return key !== undefined;

@@ -1,18 +1,34 @@
+import type { DatabaseSync } from "node:sqlite";
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/storage.ts";
+import { keyRevoked } from "../rows.ts";
 import { claimer } from "./claims.ts";
 import type { Context } from "./context.ts";
+
+/** Returns a function that ends the listener of a key inside a transaction. What it has claimed is ready again. */
+export function listenerEnder(db: DatabaseSync): (merchantId: string, keyId: string) => void {
+  const remove = db.prepare("DELETE FROM listeners WHERE merchant_id = ? AND key_id = ?");
+  const release = db.prepare(
+    `UPDATE events SET ready = 1, claimed = 0, due_real = NULL
+     WHERE merchant_id = ? AND host = '${LISTENER_HOST}' AND claimed = 1`,
+  );
+  return (merchantId, keyId) => {
+    if (remove.run(merchantId, keyId).changes > 0) release.run(merchantId);
+  };
+}
 
 export function listeners(context: Context): ListenerStore {
   const { db, write, writeUnflushed, now, merchantOf } = context;
   const { claimLane } = claimer(context);
   const select = db.prepare("SELECT * FROM listeners WHERE merchant_id = ?");
   const replace = db.prepare(
-    "INSERT OR REPLACE INTO listeners (merchant_id, session, name, url, poll, seen_real) VALUES (?, ?, ?, ?, 0, ?)",
+    "INSERT OR REPLACE INTO listeners (merchant_id, session, name, url, poll, seen_real, key_id) VALUES (?, ?, ?, ?, 0, ?, ?)",
   );
   const search = db.prepare(
-    "UPDATE listeners SET poll = poll + 1, seen_real = ? WHERE merchant_id = ? AND session = ? RETURNING poll",
+    `UPDATE listeners SET poll = poll + 1, seen_real = ?, key_id = coalesce(?, key_id)
+     WHERE merchant_id = ? AND session = ? RETURNING poll`,
   );
+  const revoked = db.prepare("SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NOT NULL");
   const remove = db.prepare("DELETE FROM listeners WHERE merchant_id = ? AND session = ?");
   const selectClaimed = db.prepare(
     `SELECT seq, id, claim_token FROM events WHERE merchant_id = ? AND host = '${LISTENER_HOST}' AND claimed = 1`,
@@ -24,6 +40,10 @@ export function listeners(context: Context): ListenerStore {
        AND host = '${LISTENER_HOST}'`,
   );
   const anyReady = db.prepare("SELECT 1 FROM events WHERE ready = 1 AND merchant_id = ? AND host = ? LIMIT 1");
+
+  function requireKey(keyId: string | undefined): void {
+    if (keyId !== undefined && revoked.get(keyId)) throw keyRevoked();
+  }
 
   /** Renews the claims whose tokens are held, by delivery, and ends the others. */
   function keepClaims(merchantId: string, held: ReadonlyMap<string, number>, until: number): void {
@@ -40,18 +60,20 @@ export function listeners(context: Context): ListenerStore {
   }
 
   return {
-    connectListener: (merchantId, { session, name, url }) =>
+    connectListener: (merchantId, { session, name, url, keyId }) =>
       write(() => {
+        requireKey(keyId);
         const previous = select.get(merchantId);
-        replace.run(merchantId, session, name, url, now());
+        replace.run(merchantId, session, name, url, now(), keyId ?? null);
         keepClaims(merchantId, new Map(), 0);
         readdress.run(url, merchantId, merchantOf(merchantId)!.epoch);
         const attended = previous && (previous.seen_real as number) > now() - LISTENER_ATTENDS_MS;
         return attended ? (previous.name as string) : undefined;
       }),
-    beginSearch: (merchantId, session, holding, leaseMs) =>
+    beginSearch: (merchantId, session, holding, leaseMs, keyId) =>
       writeUnflushed(() => {
-        const row = search.get(now(), merchantId, session);
+        requireKey(keyId);
+        const row = search.get(now(), keyId ?? null, merchantId, session);
         if (!row) return undefined;
         keepClaims(merchantId, new Map(holding.map(({ id, token }) => [id, token])), now() + leaseMs);
         return row.poll as number;

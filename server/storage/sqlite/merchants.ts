@@ -4,6 +4,7 @@ import { sandboxTime } from "../../domain/time.ts";
 import { MOST_KEYS, type MerchantStore } from "../../domain/storage.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import type { Context } from "./context.ts";
+import { listenerEnder } from "./listeners.ts";
 import { secretReader } from "./secrets.ts";
 
 export function merchants({ db, write, writeUnflushed, now, merchantOf, cache, audit }: Context): MerchantStore {
@@ -26,6 +27,7 @@ export function merchants({ db, write, writeUnflushed, now, merchantOf, cache, a
   const selectKey = db.prepare("SELECT * FROM api_keys WHERE hash = ?");
   const selectOwner = db.prepare("SELECT merchant_id, revoked_at FROM api_keys WHERE id = ?");
   const setRevoked = db.prepare("UPDATE api_keys SET revoked_at = ? WHERE id = ?");
+  const endListener = listenerEnder(db);
   const retireSecret = db.prepare(
     `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
      SELECT id, 1 + (SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = id),
@@ -82,6 +84,7 @@ export function merchants({ db, write, writeUnflushed, now, merchantOf, cache, a
           cache.clear();
           setRevoked.run(revokedAt, keyId);
           const merchantId = key.merchant_id as string;
+          endListener(merchantId, keyId);
           audit.record({ actor, action: "key.revoke", merchantId, details: { key: keyId } });
         }
         return key !== undefined;

@@ -8,6 +8,7 @@ import {
   addMerchant,
   aDisbursement,
   aFinalDisbursement,
+  aKey,
   claimAll,
   HOUR,
   LATEST,
@@ -40,6 +41,29 @@ export function listenerTests(storage: Current): void {
     await storage().insertDisbursement(draft);
     return `msg_${draft.id.replaceAll("-", "")}`;
   }
+
+  test("the revocation of its key ends a listener; what it has claimed and what comes next is not lost", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const [old, other] = [aKey(merchantId), aKey(merchantId)];
+    for (const key of [old, other]) await storage().insertKey(key, ACTOR);
+    await connect(merchantId, "a", { keyId: other.id });
+    const poll = (await storage().beginSearch(merchantId, "a", [], 30 * SECOND, old.id))!;
+    const first = await pay(merchantId);
+    expect(await claim(merchantId, "a", poll)).toHaveLength(1);
+    await storage().revokeKey(old.id, START, ACTOR);
+    const second = await pay(merchantId);
+    expect(await claim(merchantId, "a", poll)).toBe("replaced");
+    expect(await storage().beginSearch(merchantId, "a", [], SECOND, other.id)).toBeUndefined();
+    await expect(connect(merchantId, "b", { keyId: old.id })).rejects.toThrow("This API key is not valid.");
+    await connect(merchantId, "b", { keyId: other.id });
+    await expect(storage().beginSearch(merchantId, "b", [], SECOND, old.id)).rejects.toThrow("not valid");
+    const mine = await claimed(merchantId, "b");
+    expect(idsOf(mine)).toEqual([first]);
+    // The second event was written while nobody listened.
+    expect((await storage().findDelivery(merchantId, second))?.toListener).toBeUndefined();
+    await storage().revokeKey(old.id, START, ACTOR);
+    expect(await claimed(merchantId, "b", mine.map(held))).toEqual([]);
+  });
 
   test("an event goes to the address of its request, else to the listener, else to the default address", async () => {
     const { id: merchantId } = await addMerchant(storage());
