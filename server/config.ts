@@ -22,6 +22,8 @@ export interface Config {
   dashboard: boolean;
   /** False to keep no log of requests. */
   requestLog: boolean;
+  /** Delivered events older than this are deleted, in days; kept for ever if absent. */
+  retentionDays?: number;
   trustProxy: boolean | number | string;
   /** Serves `/metrics`, to those who send the token if there is one. */
   metrics?: { token?: string };
@@ -102,6 +104,7 @@ export function readConfig(env: Env): Config {
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
   const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
   const traces = readTraces(read);
+  const retentionDays = read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500));
   const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
   const config: Config = {
     host,
@@ -122,6 +125,7 @@ export function readConfig(env: Env): Config {
     shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
+    ...(retentionDays === undefined ? {} : { retentionDays }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(traces === undefined ? {} : { traces }),
     ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),

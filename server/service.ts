@@ -27,6 +27,8 @@ import { startLoop } from "./workers/loop.ts";
 import { createChanges } from "./workers/changes.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReads, withLimitedLists } from "./workers/reads.ts";
+import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
+import { ADVANCE_EVERY_MS, createReturns } from "./workers/returns.ts";
 import { createReplays, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 import { createSingleReplay } from "./workers/single-replay.ts";
@@ -95,6 +97,7 @@ export function createService(options: Options): Service {
     now: clock.now,
     onRefusal: (webhookId, detail) => log.warn({ webhookId, detail }, "a webhook was refused"),
   });
+  const returns = createReturns({ storage, stopping, onReady: wake });
   const fairness = createFairness({ ...WEBHOOKS_IN_PROGRESS, now: clock.now });
   const deliveries = createDeliveryWorker({
     storage,
@@ -102,6 +105,7 @@ export function createService(options: Options): Service {
     sender,
     chaos,
     fairness,
+    returns,
     chance,
     log,
     emit,
@@ -129,6 +133,12 @@ export function createService(options: Options): Service {
     DELIVER_EVERY_MS,
     { clock, log },
   );
+  const returnLoop = startWork(returns.advance, ADVANCE_EVERY_MS, { clock, log });
+  const { retentionDays: days } = config;
+  const retentionLoop =
+    days === undefined
+      ? undefined
+      : startWork(createRetention({ storage, clock, days, stopping: draining }), PRUNE_EVENTS_EVERY_MS, { clock, log });
   const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
   // A process without background work also attempts deliveries: what a move of a clock makes due.
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
@@ -149,7 +159,9 @@ export function createService(options: Options): Service {
   const keyUseLoop = startLoop(keyUses.record, RECORD_USES_EVERY_MS, { clock, log });
 
   const endSearch = () =>
-    Promise.all([settlementLoop, deliveryLoop, replayLoop, pruningLoop].map((loop) => loop?.stop()));
+    Promise.all(
+      [settlementLoop, deliveryLoop, returnLoop, replayLoop, pruningLoop, retentionLoop].map((loop) => loop?.stop()),
+    );
 
   const changes = createChanges({ storage, telemetry, clock, log });
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;

@@ -280,7 +280,6 @@ test.each<[string[], RegExp]>([
   ],
   [["replay", "M"], /^Give a DELIVERY_ID, or --status/],
   [["replay", "M", "msg_x", "--yes"], /^Give either a DELIVERY_ID or --status\.\n$/],
-  [["replay", "M", "--status", "pending"], /^Pending webhooks are attempted without a replay\./],
   [["replay", "M", "--status", "failed", "--pace", "501"], /^--pace must be a whole number from 1 to 500\.\n/],
   [["stop-replay", "M", "nothing"], /^The merchant has no replay nothing\. List them with the command replays\.\n$/],
   [["deliveries", "M", "--type", "lost"], /^--type must be one of disbursement\.completed, /],

@@ -21,7 +21,7 @@ export interface Replay extends NewReplay {
   startedBy: Actor;
   /** How many deliveries it has made ready so far. */
   replayed: number;
-  /** How many it has left alone, because they were pending or being attempted. */
+  /** How many it has left alone, because they were ready already or being attempted. */
   skipped: number;
   state: "running" | "done" | "stopped";
   endedAt?: number;
@@ -38,11 +38,8 @@ interface Context {
   ids: Pick<Ids, "record">;
 }
 
-/** @throws ServiceError `invalid_value` if the filter finds everything or only what is attempted anyway */
+/** @throws ServiceError `invalid_value` if the filter finds everything */
 export function requireReplayable(filter: DeliverySearch): void {
-  if (filter.status === "pending") {
-    throw new ServiceError("invalid_value", "Pending webhooks are attempted without a replay. Choose another status.");
-  }
   if (Object.keys(filter).length === 0) {
     throw new ServiceError("invalid_value", "Choose what to replay: a status, an event, a host or a time.");
   }

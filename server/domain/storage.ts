@@ -338,6 +338,11 @@ export interface DeliveryQueue {
    * Lists at most `limit` lanes with ready deliveries, ordered by merchant and host, starting after the lane `after`.
    */
   readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
+  /**
+   * Makes at most `limit` deliveries of a lane ready that wait for a retry, if at least `least` wait. The early attempt of
+   * a delivery does not count among those of the schedule. Resolves with their number.
+   */
+  advanceRetries(lane: Lane, query: { least: number; limit: number }): Promise<number>;
   /** Claims ready deliveries. Within a lane, those that fell due first are claimed first. */
   claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
   /**
@@ -486,8 +491,8 @@ export interface ReplayStore {
   /** Lists the newest first. */
   listReplays(merchantId: string, limit: number): Promise<Replay[]>;
   /**
-   * Makes the next few deliveries of a replay ready whose next step is due, as `requestReplay` does, except for those
-   * that are pending or being attempted. They and the progress of the replay are one transaction. Each delivery is
+   * Makes the next few deliveries of a replay ready whose next step is due, as `requestReplay` does, also those that wait
+   * for a retry, except for those that are ready already or being attempted. They and the progress of the replay are one transaction. Each delivery is
    * visited once, whichever processes call this.
    * @returns the number of deliveries made ready; undefined if no step is due
    */

@@ -58,7 +58,8 @@ const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
   failed: ["status IN ('ended', 'exhausted')"],
 };
 const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
-const NOT_PENDING: Condition = ["status <> 'pending'"];
+/** Pending deliveries that are ready or being attempted need no replay. */
+const REPLAYABLE: Condition = ["NOT ready AND NOT claimed"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 /**
@@ -163,7 +164,7 @@ export async function countDeliveries(
 ): Promise<DeliveryCount> {
   const { isTimed, ...timed } = await rangeOf(reader, merchantId, search);
   const hosts: string[] = [];
-  const base = { indexed: [WITH_ADDRESS], others: [NOT_PENDING] };
+  const base = { indexed: [WITH_ADDRESS], others: [REPLAYABLE] };
   const how = { order: "DESC", columns: "host", limit: MOST_COUNTED + 1 } as const;
   let isExact = false;
   for (let looks = 0, range: Range = timed; looks < MOST_LOOKS && hosts.length <= MOST_COUNTED; looks += 1) {

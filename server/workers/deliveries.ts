@@ -7,6 +7,7 @@ import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 import type { Sender } from "../webhooks/send.ts";
 import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";
+import type { Returns } from "./returns.ts";
 import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
 import { createYielding } from "./yielding.ts";
 
@@ -47,6 +48,8 @@ export interface DeliveryOptions extends AttemptContext {
   fairness: Fairness;
   log: Logger;
   stopping: AbortSignal;
+  /** Is told the result of each attempt. */
+  returns?: Pick<Returns, "note">;
   /** Called when an attempt has ended, because the limits may now allow another. */
   onEnd(): void;
 }
@@ -171,6 +174,9 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<b
   if (stopping.aborted && result.httpStatus === undefined) return false;
   if (entry.hasLapsed && result.httpStatus === undefined) return true;
   // The delivery may have been claimed again meanwhile.
-  await recordResult(options, { ...attempted, token: entry.claim.token }, result);
+  const { status } = await recordResult(options, { ...attempted, token: entry.claim.token }, result);
+  const { event, url, step } = entry.claim;
+  const lane = { merchantId: event.merchantId, host: receiverOf(url) };
+  options.returns?.note(lane, step, status === "delivered");
   return true;
 }

@@ -130,7 +130,6 @@ test("other merchants' replays do not exist, and forms need their token", async 
 });
 
 test.each([
-  [{ status: "pending" }, "Pending webhooks are attempted without a replay."],
   [{ status: "" }, "Choose what to replay"],
   [{ reference: "DSB1" }, "Open the payment’s webhook"],
   [{ host: "a.example", type: "x" }, "There is no such event."],

@@ -53,8 +53,8 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
       moreFailed: failed.cursor !== undefined,
       deliveries: page.items,
       searchedTo: page.searchedTo,
-      // One webhook is replayed on its own page, and a pending one needs no replay.
-      mayReplay: isFiltered && typed.reference === "" && typed.status !== "pending",
+      // One webhook is replayed on its own page.
+      mayReplay: isFiltered && typed.reference === "",
       query: queryOf(typed),
       next: page.cursor && queryOf({ ...typed, cursor: page.cursor }),
     },

@@ -30,6 +30,12 @@ const READY_LANES = `WITH RECURSIVE lanes AS (
   )
   SELECT merchant_id, host FROM lanes LIMIT $3`;
 
+const WAITING = `SELECT merchant_id, id FROM events WHERE merchant_id = $1 AND host = $2 AND due_real IS NOT NULL
+  AND NOT claimed AND epoch = (SELECT epoch FROM merchants WHERE id = $1) ORDER BY next_attempt_at LIMIT $3`;
+const ADVANCE = `WITH due AS MATERIALIZED (${WAITING} FOR UPDATE SKIP LOCKED)
+  UPDATE events e SET ready = true, due_real = NULL, next_attempt_at = $4, step = greatest(step - 1, 0)
+  WHERE ${among("due")}`;
+
 /** Finds a delivery, unless a reset has deleted it. */
 const LOCK_ONE = `SELECT e.*, e.claimed AND e.due_real > :now AS is_underway
   FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
@@ -54,6 +60,15 @@ export function deliveryQueue({ db }: Context): DeliveryQueue {
       const { rows } = await db.read(READY_LANES, [...place, limit]);
       const lanes = rows.map((row): Lane => ({ merchantId: row.merchant_id as string, host: row.host as string }));
       return merchantId === undefined ? lanes : lanes.filter((lane) => lane.merchantId === merchantId);
+    },
+    async advanceRetries({ merchantId, host }, { least, limit }) {
+      const { count } = await db.read(WAITING, [merchantId, host, least]);
+      if (count < least) return 0;
+      return db.transaction(async (query) => {
+        const merchant = await lockMerchant(query, merchantId, "shares");
+        const at = sandboxTime(merchant, merchant.now);
+        return (await query(ADVANCE, [merchantId, host, limit, at])).count;
+      });
     },
     claimDeliveries(lanes, leaseMs) {
       // A claim whose outcome is unknown ends with its lease.

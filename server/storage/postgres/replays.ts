@@ -26,9 +26,9 @@ const STOP = `UPDATE replays SET state = 'stopped', ended_real = :now, stopped_b
 const DUE = `SELECT * FROM replays WHERE state = 'running' AND due_real <= (SELECT :now) ORDER BY due_real LIMIT 1`;
 const LOCK = "SELECT seq, state FROM replays WHERE merchant_id = $1 AND id = $2 FOR UPDATE";
 /** Leaves alone what has changed since it was read. */
-const MAKE_READY = `UPDATE events e SET status = 'pending', step = 0, next_attempt_at = $4, ready = true
+const MAKE_READY = `UPDATE events e SET status = 'pending', step = 0, next_attempt_at = $4, due_real = NULL, ready = true
   FROM ${unnested(["text", "text", "text"])} AS found (merchant_id, id, status)
-  WHERE e.merchant_id = found.merchant_id AND e.id = found.id AND e.status = found.status AND e.status <> 'pending'
+  WHERE e.merchant_id = found.merchant_id AND e.id = found.id AND e.status = found.status
     AND NOT e.ready AND NOT e.claimed`;
 const RECORD = `UPDATE replays SET seq = $3, replayed = replayed + $4, skipped = skipped + $5, due_real = $6,
     state = $7, ended_real = $8 WHERE merchant_id = $1 AND id = $2`;

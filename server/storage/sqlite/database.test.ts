@@ -9,6 +9,7 @@ import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
+import { LOG_BYTES, openDatabase } from "./database.ts";
 import { openSqlite } from "./index.ts";
 
 const clock = createFakeClock();
@@ -36,6 +37,22 @@ const dump = () =>
     version: db.prepare("PRAGMA user_version").get()!.user_version,
     tables: db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all(),
   }));
+
+test("the write-ahead log shrinks while the database is open, after a long read has made it grow", async () => {
+  const db = openDatabase(path);
+  db.exec("CREATE TABLE t (x)");
+  const reader = new DatabaseSync(path);
+  reader.exec("BEGIN");
+  reader.prepare("SELECT * FROM t").all();
+  const insert = db.prepare("INSERT INTO t VALUES (randomblob(1048576))");
+  for (let written = 0; written <= LOG_BYTES; written += 1_048_576) insert.run();
+  const size = () => statSync(`${path}-wal`).size;
+  expect(size()).toBeGreaterThan(LOG_BYTES);
+  reader.close();
+  for (let written = 0; written < 3; written += 1) insert.run();
+  expect(size()).toBeLessThanOrEqual(LOG_BYTES);
+  db.close();
+});
 
 describe("one server per file", () => {
   const IN_USE = /^Another server is using .+server\.db\. Stop it, or set DATABASE_URL to another file\.$/;

@@ -7,6 +7,9 @@ import { isBusy } from "./sqlite-errors.ts";
 /** The path of an in-memory database. */
 export const MEMORY = ":memory:";
 
+/** The size of the write-ahead log that SQLite keeps for reuse: twice what it has at a checkpoint. */
+export const LOG_BYTES = 32 * 1024 * 1024;
+
 /** Opens a database whose commits survive a power loss. */
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) {
@@ -27,6 +30,8 @@ export function openDatabase(path: string): DatabaseSync {
   // Checkpoint every 4,000 pages (16 MiB). A page changes many times between rare checkpoints, and each checkpoint copies
   // it only once.
   db.exec("PRAGMA wal_autocheckpoint = 4000");
+  // A long read makes the log grow. After the next checkpoint that copies all of it, the file is cut to this size.
+  db.exec(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
   // Creates touch few pages, because references begin with the time (D19). What does not fit into 32 MiB is in the
   // operating system's cache.
   db.exec("PRAGMA cache_size = -32768");

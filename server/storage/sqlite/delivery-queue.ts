@@ -35,6 +35,13 @@ export function deliveryQueue(context: Context): DeliveryQueue {
     "merchant_id = :merchant AND epoch = :epoch AND next_attempt_at <= :now + :offset AND due_real <= :now",
     "next_attempt_at",
   );
+  const selectWaiting = `SELECT seq FROM events WHERE merchant_id = :merchant AND host = :host AND epoch = :epoch
+     AND due_real IS NOT NULL AND claimed = 0 ORDER BY next_attempt_at LIMIT :limit`;
+  const waiting = db.prepare(selectWaiting);
+  const advance = db.prepare(
+    `UPDATE events SET ready = 1, due_real = NULL, next_attempt_at = :at, step = max(step - 1, 0)
+     WHERE seq IN (${selectWaiting})`,
+  );
   const nextLane = db.prepare(
     `SELECT merchant_id, host FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
      ORDER BY merchant_id, host LIMIT 1`,
@@ -105,6 +112,16 @@ export function deliveryQueue(context: Context): DeliveryQueue {
         place = [row.merchant_id!, row.host!];
       }
       return lanes;
+    },
+    async advanceRetries({ merchantId, host }, { least, limit }) {
+      const merchant = merchantOf(merchantId);
+      if (!merchant) return 0;
+      const of = { merchant: merchantId, host, epoch: merchant.epoch };
+      if (waiting.all({ ...of, limit: least }).length < least) return 0;
+      return writeUnflushed(() => {
+        const at = sandboxTime(merchantOf(merchantId)!, now());
+        return Number(advance.run({ ...of, limit, at }).changes);
+      });
     },
     claimDeliveries: (lanes, leaseMs) => writeUnflushed(() => lanes.flatMap((lane) => claimLane(lane, leaseMs))),
     claimDelivery: (merchantId, id, leaseMs, actor) =>

@@ -23,8 +23,8 @@ export function replays({ db, write, writeSoon, now, merchantOf, audit, reader }
   );
   const isAt = db.prepare("SELECT 1 FROM replays WHERE merchant_id = ? AND id = ? AND state = 'running' AND seq = ?");
   const makeReady = db.prepare(
-    `UPDATE events SET status = 'pending', step = 0, next_attempt_at = ?, ready = 1
-     WHERE seq = ? AND status = ? AND status <> 'pending' AND ready = 0 AND claimed = 0`,
+    `UPDATE events SET status = 'pending', step = 0, next_attempt_at = ?, due_real = NULL, ready = 1
+     WHERE seq = ? AND status = ? AND ready = 0 AND claimed = 0`,
   );
   const record = db.prepare(
     `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, skipped = skipped + :skipped, due_real = :due,

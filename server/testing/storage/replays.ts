@@ -39,7 +39,7 @@ export function replayByFilterTests(storage: Current): void {
   const find = async (merchantId: string, id: string) => (await storage().findReplay(merchantId, id))!;
   const readyIds = async () => (await claimAll(storage())).map(({ event }) => event.id);
 
-  test("makes what the filter finds ready, delivered ones too, and leaves alone what is attempted anyway", async () => {
+  test("makes what the filter finds ready, also what waits for a retry, and leaves alone what is ready or being attempted", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const b = { webhookURL: "https://b.example/" };
     await attempted(storage(), merchantId, "ended");
@@ -47,8 +47,9 @@ export function replayByFilterTests(storage: Current): void {
       await attempted(storage(), merchantId, "ended", b),
       await attempted(storage(), merchantId, "delivered", b),
       await attempted(storage(), merchantId, "exhausted", b),
+      await attempted(storage(), merchantId, "pending", b),
     ];
-    const waiting = await attempted(storage(), merchantId, "pending", b);
+    const ready = await attempted(storage(), merchantId, "delivered", b);
     const underway = await attempted(storage(), merchantId, "delivered", b);
     await storage().claimDelivery(merchantId, underway.id, MINUTE, ACTOR);
     const filter = { host: "b.example" };
@@ -66,20 +67,51 @@ export function replayByFilterTests(storage: Current): void {
       state: "running",
     });
     const later = await attempted(storage(), merchantId, "ended", b);
+    await storage().requestReplay(merchantId, ready.id, ACTOR);
 
     await replayAll(storage(), storage.clock());
     expect(await find(merchantId, replay.id)).toEqual({
       ...replay,
-      replayed: 3,
+      replayed: 4,
       skipped: 2,
       state: "done",
       endedAt: expect.any(Number),
     });
     const claimed = await claimAll(storage());
-    expect(claimed.map(({ event }) => event.id)).toEqual(wanted.map(({ id }) => id));
-    expect(claimed[0]).toMatchObject({ step: 0, dueAt: START });
-    expect(await storage().findDelivery(merchantId, waiting.id)).toMatchObject({ status: "pending", step: 1 });
+    expect(claimed.map(({ event }) => event.id).toSorted()).toEqual([...wanted, ready].map(({ id }) => id).toSorted());
+    for (const each of claimed) expect(each).toMatchObject({ step: 0, dueAt: START });
+    expect(await storage().promoteDue(10)).toBe(0);
     expect(await storage().findDelivery(merchantId, later.id)).toMatchObject({ status: "ended" });
+  });
+
+  test("a filter by status finds what waits for a retry, which is then due only once", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const { id } = await attempted(storage(), merchantId, "pending");
+    await attempted(storage(), merchantId, "delivered");
+    expect(await storage().countDeliveries(merchantId, { status: "pending" })).toMatchObject({ count: 1 });
+    await start(merchantId, { filter: { status: "pending" } });
+    await replayAll(storage(), storage.clock());
+    expect(await storage().countDeliveries(merchantId, { status: "pending" })).toMatchObject({ count: 0 });
+    expect(await readyIds()).toEqual([id]);
+  });
+
+  test("makes the retries of one receiver due earlier, those first that are due first, and counts no attempt", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const host = "b.example";
+    for (let made = 0; made < 4; made += 1) {
+      await attempted(storage(), merchantId, "pending", { webhookURL: "https://b.example/" });
+      storage.clock().advance(1);
+    }
+    await attempted(storage(), merchantId, "pending");
+    const advance = (least: number, limit: number) => storage().advanceRetries({ merchantId, host }, { least, limit });
+    expect(await advance(5, 10)).toBe(0);
+    expect(await advance(4, 3)).toBe(3);
+    const claimed = await claimAll(storage());
+    expect(claimed.map(({ step, dueAt, url }) => [step, dueAt, url])).toEqual(
+      Array.from({ length: 3 }, () => [0, START + 4, "https://b.example/"]),
+    );
+    expect([await advance(1, 10), await advance(1, 10)]).toEqual([1, 0]);
+    expect(await storage().advanceRetries({ merchantId: "nobody", host }, { least: 1, limit: 1 })).toBe(0);
   });
 
   test("visits each delivery once, although it fails again", async () => {
@@ -219,7 +251,7 @@ export function replayByFilterTests(storage: Current): void {
     const { id: merchantId } = await addMerchant(storage());
     const b = { webhookURL: "https://b.example/" };
     await attempted(storage(), merchantId, "ended");
-    for (const status of ["ended", "delivered", "pending"] as const) await attempted(storage(), merchantId, status, b);
+    for (const status of ["ended", "delivered"] as const) await attempted(storage(), merchantId, status, b);
     const count = (filter: NewReplay["filter"]) => storage().countDeliveries(merchantId, filter);
     expect(await count({ createdAfter: START })).toEqual({
       count: 3,
