@@ -87,6 +87,21 @@ describe("the verdict of a run", () => {
     expect(outcome([everything(verdicts)], over, [], pending)).toEqual(["passed-partially", 0]);
   });
 
+  test.each([
+    ["caller", "a webhook receiver (--webhook-url)"],
+    ["target", "needs a sandbox, and /healthz does not say that this is one"],
+  ] as const)(
+    "with --only, a requirement that was not judged (%s) is no pass, although others passed",
+    (code, text) => {
+      const only = ["create.accepted", "webhook.disbursement-success"];
+      const notApplicable = { "webhook.disbursement-success": { code, text } };
+      const report = build([everything({ "webhook.disbursement-success": undefined }, { notApplicable })], { only });
+      expect([report.verdict, exitCodeOf(report)]).toEqual(["error", 2]);
+      expect(report.summary).toBe(`1 requirement could not be judged: webhook.disbursement-success: ${text}.`);
+      expect(report.counts["could-not-run"]).toBe(1);
+    },
+  );
+
   test("marks a passed requirement of which --effects excluded a part", () => {
     const report = build([everything()], { effects: "reject" });
     const accepted = report.requirements.find(({ id }) => id === "create.accepted");

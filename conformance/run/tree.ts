@@ -39,16 +39,18 @@ function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Ve
   if (options.only && !options.only.includes(requirement.id)) {
     return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } };
   }
-  if (named) return { verdict: "not-applicable", reason: named };
+  // A requirement that `--only` names was asked for, so that a run without a verdict on it has not done its work.
+  const verdict = options.only ? "could-not-run" : "not-applicable";
+  if (named) return { verdict, reason: named };
   if (run.pending.includes(requirement.id)) {
     return {
-      verdict: "not-applicable",
+      verdict,
       reason: { code: "pending", text: "pending: the suite has no check for this requirement yet" },
     };
   }
   if (!permits(options.effects, requirement.effect)) {
     const text = `needs more than --effects ${options.effects}`;
-    return { verdict: "not-applicable", reason: { code: "effects", text } };
+    return { verdict, reason: { code: "effects", text } };
   }
   const text = stoppedBy(run) ?? "the run ended before its checks";
   return { verdict: "could-not-run", reason: { code: "stopped", text } };
@@ -104,11 +106,11 @@ function runVerdict(
     };
   }
   if (errors[0] !== undefined) return { verdict: "error", summary: errors[0] };
-  if (notRun.length > 0)
-    return {
-      verdict: "error",
-      summary: `${counted(notRun.length, "requirement")} could not be judged: ${firstIds(notRun)}.`,
-    };
+  if (notRun.length > 0) {
+    const why = notRun.find(({ reason }) => reason && reason.code !== "stopped")?.reason?.text;
+    const summary = `${counted(notRun.length, "requirement")} could not be judged: ${firstIds(notRun)}`;
+    return { verdict: "error", summary: why === undefined ? `${summary}.` : `${summary}: ${why}.` };
+  }
   const judged = requirements.filter((requirement) => requirement.checks.length > 0);
   const missing = notProvided(requirements).map(({ what }) => what);
   if (judged.length === 0) {

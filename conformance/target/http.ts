@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
 import { describeError } from "./failures.ts";
 import { tlsContext, type TlsFiles } from "./tls.ts";
 
@@ -30,9 +31,20 @@ export type HttpClient = {
     headers: Record<string, string | string[]>;
     body?: Buffer;
     timeoutMs: number;
+    /** The address to connect to, if it was decided before. Otherwise the name is resolved. */
+    address?: string | undefined;
   }): Promise<HttpResponse | HttpFailure>;
   close(): void;
 };
+
+/** Returns a lookup that knows one address, so that a name cannot change its meaning after it was checked. */
+const pinned =
+  (address: string): LookupFunction =>
+  (_name, { all }, callback) => {
+    const family = isIP(address);
+    if (all) callback(null, [{ address, family }]);
+    else callback(null, address, family);
+  };
 
 /**
  * Creates an HTTP/1.1 client that follows no redirects, does not retry and does not normalise requests.
@@ -44,12 +56,13 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
   const identified = new HttpsAgent({ ...kept, secureContext: tlsContext(tls) });
   const anonymous = new HttpsAgent({ ...kept, secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }) });
   return {
-    send: ({ origin, path, method, headers, body, timeoutMs }) =>
+    send: ({ origin, path, method, headers, body, timeoutMs, address }) =>
       new Promise((resolve) => {
         const secure = origin.protocol === "https:";
         const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
         const https = origin.origin === identity ? identified : anonymous;
-        const target = { hostname, port: origin.port, path, method, headers, agent: secure ? https : http };
+        const lookup = address === undefined ? undefined : pinned(address);
+        const target = { lookup, hostname, port: origin.port, path, method, headers, agent: secure ? https : http };
         const request = (secure ? httpsRequest : httpRequest)(target);
         const deadline = setTimeout(
           () => request.destroy(new Error(`no complete response within ${timeoutMs} ms`)),

@@ -63,6 +63,33 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
       exchanges.push(exchange);
       return exchange;
     },
+    /**
+     * Records a request to another origin, of which a report shows no path, header or body: they are not the target's, and
+     * may be somebody's secrets.
+     */
+    beginForeign(method: string, { origin }: URL): Exchange {
+      const exchange: Exchange = {
+        id: (count += 1),
+        at: now().toISOString(),
+        method,
+        url: redact(origin),
+        requestHeaders: {},
+        durationMs: 0,
+        curl: "# A page of another origin than the target's, whose path is not recorded. Re-run the check.",
+      };
+      exchanges.push(exchange);
+      return exchange;
+    },
+    endForeign(exchange: Exchange, result: HttpResponse | HttpFailure) {
+      exchange.durationMs = now().getTime() - Date.parse(exchange.at);
+      if ("failure" in result) {
+        exchange.failure = redact(result.failure);
+        return;
+      }
+      exchange.status = result.status;
+      exchange.responseHeaders = {};
+      exchange.responseBody = `(${result.body.length} bytes of another origin, not recorded)`;
+    },
     /** Records the response to a request, or why there was none. */
     end(exchange: Exchange, result: HttpResponse | HttpFailure) {
       exchange.durationMs = now().getTime() - Date.parse(exchange.at);

@@ -224,6 +224,32 @@ describe("links", () => {
   });
 });
 
+describe("a link to another origin", () => {
+  test("is recorded with its status, origin and size, and not with its path, headers or body", async () => {
+    const text = "somebody's page";
+    replies = [{ ...usual, body: text, headers: { "x-secret": "their-header", location: "/their-place" } }];
+    const one = target();
+    const local = origin().replace("127.0.0.1", "localhost");
+    const response = await one.openLink(`${local}/their-path?token=1`);
+    expect([response.status, response.text]).toEqual([200, text]);
+    const [exchange] = one.takeExchanges();
+    expect(exchange).toMatchObject({ url: local, status: 200, responseHeaders: {}, requestHeaders: {} });
+    expect(exchange?.responseBody).toBe(`(${text.length} bytes of another origin, not recorded)`);
+    expect(JSON.stringify(exchange)).not.toMatch(/somebody|their-/);
+  });
+
+  test.each(["http://10.0.0.1/x", "http://169.254.169.254/latest", "http://[fd00:ec2::254]/", "ftp://a.example/"])(
+    "%s gets no request, and the exchange says why",
+    async (link) => {
+      const one = target();
+      const response = await one.openLink(link);
+      expect(response.status).toBeUndefined();
+      expect(response.exchange.failure).toMatch(/^not opened: /);
+      expect(seen).toEqual([]);
+    },
+  );
+});
+
 describe("the record of an exchange", () => {
   test("contains no key, secret, extra header or phone number", async () => {
     replies = [

@@ -4,6 +4,7 @@ import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./bre
 import type { Budget } from "./budget.ts";
 import { routeOf, suiteVersion } from "../contract/contract.ts";
 import type { Visibility } from "../declaration/visibility.ts";
+import { openingOf, systemLookup, type Lookup } from "./foreign.ts";
 import type { HttpClient } from "./http.ts";
 import { createLedger } from "./ledger.ts";
 import { violationsIn } from "../contract/prism.ts";
@@ -42,6 +43,8 @@ export type TargetDeps = {
   redact: Redact;
   now: () => Date;
   sleep: (ms: number) => Promise<void>;
+  /** Resolves the hosts of links to other origins; by default with this machine's DNS. */
+  lookup?: Lookup;
   /** Says when a new record can be read. By default it can be read immediately. */
   visibility?: Visibility;
   /** Tells a person, once, that the target makes the suite wait. */
@@ -153,13 +156,12 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return stop(`the target stopped responding at request ${exchange.id}: ${where}: ${what}`);
   }
 
-  /** Sends a request once. If the destination is not the target's host, neither the key nor `--header` is sent. */
+  /** Sends a request once. */
   async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
     await pace();
     const body = bodyOf(request);
-    const isOwn = origin.origin === base.origin;
-    const headers = isOwn ? headersOf(request, options, body) : userAgent;
-    const flags = isOwn ? options.curlFlags : undefined;
+    const headers = headersOf(request, options, body);
+    const flags = options.curlFlags;
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body, flags });
     // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the
     // path prefix, because it was started with the base URL. The path is therefore sent without the prefix.
@@ -176,6 +178,30 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const text = result.body.toString("utf8");
     const response = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
     return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
+  }
+
+  /** Requests a page of another origin, to which neither the key nor `--header` is sent. */
+  async function openForeign(request: TargetRequest, url: URL): Promise<TargetResponse> {
+    await pace();
+    const { method, path } = request;
+    const exchange = recorder.beginForeign(method, url);
+    const opening = await openingOf(url, base, deps.lookup ?? systemLookup);
+    const { timeoutMs } = options;
+    const result =
+      "refusal" in opening
+        ? { failure: opening.refusal, unreachable: true }
+        : await deps.http.send({
+            origin: url,
+            path,
+            method,
+            headers: userAgent,
+            timeoutMs,
+            ...opening,
+          });
+    recorder.endForeign(exchange, result);
+    if ("failure" in result) return { request, exchange, headers: {}, text: "", json: undefined };
+    const text = result.body.toString("utf8");
+    return { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
   }
 
   /**
@@ -257,7 +283,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     },
     /**
      * Requests a link that the target returned, by default with GET. The key is not sent. `--header` is sent only if the
-     * link is on the target.
+     * link is on the target. A link to a host that foreign.ts refuses gets no request, and the response says why.
      */
     async openLink(
       link: string,
@@ -268,8 +294,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       const request: TargetRequest = { method: "GET", path, key: "none", ...more };
       await breaker.settled();
       ledger.authorise({ ...request, method: "GET" });
+      if (url.origin !== base.origin) return openForeign(request, url);
       const response = await sendOnce(request, { origin: url, path });
-      const death = url.origin === base.origin ? await deathBy(response) : undefined;
+      const death = await deathBy(response);
       if (death) throw death;
       return response;
     },

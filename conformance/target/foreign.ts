@@ -1,0 +1,61 @@
+// Decides to which other origins a link or redirect of the target may lead. Its pages are the target's choice, and this
+// machine may reach services that the target must not make the suite open.
+import { lookup as dnsLookup } from "node:dns/promises";
+import { BlockList, isIP } from "node:net";
+
+/** Resolves a name to all of its addresses. */
+export type Lookup = (name: string) => Promise<readonly string[]>;
+
+export const systemLookup: Lookup = async (name) =>
+  (await dnsLookup(name, { all: true })).map(({ address }) => address);
+
+/** Ranges that are not public, by the special-purpose registries of IANA; the last address is Azure's platform services. */
+const special = new BlockList();
+const ipv4 =
+  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 " +
+  "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 168.63.129.16/32";
+for (const [net = "", bits] of ipv4.split(" ").map((range) => range.split("/"))) {
+  special.addSubnet(net, Number(bits), "ipv4");
+}
+for (const [net = "", bits] of ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"].map((each) =>
+  each.split("/"),
+)) {
+  special.addSubnet(net, Number(bits), "ipv6");
+}
+const publicIpv6 = new BlockList();
+publicIpv6.addSubnet("2000::", 3, "ipv6");
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
+const isLoopback = (address: string) => loopback.check(address, familyOf(address));
+const isPublic = (address: string) =>
+  !special.check(address, familyOf(address)) && (isIP(address) === 4 || publicIpv6.check(address, "ipv6"));
+
+const bare = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
+
+export type Opening = { address?: string } | { refusal: string };
+
+/**
+ * Returns the address to connect to for a link, or why it is not opened. A link on the target's own host is opened. A
+ * target on loopback may lead to other ports of loopback, and any target to public addresses.
+ */
+export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<Opening> {
+  const scheme = link.protocol;
+  if (scheme !== "http:" && scheme !== "https:")
+    return { refusal: `not opened: ${scheme} is neither http: nor https:` };
+  if (link.hostname === base.hostname) return {};
+  const resolve = async (url: URL) => (isIP(bare(url)) === 0 ? lookup(bare(url)) : [bare(url)]);
+  const addresses = await resolve(link).catch(() => []);
+  const [first] = addresses;
+  if (first === undefined) return { refusal: `not opened: the host name of ${link.host} cannot be resolved` };
+  if (addresses.every(isPublic)) return { address: first };
+  const isLocal = (await resolve(base).catch(() => [])).some(isLoopback);
+  if (isLocal && addresses.every(isLoopback)) return { address: first };
+  return {
+    refusal:
+      `not opened: ${link.host} is not the target's host and has no public address. ` +
+      "Let links and redirects lead to the target's own host or to a public one",
+  };
+}
