@@ -103,6 +103,22 @@ describe("SQLite", () => {
     await storage.close();
   });
 
+  test("check exits with 1 if something is damaged, also beside a server", async () => {
+    const storage = openSqlite(path, { clock: createSystemClock(), server: true });
+    await fill(storage);
+    const sound = await db("check");
+    expect([sound.code, sound.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Checked \d+ pages .+ Nothing is damaged\.\n$/),
+    ]);
+    await storage.close();
+    const damaged = new DatabaseSync(path);
+    damaged.exec("DELETE FROM disbursements");
+    damaged.close();
+    const { code, stdout } = await db("check");
+    expect([code, stdout]).toEqual([1, "The database is damaged:\n  4 events of no payout or checkout\n"]);
+  });
+
   test("prints the status for people", async () => {
     const storage = openSqlite(path, { clock: createSystemClock(), server: false });
     await fill(storage);
@@ -133,7 +149,7 @@ describe("SQLite", () => {
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(message)]);
   });
 
-  test.each(["status", "migrate", "backup copy"])("%s does not create a missing database", async (command) => {
+  test.each(["status", "migrate", "check", "backup copy"])("%s does not create a missing database", async (command) => {
     const { code, stderr } = await db(...command.split(" "));
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^There is no database at .+ Start the server first/)]);
     expect(readdirSync(folder)).toEqual([]);

@@ -1,5 +1,5 @@
 import { timestamp } from "../domain/representation.ts";
-import { backupStorage, migrateStorage, readSchema, restoreStorage } from "../storage/open.ts";
+import { backupStorage, checkStorage, migrateStorage, readSchema, restoreStorage } from "../storage/open.ts";
 import type { Commands } from "./command.ts";
 import type { DatabaseContext } from "./context.ts";
 import { copy } from "./database-copy.ts";
@@ -18,6 +18,12 @@ export const databaseCommands: Commands<DatabaseContext> = {
     options: ["check", "json"],
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
     run: ({ database }, _, { check }) => (check ? checkSchema(database) : migrate(database)),
+  },
+  check: {
+    args: [],
+    options: ["json"],
+    summary: "Check every page, index and record of a SQLite database. It exits with 1 if something is damaged.",
+    run: ({ database }) => checkAll(database),
   },
   prune: {
     args: [],
@@ -74,6 +80,16 @@ async function checkSchema(database: DatabaseContext["database"]) {
     ? [`Version ${version}. Pending migrations:`, ...pending.map((name) => `  ${name}`)]
     : [`Version ${version}. No migration is pending.`];
   return { lines, json: schema, found };
+}
+
+async function checkAll(database: DatabaseContext["database"]) {
+  const checked = await checkStorage(database);
+  const { findings, pages } = checked;
+  const found = findings.length > 0;
+  const lines = found
+    ? ["The database is damaged:", ...findings.map((finding) => `  ${finding}`)]
+    : [`Checked ${pages} pages with their indexes and records. Nothing is damaged.`];
+  return { lines, json: checked, found };
 }
 
 async function migrate(database: DatabaseContext["database"]) {

@@ -13,6 +13,7 @@ import { dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
 import { backupSqlite } from "./sqlite/backup.ts";
 import { connectToServer } from "./socket/connect.ts";
 import { MEMORY } from "./sqlite/database.ts";
+import { checkSqlite, type Checked } from "./sqlite/check.ts";
 import { openSqlite } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
 import { restoreSqlite, type Restored } from "./sqlite/restore.ts";
@@ -62,6 +63,12 @@ export async function readStatus(database: Config["database"], now: number): Pro
 export async function backupStorage(database: Config["database"], file: string): Promise<void> {
   if (database.kind === "postgres") throw new StorageError(dumpAdvice(database.url));
   backupSqlite(database.path, file);
+}
+
+/** Checks all of a database. @throws StorageError if it cannot be opened, or if it is not SQLite */
+export async function checkStorage(database: Config["database"]): Promise<Checked> {
+  if (database.kind === "sqlite") return checkSqlite(database.path);
+  throw new StorageError("PostgreSQL checks itself with its own program. Run pg_amcheck on the database.");
 }
 
 /**

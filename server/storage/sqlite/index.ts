@@ -23,6 +23,7 @@ import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
 import { migrate, migrateUnused } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
+import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
@@ -32,6 +33,8 @@ interface Options {
   clock: Clock;
   /** True for a server, which locks the file against other servers; false for a command. */
   server: boolean;
+  /** Reports what an operator should know although the server starts. */
+  warn?(message: string): void;
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
 }
@@ -44,10 +47,11 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, emit = silent }: Options): Storage {
+function open(path: string, { clock, server, emit = silent, warn }: Options): Storage {
   const lock = server ? lockDatabase(path) : undefined;
   try {
     const db = openDatabase(path);
+    if (lock) checkPages(db, path, { warn });
     if (lock) migrate(db);
     else migrateUnused(db, path);
     const ownership = lock && takeOwnership(db, path, lock.id);

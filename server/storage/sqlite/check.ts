@@ -1,0 +1,65 @@
+import { DatabaseSync } from "node:sqlite";
+import { explained } from "./database.ts";
+import { schemaOf } from "./migrate.ts";
+import { troubleOf } from "./sqlite-errors.ts";
+
+export interface Checked {
+  /** What is damaged; empty if nothing is. At most about a hundred findings. */
+  findings: string[];
+  /** How many pages there are; 0 if the damage hides it. */
+  pages: number;
+}
+
+const MOST = 100;
+
+/** What the schema alone does not ensure, each with the rows that break it. */
+const INVARIANTS: Record<string, string> = {
+  "payouts without a recipient": `disbursements r WHERE NOT EXISTS (SELECT 1 FROM customers c
+    WHERE c.merchant_id = r.merchant_id AND c.epoch = r.epoch AND c.phone_number = r.phone_number)`,
+  "events of no payout or checkout": `events r
+    WHERE NOT EXISTS (SELECT 1 FROM disbursements d WHERE d.reference = r.reference)
+    AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.reference = r.reference)`,
+};
+/** Housekeeping deletes the rows of earlier epochs table by table. */
+const CURRENT = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AND m.epoch = r.epoch)";
+
+/**
+ * Checks all pages and indexes of a database file, its foreign keys, and that its records agree with each other. Reads all
+ * of it, also while a server uses it.
+ * @throws StorageError if it cannot be opened, or a newer server or another program made it
+ */
+export function checkSqlite(path: string): Checked {
+  return explained(path, () => {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+    try {
+      return check(db);
+    } catch (error) {
+      if (troubleOf(error) !== "damaged") throw error;
+      return { pages: 0, findings: [(error as Error).message] };
+    } finally {
+      db.close();
+    }
+  });
+}
+
+function check(db: DatabaseSync): Checked {
+  const pages = Number(db.prepare("PRAGMA page_count").get()!.page_count);
+  const rows = db.prepare(`PRAGMA integrity_check(${MOST})`).all();
+  const structure = rows.map(({ integrity_check: found }) => String(found)).filter((found) => found !== "ok");
+  // What the records say means nothing while pages are damaged.
+  return { pages, findings: structure.length > 0 ? structure : recordsOf(db) };
+}
+
+function recordsOf(db: DatabaseSync): string[] {
+  const { pending } = schemaOf(db);
+  const orphans = db.prepare("PRAGMA foreign_key_check").all().slice(0, MOST);
+  const keys = orphans.map(
+    ({ table, parent }) => `A row of ${table} refers to a row of ${parent} that does not exist.`,
+  );
+  if (pending.length > 0) return keys;
+  const broken = Object.entries(INVARIANTS).map(([what, rows]) => {
+    const { count } = db.prepare(`SELECT count(*) AS count FROM ${rows} AND ${CURRENT}`).get()!;
+    return count === 0 ? undefined : `${String(count)} ${what}`;
+  });
+  return [...keys, ...broken.filter((each) => each !== undefined)];
+}
