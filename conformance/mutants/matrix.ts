@@ -1,13 +1,14 @@
-// Reads and writes matrix.tsv, the committed results: one line per mutant.
-import { readFileSync, writeFileSync } from "node:fs";
+// Reads and writes mutants-report/matrix.tsv, the results of a campaign: one line per mutant.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Row } from "./campaign.ts";
 import { sourcesHash, type Mutant } from "./mutants.ts";
 
-const path = new URL("matrix.tsv", import.meta.url);
+const folder = new URL("../../mutants-report/", import.meta.url);
+const path = new URL("matrix.tsv", folder);
 const columns = ["id", "file", "function", "operator", "change", "verdict", "by", "check"];
 
 export type Entry = Row & { file: string; where: string; operator: string; change: string };
-export type Matrix = {
+type Matrix = {
   /** The hash of the server's sources, the number of their mutants, and the time that the attempts took. */
   about: { sources: string; mutants: number; seconds: number };
   rows: Entry[];
@@ -26,10 +27,13 @@ export function writeMatrix(mutants: readonly Mutant[], rows: ReadonlyMap<string
     const change = `${short(before)} → ${short(after)}`;
     return [[id, file, where, operator, change, row.verdict, row.by.join(" "), row.check ?? ""].join("\t")];
   });
+  mkdirSync(folder, { recursive: true });
   writeFileSync(path, `# ${JSON.stringify(about)}\n${columns.join("\t")}\n${lines.join("\n")}\n`);
 }
 
-export function readMatrix(): Matrix {
+/** Returns the results so far, or undefined before the first campaign. */
+export function readMatrix(): Matrix | undefined {
+  if (!existsSync(path)) return undefined;
   const [first = "", , ...lines] = readFileSync(path, "utf8").trimEnd().split("\n");
   const rows = lines.map((line) => {
     const [id = "", file = "", where = "", operator = "", change = "", verdict = "", by = "", check = ""] =

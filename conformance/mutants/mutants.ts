@@ -1,12 +1,13 @@
 // Enumerates the mutants of the reference server: copies with one small edit each that weakens it.
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schemaEdits } from "./sql.ts";
 import { typescriptEdits, type Edit } from "./typescript.ts";
 
 export type Mutant = {
-  /** Hash of file, function and edit. It does not depend on line numbers. */
+  /** Hash of function, source line and edit. It changes with this line only, not with other lines or with a move of the file. */
   id: string;
   /** Path below `server/`. */
   file: string;
@@ -115,8 +116,11 @@ const tableAt = (sql: string, at: number) => /CREATE TABLE (\w+)(?![^]*CREATE TA
 function toMutant(file: string, text: string, edit: Edit, where: string, seen: Map<string, number>): Mutant {
   const { operator, start, end } = edit;
   const before = text.slice(start, end);
-  const key = JSON.stringify([file, where, operator, before, edit.text]);
-  // Equal edits of one function differ only in their order.
+  const lineStart = text.lastIndexOf("\n", start - 1) + 1;
+  const source = text.slice(lineStart).split("\n", 1)[0]!;
+  const column = start - lineStart - (source.length - source.trimStart().length);
+  const key = JSON.stringify([basename(file), where, source.trim(), column, operator, edit.text]);
+  // Equal edits of equal lines in one function differ only in their order.
   const ordinal = seen.get(key) ?? 0;
   seen.set(key, ordinal + 1);
   const id = hash(`${key} ${ordinal}`).slice(0, 8);

@@ -1,5 +1,6 @@
-// npm run mutants tries the mutants of the reference server that matrix.tsv does not list yet, and adds them to it. A run
-// that was interrupted therefore continues where it stopped. Options:
+// npm run mutants tries the mutants of the reference server that mutants-report/matrix.tsv does not list yet, adds them to
+// it, and lists those that survive without a reason in survivors.yaml. A run that was interrupted continues where it
+// stopped. Exit code 1: some survive without a reason. Options:
 //   --all           start over: try every mutant
 //   --survivors     try those again that survived, for example after the suite has got new checks
 //   --only PATTERN  try only mutants in files that match this regular expression
@@ -11,6 +12,7 @@ import { readMatrix, writeMatrix } from "./matrix.ts";
 import { allMutants } from "./mutants.ts";
 import { createOrder } from "./order.ts";
 import { createPool } from "./pool.ts";
+import { stale, unexplained } from "./survivors.ts";
 
 const { values } = parseArgs({
   options: {
@@ -72,5 +74,11 @@ await Promise.all(
   }),
 );
 save();
-const alive = [...rows.values()].filter(isAlive).length;
+const entries = readMatrix()!.rows;
+const alive = entries.filter(isAlive).length;
 console.log(`${rows.size} of ${mutants.length} mutants tried; ${alive} are not caught. ${seconds()} s.`);
+const surprising = unexplained(entries);
+for (const { id, file, where, change } of surprising)
+  console.log(`survives without a reason: ${id} ${file} ${where}: ${change}`);
+for (const id of stale(entries, names)) console.log(`survivors.yaml has a reason for ${id}, which is caught or gone`);
+process.exitCode = surprising.length > 0 ? 1 : 0;
