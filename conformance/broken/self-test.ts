@@ -1,6 +1,6 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
-// one. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation and its
-// mutants, `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each class in classes.yaml, that only the checks named there catch its server.
+// one. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
+// `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each class in classes.yaml, that only the checks named there catch its server.
 // Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { parseArgs } from "node:util";
@@ -49,7 +49,7 @@ const summary = values.classes
   : `${count(rows, "broken")} broken servers were caught by the expected checks.
 ${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
-${count(rows, "second")} runs of the second implementation and its mutants got the right verdict.
+${count(rows, "second")} runs of the second implementation got the right verdict.
 ${count(rows, "client")} clients got the right verdict: broken ones are caught, sound ones raise no alarm.
 ${count(rows, "receiver")} receivers of webhooks got the right verdict in the same way.`;
 console.log(`

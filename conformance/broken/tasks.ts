@@ -5,8 +5,7 @@ import { soundClients } from "./clients/sound.ts";
 import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
 import { tryVariant } from "./receivers/trial.ts";
 import { receiverVariants } from "./receivers/variants.ts";
-import { mutants } from "../second/mutants/index.ts";
-import { tryMutant, trySecond } from "../second/trial.ts";
+import { trySecond } from "../second/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { classes, findKillers } from "./classes.ts";
 import { faults } from "./faults.ts";
@@ -26,8 +25,7 @@ export type Row = Task & {
 };
 
 const profiles: readonly Profile[] = ["core", "extended"];
-/** The id of a task with the second implementation: it runs a mutant, or without one a profile. */
-const secondId = (id: string) => `second-${id}`;
+const secondId = (profile: Profile) => `second-${profile}`;
 
 /** The id of a task with a client. */
 const clientId = ({ id }: { id: string }) => `client-${id}`;
@@ -45,7 +43,7 @@ export function tasks(pattern: RegExp): Task[] {
       soundServers.map(({ id }) => id),
     ),
     ...named("sound", runs),
-    ...named("second", [...profiles.map(secondId), ...mutants.map(({ id }) => secondId(id))]),
+    ...named("second", profiles.map(secondId)),
     ...named("client", [...soundClients, ...brokenClients].map(clientId)),
     ...named(
       "receiver",
@@ -113,14 +111,6 @@ async function sound(task: Task): Promise<Row> {
 
 async function second(task: Task): Promise<Row> {
   const start = performance.now();
-  const taken = () => Math.round(performance.now() - start);
-  const mutant = mutants.find(({ id }) => secondId(id) === task.id);
-  if (mutant) {
-    const { by, errors } = await tryMutant(mutant);
-    const caught = by.length > 0 ? `caught by ${by.join(", ")}` : `MISSED in ${mutant.profile}`;
-    const text = [mutant.defect, `  ${caught}`, ...errors.map((error) => `  ${error}`)].join("\n");
-    return { ...task, ok: by.length > 0 && errors.length === 0, text, ms: taken() };
-  }
   const profile = profiles.find((each) => secondId(each) === task.id) ?? "core";
   const { verdict, alarms } = await trySecond(profile);
   const text = [
@@ -128,7 +118,12 @@ async function second(task: Task): Promise<Row> {
     `  ${verdict} for ${profile}`,
     ...alarms.map((alarm) => `  ALARM ${alarm}`),
   ];
-  return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms: taken() };
+  return {
+    ...task,
+    ok: verdict === "certified" && alarms.length === 0,
+    text: text.join("\n"),
+    ms: Math.round(performance.now() - start),
+  };
 }
 
 async function client(task: Task): Promise<Row> {

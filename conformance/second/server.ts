@@ -8,7 +8,7 @@ import { createApp } from "./app.ts";
 import { Merchant } from "./merchant.ts";
 import { Problem } from "./problem.ts";
 
-export type Second = { url: string; key: string; secondKey: string; stop(): Promise<void> };
+type Second = { url: string; key: string; secondKey: string; stop(): Promise<void> };
 
 const newKey = () => randomBytes(24).toString("base64url");
 
