@@ -1,16 +1,14 @@
 // Shows that only the checks written for a class of defects catch it: all checks of the profile run against a server of
 // that class, and no other requirement may fail.
-import { readFileSync } from "node:fs";
-import { parse } from "yaml";
-import type { Profile } from "../results.ts";
 import { faults } from "./faults.ts";
+import type { Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
 import { optionsFor, runTrial } from "./trial.ts";
 
-/** An entry of classes.yaml, which explains the fields. */
-export type DefectClass = { class: string; server: string; requirements: string[]; profile?: Profile };
+/** A fault that only some requirements catch. */
+export type SoleCatch = Fault & Required<Pick<Fault, "onlyBy">>;
 
-export const classes = parse(readFileSync(new URL("classes.yaml", import.meta.url), "utf8")) as DefectClass[];
+export const classes = faults.filter((each): each is SoleCatch => each.onlyBy !== undefined);
 
 /** The requirements that failed although they are not of the class, and those of the class that failed. */
 export type Killers = { own: string[]; others: string[]; errors: string[]; ms: number };
@@ -23,17 +21,15 @@ const oldAge = 30_000;
 const lingerSeconds = 35;
 
 /** Runs all checks of the profile against the server of a class. */
-export async function findKillers({ server: id, requirements, profile = "core" }: DefectClass): Promise<Killers> {
+export async function findKillers({ how, onlyBy: { ids, profile } }: SoleCatch): Promise<Killers> {
   const start = performance.now();
-  const fault = faults.find((each) => each.id === id);
-  if (!fault) throw new Error(`unknown broken server ${id}`);
-  const server = await startBroken(fault.how, oldAge);
+  const server = await startBroken(how, oldAge);
   try {
     const report = await runTrial(await optionsFor(server, ["--profile", profile, "--linger", String(lingerSeconds)]));
     const failed = report.requirements.filter(({ verdict }) => verdict === "fail").map((each) => each.id);
     return {
-      own: failed.filter((each) => requirements.includes(each)),
-      others: failed.filter((each) => !requirements.includes(each)),
+      own: failed.filter((each) => ids.includes(each)),
+      others: failed.filter((each) => !ids.includes(each)),
       errors: report.errors,
       ms: Math.round(performance.now() - start),
     };

@@ -61,15 +61,15 @@ export function tasks(pattern: RegExp): Task[] {
 export const classTasks = (pattern: RegExp): Task[] =>
   named(
     "class",
-    classes.map(({ server }) => server).filter((id) => pattern.test(id)),
+    classes.map(({ id }) => id).filter((id) => pattern.test(id)),
   );
 
 async function ofClass(task: Task): Promise<Row> {
-  const found = classes.find(({ server }) => server === task.id);
-  if (!found) throw new Error(`no class has the broken server ${task.id}`);
+  const found = classes.find(({ id }) => id === task.id);
+  if (!found) throw new Error(`no requirements alone catch the broken server ${task.id}`);
   const { own, others, errors, ms } = await findKillers(found);
   const text = [
-    found.class,
+    found.defect,
     own.length > 0 ? `  caught only by ${own.join(", ")}` : "  MISSED",
     ...(others.length > 0 ? [`  ALSO CAUGHT BY ${others.join(", ")}`] : []),
     ...errors.map((error) => `  ${error}`),

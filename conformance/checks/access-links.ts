@@ -47,7 +47,7 @@ function judgeUnpaid(context: Context) {
   context.judge(id, !lie, "no notification of success for a checkout whose link was only opened", actual);
 }
 
-export const accessLinkChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Opening the link to the payment page pays nothing",
     ids: [id],

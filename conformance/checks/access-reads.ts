@@ -69,7 +69,7 @@ async function look(context: Context, reference: string) {
   }
 }
 
-export const accessReadChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "GET, HEAD and OPTIONS pay nothing",
     ids: ["reads.pay-nothing", "refused.no-webhook"],

@@ -59,7 +59,7 @@ const askSpellings = async (context: Context, kind: string, reference: string) =
 
 const isFound = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
-export const accessReferenceChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Verify finds a record by its whole reference only",
     ids: ["access.whole-reference"],

@@ -73,7 +73,7 @@ async function judgeRead(context: Context, id: string, path: string, secrets: st
   await ownerReads();
 }
 
-export const accessChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Record stays hidden after its owner has read it",
     ids: ["access.record-hidden-after-owner"],

@@ -33,7 +33,7 @@ const both = async (context: Context, over: Record<string, unknown>): Promise<[s
   ["webhookURL of a checkout", await startInvalidCheckout(context, checkoutBody(context, over))],
 ];
 
-export const addressChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Invalid addresses are refused",
     ids: ["addresses.refused"],

@@ -8,7 +8,7 @@ import { advance } from "./sandbox-controls.ts";
 const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
 const unavailable = "try later";
 
-export const attemptChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Delivery lists each attempt with the receiver's response",
     ids: ["sandbox.attempts"],

@@ -66,7 +66,7 @@ export const keysElsewhere: [string, (key: string) => Pick<TargetRequest, "path"
   ["a cookie", (key) => ({ path: "", headers: { cookie: `x-api-key=${key}; api_key=${key}` } })],
 ];
 
-export const authChecks: Check[] = [
+export const checks: Check[] = [
   ...endpoints.flatMap(({ name, ids, effect, send }) =>
     keys.map((kind, index): Check => ({
       name: `${name} ${kind.name} is refused`,

@@ -4,7 +4,7 @@ import { started } from "./checkout-record.ts";
 import { expectStatus, same } from "./expect.ts";
 import { dataOf, startCheckout } from "./requests.ts";
 
-export const checkoutMerchantChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Two merchants can give their checkouts the same reference",
     ids: ["checkout-request.reference-per-merchant"],

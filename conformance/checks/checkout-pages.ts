@@ -73,7 +73,7 @@ async function startAll(context: Context) {
   return made;
 }
 
-export const checkoutPageChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Each checkout has its own page with its own amount",
     ids: ["checkout.links-differ", "checkout.page-amount"],

@@ -46,7 +46,7 @@ const badAmounts: [string, unknown, number][] = [
   ["the string 2500", "2500", 400],
 ];
 
-export const checkoutRecordChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Response to a checkout has all fields and repeats the request's values",
     ids: ["checkout-body.shape", "checkout-body.echo"],

@@ -7,7 +7,7 @@ import { advance, finishCheckout } from "./sandbox-controls.ts";
 
 const outcomes = ["success", "failed", "cancelled"];
 
-export const checkoutStateChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Checkout can be finished once, with each outcome",
     ids: ["checkout-states.outcomes", "checkout-states.final", "sandbox.finish"],

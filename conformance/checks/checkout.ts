@@ -94,7 +94,7 @@ export const shapeOf = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
 };
 
-export const checkoutChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Checkout with the required fields is accepted",
     ids: ["checkout.accepted", "checkout.link", "checkout.link-opens", "checkout.page-html"],

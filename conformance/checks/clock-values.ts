@@ -14,7 +14,7 @@ const invalid: [advance: Record<string, unknown>, status: number, fields: string
   [{ to: "2030-02-30T00:00:00.000Z" }, 422, ["to"]],
 ];
 
-export const clockValueChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Refusals of clock advances name the invalid fields",
     ids: ["sandbox.clock-bounds", "error-code.fields", "error-body.names-fields"],

@@ -25,7 +25,7 @@ async function judgePairs(context: Context, id: string, pairs: readonly Pair[]) 
   }
 }
 
-export const createChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Valid disbursement is accepted",
     ids: ["create.accepted", "create.status-known", "create.service-reference-verifies"],

@@ -34,7 +34,7 @@ export async function deliveryOf(context: Context, reference: string) {
 /** The most pages of events that are read. */
 const mostPages = 30;
 
-export const deliveryChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Events are listed by record, newest first and in pages",
     ids: ["sandbox.events"],

@@ -14,7 +14,7 @@ const one = {
 
 type Attempt = { number?: unknown; httpStatus?: unknown };
 
-export const deliveryOutcomeChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "First 2xx response ends the attempts",
     ids: ["retries.any-2xx"],

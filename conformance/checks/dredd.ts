@@ -99,7 +99,7 @@ function checkOf(effect: Effect, sandbox: boolean, profile: "core" | "extended")
   ];
 }
 
-export const dreddChecks: Check[] = (["none", "must-be-rejected", "moves-money"] as const).flatMap((effect) =>
+export const checks: Check[] = (["none", "must-be-rejected", "moves-money"] as const).flatMap((effect) =>
   (["core", "extended"] as const).flatMap((profile) => [
     ...checkOf(effect, false, profile),
     ...checkOf(effect, true, profile),

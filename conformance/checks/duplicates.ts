@@ -23,7 +23,7 @@ function changedFields(sent: Record<string, unknown>, record: Disbursement): str
     .map(([field]) => field);
 }
 
-export const duplicateChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Duplicate reference is refused",
     ids: ["create.duplicate-refused"],

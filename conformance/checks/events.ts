@@ -28,7 +28,7 @@ const ends: [outcome: string, event: string, schema: string][] = [
 
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
 
-export const eventChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Event is sent by POST as JSON",
     ids: ["events.json"],

@@ -4,7 +4,7 @@ import { started, verifyCheckout } from "./checkout-record.ts";
 import { expectStatus, same } from "./expect.ts";
 import { dataOf } from "./requests.ts";
 
-export const finishOwnChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Only the owner can finish a checkout",
     ids: ["sandbox.finish-own"],

@@ -7,8 +7,8 @@ import type { Person, Task } from "../target/person.ts";
 import type { Notification, Receiver } from "../target/receiver.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createTarget } from "../target/target.ts";
-import { redirectChecks } from "./redirect.ts";
-import { webhookChecks } from "./webhooks.ts";
+import { checks as redirectChecks } from "./redirect.ts";
+import { checks as webhookChecks } from "./webhooks.ts";
 
 const page = "https://pay.example/1";
 

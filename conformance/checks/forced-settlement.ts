@@ -10,7 +10,7 @@ import { settledByClock } from "./settlement.ts";
 const timeoutMs = 1000;
 const suffixes = ["503", "504", "408"];
 
-export const forcedSettlementChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Payouts with a refused, lost or late response settle",
     ids: ["forced.lost-settles"],

@@ -128,7 +128,7 @@ const forced: Forced[] = [
   },
 ];
 
-export const forcedChecks: Check[] = [
+export const checks: Check[] = [
   ...forced.map(({ id, name, payouts = 0, needs = [], run }): Check => ({
     name,
     ids: [id],

@@ -68,7 +68,7 @@ async function judgeAll(
 /** Returns an unused reference that starts with this text. */
 const freshText = (context: Context, text: string) => `${text} ${context.fresh()}`;
 
-export const generatedChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Generated invalid disbursements are refused",
     ids: ["create.generated-invalid-refused"],

@@ -6,7 +6,7 @@ import { disbursementBody, payInvalid } from "./requests.ts";
 
 const titles = { required: "without", type: "with the wrong type of", value: "with an invalid" };
 
-export const invalidChecks: Check[] = [
+export const checks: Check[] = [
   ...rules.map(({ id, field, kind, cases }): Check => ({
     name: `Create ${titles[kind]} ${field} is refused`,
     ids: [id],

@@ -44,7 +44,7 @@ async function refuseBoth(context: Context, id: string, what: string, disburseme
   expectStatus(context, id, other, 400, `for a checkout with ${what}`);
 }
 
-export const jsonValueChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Unknown field is ignored",
     ids: ["json-values.unknown-ignored"],

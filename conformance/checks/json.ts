@@ -41,7 +41,7 @@ export const nonObjects = (valid: Record<string, unknown>): [string, unknown][] 
   ["true", true],
 ];
 
-export const jsonChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Create refuses a body that is not JSON",
     ids: ["json.malformed-refused"],

@@ -22,7 +22,7 @@ function judgeApart(
   context.judge("life.checkouts-apart", shared.length === 0, expected, actual, evidence);
 }
 
-export const lifeCheckoutChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Checkouts of the run are distinct",
     ids: ["life.checkouts-apart"],

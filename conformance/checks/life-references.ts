@@ -82,7 +82,7 @@ async function useOtherSpelling(context: Context, { what, body, reference, other
   return [what, response.status === 200 ? "accepted" : "refused"] as const;
 }
 
-export const lifeReferenceChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "References of the run are used again",
     ids: ["life.references-used"],

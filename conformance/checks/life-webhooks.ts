@@ -106,7 +106,7 @@ function eventFault(context: Context, { json }: { json: unknown }): string | und
 
 const shared = { phase: "closing", effect: "moves-money", needs: ["receiver"] } as const;
 
-export const lifeWebhookChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Every payout of the run was notified truthfully",
     ids: ["life.webhooks-sent", "life.ends-as-notified", "life.webhooks-true", "life.webhooks-addressed"],

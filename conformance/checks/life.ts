@@ -89,7 +89,7 @@ async function judgeSettlement(context: Context) {
   context.judge(id, left.length === 0, "success or failed in the end", actual);
 }
 
-export const lifeChecks: Check[] = [
+export const checks: Check[] = [
   ...keptChecks,
   {
     name: "Every record of the run is read again",

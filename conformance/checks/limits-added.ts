@@ -7,7 +7,7 @@ import { disbursementBody, pay, usualAmount } from "./requests.ts";
 
 const largest = 100_000;
 
-export const addedLimitChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Records the limits that the target adds",
     ids: ["limits.added"],

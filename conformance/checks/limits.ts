@@ -202,4 +202,4 @@ const sizeChecks: Check[] = [
   },
 ];
 
-export const limitChecks: Check[] = [...referenceChecks, ...amountChecks, ...sizeChecks];
+export const checks: Check[] = [...referenceChecks, ...amountChecks, ...sizeChecks];

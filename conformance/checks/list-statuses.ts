@@ -9,7 +9,7 @@ import { advance, finishCheckout, forcing, listed } from "./sandbox-controls.ts"
 const payouts = { "129": "pending", "001": "success", "002": "failed" };
 const checkouts = ["pending", "success", "failed", "cancelled"];
 
-export const listStatusChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Lists without a status filter contain records of every status",
     ids: ["lists.every-status"],

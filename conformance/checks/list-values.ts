@@ -19,7 +19,7 @@ const invalid: [query: string, status: number][] = [
   ["cursor=certify-unknown", 422],
 ];
 
-export const listValueChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Invalid filters are refused",
     ids: ["lists.invalid-filters", "error-code.fields"],

@@ -34,7 +34,7 @@ const payWithoutAddress = async (context: Context) =>
 
 const needs = ["listener", "forced-outcomes", "second-key"] as const;
 
-export const listenerChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Listener makes an attempt",
     ids: ["listener.attempts"],

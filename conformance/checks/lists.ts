@@ -70,7 +70,7 @@ async function follow(context: Context, path: string, query: string, between: ()
 const cost = (payouts: number) =>
   ({ effect: "moves-money", payouts, amount: payouts * usualAmount, needs: ["forced-outcomes", "finish"] }) as const;
 
-export const listChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Records are listed newest first, as verify returns them",
     ids: ["lists.newest-first"],

@@ -79,7 +79,7 @@ async function watchStatus(context: Context, reference: string, rounds: number):
   return seen;
 }
 
-export const modelChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Random sequences agree with a model of the interface",
     ids: ["create.model"],

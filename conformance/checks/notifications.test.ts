@@ -7,8 +7,8 @@ import { createRedactor } from "../target/redact.ts";
 import { createSession } from "../run/session.ts";
 import { createTarget } from "../target/target.ts";
 import { eventName } from "./notifications.ts";
-import { signatureChecks } from "./signatures.ts";
-import { webhookChecks } from "./webhooks.ts";
+import { checks as signatureChecks } from "./signatures.ts";
+import { checks as webhookChecks } from "./webhooks.ts";
 
 const address = "http://127.0.0.1:4/box-1";
 const refused = "127.0.0.1 is a loopback address; webhooks do not go there.";

@@ -31,7 +31,7 @@ async function expectRefused(context: Context, id: string, literal: string, stat
   expectStatus(context, id, checkout, status, `${when} (checkout)`);
 }
 
-export const numberNotationChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Whole numbers with a decimal point or an exponent are read exactly",
     ids: ["json-values.exact-integer"],

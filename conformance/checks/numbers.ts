@@ -63,7 +63,7 @@ async function judgeNotification(context: Context, { amount, box, reference }: N
   return true;
 }
 
-export const numberChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Amounts of every size are returned exactly",
     ids: ["numbers.exact", "numbers.largest-amount"],

@@ -3,7 +3,7 @@ import { describeResponse, type Check } from "../check.ts";
 
 const segments = ["%", "%zz", "%e0%a4%a", "%ff", "%c0%af", "%00"];
 
-export const oddPathChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Invalid percent-encoding causes no 5xx",
     ids: ["errors.no-5xx"],

@@ -79,7 +79,7 @@ const bodies: [string, string | Buffer, Record<string, string>][] = [
  */
 const handled = (status: number | undefined) => (status !== undefined && status < 500) || status === 501;
 
-export const oddChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Unusual requests do not succeed without a key",
     ids: ["auth.no-way-around"],

@@ -11,7 +11,7 @@ const paths: [path: string, allowed: string][] = [
   ["/v1/checkouts", "POST"],
 ];
 
-export const pathChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Endpoints are under /v1 of the base address",
     ids: ["versioning.paths"],

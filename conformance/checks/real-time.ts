@@ -15,7 +15,7 @@ const toleranceMs = 5000;
 /** How long a slow receiver takes, less than the shortest interval between two attempts. */
 const slowMs = 3000;
 
-export const realTimeChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Payout settles without an advance of the clock",
     ids: ["sandbox.time-passes"],

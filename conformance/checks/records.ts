@@ -90,7 +90,7 @@ async function payLeadingZeros(context: Context) {
   return { body, response: await pay(context, body) };
 }
 
-export const recordChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Records of different disbursements have the values of their requests",
     ids: ["records.as-requested"],

@@ -57,7 +57,7 @@ async function askForRedirect(context: Context, link: string, redirectURL: strin
   context.judge("checkout.redirect", reply === "yes", expected, actual);
 }
 
-export const redirectChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Customer is led back to redirectURL",
     ids: ["checkout.redirect"],

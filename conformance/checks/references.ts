@@ -16,7 +16,7 @@ function bitsIn(reference: string): number {
 /** Returns the number of positions at which two references differ. */
 const distance = (a: string, b: string) => [...a].filter((character, index) => character !== b[index]).length;
 
-export const referenceChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Service references have the documented form",
     ids: ["references.form"],

@@ -111,7 +111,7 @@ function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
   return typeof value === "number" ? ["type"] : ["pattern", "format", "min_length", "max_length"];
 }
 
-export const refusalChecks: Check[] = [
+export const checks: Check[] = [
   ...kinds.map(({ id, kind, expected, name }): Check => ({
     name,
     ids: [id],

@@ -79,7 +79,7 @@ async function judgeListed(context: Context, reference: string, expected: number
   }
 }
 
-export const refusedCheckoutChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Refused checkout sends no webhook",
     ids: ["refused.no-webhook"],
@@ -137,9 +137,6 @@ export const refusedCheckoutChecks: Check[] = [
       await judgeListed(context, reference, 1, responses);
     },
   },
-];
-
-export const refusedAddressChecks: Check[] = [
   {
     name: "No webhook was sent for a refused request by the end of the run",
     ids: ["refused.no-webhook"],

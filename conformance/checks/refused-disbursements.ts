@@ -96,7 +96,7 @@ const stated: { id: string; name: string; cases: Refusable[] }[] = [
 /** The kinds of request that the interface does not define. A target may accept them. */
 const open = [types, sizes, paths, methods];
 
-export const refusedDisbursementChecks: Check[] = [
+export const checks: Check[] = [
   ...stated.map(({ id, name, cases }): Check => ({
     name,
     ids: [id, "refused.no-webhook"],

@@ -68,7 +68,7 @@ function attempts(context: Context, reference: string, body: Record<string, unkn
   ];
 }
 
-export const refusedExistingChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Refused request does not change an existing disbursement",
     ids: [unchanged, "refused.no-webhook"],

@@ -49,7 +49,7 @@ async function repeatAll(context: Context, judge: (variant: Variant, reference: 
   return first;
 }
 
-export const repeatChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Duplicate reference is refused whichever other fields differ",
     ids: ["create.duplicate-any-field"],

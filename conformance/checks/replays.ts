@@ -14,7 +14,7 @@ const replay = (context: Context, id: string, key: "own" | "second" = "own") =>
 /** Returns an id of the same form, which no delivery has. */
 const unknownLike = (id: string) => id.slice(0, -1) + (id.endsWith("0") ? "1" : "0");
 
-export const replayChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Delivery can be replayed",
     ids: ["sandbox.replay"],

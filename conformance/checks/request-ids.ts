@@ -1,7 +1,7 @@
 // Checks that the id of a request leads to that request alone (D20).
 import type { Check } from "../check.ts";
 
-export const requestIdChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Each response has its own request id",
     ids: ["answers.request-id-own"],

@@ -41,7 +41,7 @@ function misplaced(attempts: readonly { at?: unknown }[]): string[] {
   });
 }
 
-export const retryChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Failed delivery is retried until it succeeds",
     ids: ["retries.after-failure"],

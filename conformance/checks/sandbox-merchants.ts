@@ -31,7 +31,7 @@ async function advancePast(context: Context, reference: string) {
   expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the clock to a time");
 }
 
-export const sandboxMerchantChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Advancing the clock leaves another merchant's records alone",
     ids: ["sandbox.clock-own-records"],

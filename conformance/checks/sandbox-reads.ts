@@ -8,7 +8,7 @@ import { dataOf, disbursementBody, paid, usualAmount, verifyDisbursement } from 
 const paths = ["/sandbox/clock", "/sandbox/webhook-secret", "/sandbox/events", "/sandbox/deliveries"];
 const secret = "/sandbox/webhook-secret";
 
-export const sandboxReadChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Sandbox can be read, or does not exist",
     ids: ["sandbox.reads"],

@@ -35,7 +35,7 @@ const badSteps: [string, unknown, number][] = [
 /** By how much a reading of the clock may exceed the expected time, because real time passes between two readings. */
 const slackMs = 10_000;
 
-export const sandboxChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Advancing the clock to a time can be repeated",
     ids: ["sandbox.clock-to"],

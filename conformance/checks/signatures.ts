@@ -36,7 +36,7 @@ async function notified(context: Context, suffix = "001", key: "own" | "second" 
   return { ...made, box, notification: await first(context, box) };
 }
 
-export const signatureChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Delivery has the documented headers",
     ids: ["signature.headers"],

@@ -35,7 +35,7 @@ async function followLocation(context: Context, refused: TargetResponse, id: str
   return context.target.send({ method: "GET", path: path as string });
 }
 
-export const stateChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Final status does not change",
     ids: ["status.final-stays", "status.settles", "status.updated-at-moves"],

@@ -20,7 +20,7 @@ const odd = [
   "x".repeat(2000),
 ];
 
-export const verifyChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Record of a new disbursement is correct",
     ids: [

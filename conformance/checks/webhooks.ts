@@ -151,7 +151,7 @@ const strayNotifications = ({ boxes, made, silent }: Payouts) =>
 const areNamed = ({ boxes, made }: Payouts) =>
   boxes.every((box, index) => box.received.some((notification) => about(notification, made[index]!)));
 
-export const webhookChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Success is notified",
     ids: ["webhook.disbursement-success"],

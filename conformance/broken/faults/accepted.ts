@@ -1,5 +1,5 @@
 // Servers that accept invalid values (§2.1, §2.4). Each replaces an invalid value with a valid one.
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import {
   accepts,
   responses,
@@ -105,7 +105,7 @@ const rows = (prefix: string, operation: string, table: readonly Row[]) =>
     fault(`${prefix}-${id}`, defect, violates, accepts(operation, field, isInvalid, valid)),
   );
 
-export const acceptedFaults = [
+export const faults: readonly Fault[] = [
   ...rows("accepts", createDisbursement, ofPayouts),
   ...rows("checkout-accepts", createCheckout, ofCheckouts),
   fault("checkout-of-nothing", "A checkout without a valid body is accepted.", "checkout.malformed-refused", {

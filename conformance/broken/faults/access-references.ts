@@ -1,6 +1,6 @@
 // Servers that find a record by a part or another spelling of its reference (§4.2, D19, D42).
 import { unescape } from "node:querystring";
-import { fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import { referenceOf } from "../hidden.ts";
 import { createDisbursement, dataOf, isAccepted, isOf } from "../ways.ts";
 
@@ -46,11 +46,14 @@ const references = [
     whole,
     finds((asked, reference) => asked.length > 5 && reference.endsWith(asked)),
   ),
-  fault(
-    "reference-with-suffix",
-    "Characters after a reference are ignored.",
-    whole,
-    finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
+  caughtOnlyBy(
+    "access.whole-reference",
+    fault(
+      "reference-with-suffix",
+      "Characters after a reference are ignored.",
+      whole,
+      finds((asked, reference) => /^\w+$/.test(asked.slice(reference.length)) && asked.startsWith(reference)),
+    ),
   ),
   fault(
     "reference-with-prefix",
@@ -139,7 +142,7 @@ const filters =
     };
   };
 
-export const accessReferenceFaults = [
+export const faults: readonly Fault[] = [
   ...references,
   fault(
     "filter-prefix",

@@ -1,5 +1,5 @@
 // Servers that show a record to others after its owner has read it, or by a part of its reference (§4.2, §5).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Call, type How } from "../fault.ts";
 import { caches, referenceOf } from "../hidden.ts";
 import {
   createDisbursement,
@@ -22,7 +22,10 @@ const others = "access.others-hidden-after-owner";
 const key = (call: Call) => keyOf(call) ?? "";
 
 const cached = [
-  fault("cache-by-path", "Records are cached by path, for all keys.", hidden, caches(verifyDisbursement, pathOf)),
+  caughtOnlyBy(
+    "access.record-hidden-after-owner",
+    fault("cache-by-path", "Records are cached by path, for all keys.", hidden, caches(verifyDisbursement, pathOf)),
+  ),
   fault(
     "cache-without-key",
     "Cached records are shown without a key.",
@@ -81,29 +84,43 @@ const cached = [
       },
     };
   }),
-  fault(
-    "create-cached",
-    "A create that is repeated without a key gets the cached response.",
-    created,
-    caches(createDisbursement, (call, world) =>
-      key(call) === world.key || key(call) === "" ? call.body.toString() : undefined,
+  caughtOnlyBy(
+    "access.create-refused-after-owner",
+    fault(
+      "create-cached",
+      "A create that is repeated without a key gets the cached response.",
+      created,
+      caches(createDisbursement, (call, world) =>
+        key(call) === world.key || key(call) === "" ? call.body.toString() : undefined,
+      ),
     ),
   ),
-  fault("duplicate-before-key", "A duplicate reference is refused with 409 before the key is checked.", created, () => {
-    const used = new Set<string>();
-    return {
-      async handle(call, ask) {
-        const reply = await ask(call);
-        if (!reply || !isOf(call, createDisbursement)) return reply;
-        if (isAccepted(reply)) used.add(referenceOf(call) ?? "");
-        return reply.status === 401 && used.has(referenceOf(call) ?? "") ? withStatus(reply, 409) : reply;
+  caughtOnlyBy(
+    "access.create-refused-after-owner",
+    fault(
+      "duplicate-before-key",
+      "A duplicate reference is refused with 409 before the key is checked.",
+      created,
+      () => {
+        const used = new Set<string>();
+        return {
+          async handle(call, ask) {
+            const reply = await ask(call);
+            if (!reply || !isOf(call, createDisbursement)) return reply;
+            if (isAccepted(reply)) used.add(referenceOf(call) ?? "");
+            return reply.status === 401 && used.has(referenceOf(call) ?? "") ? withStatus(reply, 409) : reply;
+          },
+        };
       },
-    };
-  }),
-  fault("key-half", "The first half of the key is accepted.", `${hidden} ${created}`, (world) => ({
-    handle: (call, ask) =>
-      ask(key(call) === world.key.slice(0, world.key.length / 2) ? withKey(call, world.key) : call),
-  })),
+    ),
+  ),
+  caughtOnlyBy(
+    "access.record-hidden-after-owner access.create-refused-after-owner",
+    fault("key-half", "The first half of the key is accepted.", `${hidden} ${created}`, (world) => ({
+      handle: (call, ask) =>
+        ask(key(call) === world.key.slice(0, world.key.length / 2) ? withKey(call, world.key) : call),
+    })),
+  ),
   fault("two-keys-first", "Of two keys, the first counts.", "access.two-keys", {
     handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ")[0] ?? "") : call),
   }),
@@ -140,7 +157,7 @@ const mixes =
     };
   };
 
-export const accessFaults = [
+export const faults: readonly Fault[] = [
   ...cached,
   fault(
     "cache-for-merchants",

@@ -1,5 +1,5 @@
 // Servers whose limits are not sound (§8, D45): they refuse ordinary values, or their refusals are not clean.
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
   dataOf,
@@ -17,7 +17,7 @@ import {
 const refuses = (exceeds: (fields: Fields) => boolean): How => instead(createDisbursement, exceeds, () => refusal(422));
 const referenceOf = ({ reference }: Fields) => (typeof reference === "string" ? reference : "");
 
-export const addedLimitFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "references-of-40",
     "References of more than 40 characters are refused.",

@@ -1,5 +1,5 @@
 // Servers with faults in the log of delivery attempts, and in the reading of dates and paths.
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import { data, refusal, withHeader, without } from "../ways.ts";
 
 type Items = { items: { attempts: Record<string, unknown>[] }[] };
@@ -19,7 +19,7 @@ const isInvalid = (path: string) => {
   }
 };
 
-export const attemptFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "attempts-without-body",
     "The log of attempts leaves out what the receiver responded.",

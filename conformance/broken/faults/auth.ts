@@ -1,5 +1,5 @@
 // Servers that fail to authenticate requests (§5).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type How } from "../fault.ts";
 import {
   createCheckout,
   createDisbursement,
@@ -41,7 +41,7 @@ const bypasses = (plain: (path: string) => string, when: (call: Call) => boolean
 });
 const same = (path: string) => path;
 
-export const authFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "create-without-key",
     "A create without a key is accepted.",

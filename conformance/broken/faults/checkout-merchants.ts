@@ -1,8 +1,8 @@
 // Servers that mix up the checkouts of two merchants.
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import { createCheckout, fieldsOf, isOf, refusal } from "../ways.ts";
 
-export const checkoutMerchantFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "checkout-reference-of-any-merchant",
     "A checkout's reference must be unique among all merchants.",

@@ -1,5 +1,5 @@
 // Servers whose payment pages belong to another checkout, show another amount (§1, §4.3) or do not escape text (D7).
-import { fault, type Hooks, type How, type Reply } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, type How, type Reply } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, isAccepted, isOf, withBody, type Fields } from "../ways.ts";
 
 const isPage = (path: string) => path.startsWith("/checkouts/");
@@ -48,7 +48,7 @@ const latestPage: How = () => {
   };
 };
 
-export const checkoutPageFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "link-shared-by-all",
     "All checkouts have the link of the first one.",
@@ -65,11 +65,14 @@ export const checkoutPageFaults = [
   ),
   fault("page-of-first", "Every payment page is the first one that was opened.", "checkout.page-amount", samePage),
   fault("page-of-latest", "Every link opens the page of the latest checkout.", "checkout.page-amount", latestPage),
-  fault(
-    "page-times-ten",
-    "The payment page shows ten times the amount.",
+  caughtOnlyBy(
     "checkout.page-amount",
-    amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
+    fault(
+      "page-times-ten",
+      "The payment page shows ten times the amount.",
+      "checkout.page-amount",
+      amounts((shown) => `${shown.slice(0, -3)}0${shown.slice(-3)}`),
+    ),
   ),
   fault(
     "page-without-thousands",

@@ -1,5 +1,5 @@
 // Servers with faults in checkouts (§4.3, D6 to D10).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -40,7 +40,7 @@ const page = (change: (text: string) => string): How => ({
 const pageResponses = (status: number): How => ({
   handle: async (call, ask) => (call.path.startsWith("/checkouts/") ? html(status) : ask(call)),
 });
-export const checkoutFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "checkout-refused",
     "A checkout without redirectURL is refused.",

@@ -1,5 +1,5 @@
 // Servers that respond incorrectly to a create or refuse a valid one (§2.1, §2.2, §4.1).
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -39,7 +39,7 @@ const pretends = (fits: (fields: Fields) => boolean) => () =>
     isAccepted(reply) && fits(fieldsOf(call.body) ?? {}) ? refusal(422) : reply,
   );
 
-export const createFaults = [
+export const faults: readonly Fault[] = [
   fault("created-201", "A create returns 201.", "create.accepted", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),

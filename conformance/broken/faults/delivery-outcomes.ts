@@ -1,5 +1,5 @@
 // Servers that misread a receiver's response, or whose sandbox mixes up merchants or the pages of lists.
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   createCheckout,
   data,
@@ -26,7 +26,7 @@ const aMoment = 25;
 
 const sandboxLists = ["listEvents", "listDeliveries"];
 
-export const deliveryOutcomeFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "status-300-delivers",
     "A response with status 300 ends a delivery.",

@@ -1,5 +1,5 @@
 // Servers that mishandle duplicate references (§2.1, §7).
-import { fault, type How, type Reply } from "../fault.ts";
+import { type Fault, fault, type How, type Reply } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -86,7 +86,7 @@ const mixed: How = ({ sleep }) => {
   };
 };
 
-export const duplicateFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "responses-mixed",
     "Two concurrent creates get each other's response.",

@@ -157,4 +157,4 @@ function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, 
   });
 }
 
-export const fieldFaults = responses.flatMap(faultsOf);
+export const faults: readonly Fault[] = responses.flatMap(faultsOf);

@@ -1,5 +1,5 @@
 // Sandboxes that do not produce the outcome that a phone number forces (D17).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -23,7 +23,7 @@ const forcesLike = (suffix: string, other: string): How =>
   );
 const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
 
-export const forcedFaults = [
+export const faults: readonly Fault[] = [
   fault("forced-001-pending", "Suffix 001 is pending first.", "forced.001-success", forcesLike("001", "473")),
   fault("forced-002-succeeds", "Suffix 002 succeeds.", "forced.002-failed", forcesLike("002", "001")),
   fault("forced-089-immediate", "Suffix 089 fails immediately.", "forced.089-fails-later", forcesLike("089", "002")),

@@ -1,5 +1,5 @@
 // Servers that mishandle JSON bodies and errors (§1, §4, §7).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type How } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -59,7 +59,7 @@ const bodyOf = ({ body }: Call) => parsed(body.toString("utf8"));
 const onStatus = (status: number, change: (body: Fields) => unknown) =>
   errors(payouts, (body, reply) => (reply.status === status ? change(body) : body));
 
-export const jsonFaults = [
+export const faults: readonly Fault[] = [
   fault("success-as-html", "The create response has Content-Type text/html.", "json.content-type answers.exact", () =>
     responses(createDisbursement, (reply) =>
       isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,

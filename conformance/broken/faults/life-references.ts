@@ -1,5 +1,5 @@
 // Servers on which a used reference becomes free again (§2.1, D15).
-import { fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
   dataOf,
@@ -58,50 +58,66 @@ const folding =
     };
   };
 
-export const lifeReferenceFaults = [
-  fault(
-    "life-reference-expires",
-    "A reference is free again after two seconds.",
-    "life.references-used",
-    frees((_, __, isOld) => isOld),
-    kept,
-  ),
-  fault(
-    "life-reference-freed-by-failure",
-    "The reference of a failed payout is free again after two seconds.",
-    "life.references-used",
-    frees(({ phoneNumber }, _, isOld) => isOld && String(phoneNumber).endsWith("089")),
-    kept,
-  ),
-  fault(
-    "life-reference-freed-by-success",
-    "The reference of a successful payout is free again after two seconds.",
-    "life.references-used",
-    frees(({ phoneNumber }, _, isOld) => isOld && !String(phoneNumber).endsWith("089")),
-    kept,
-  ),
-  ...["amount", "phoneNumber", "country", "currency"].map((field) =>
+export const faults: readonly Fault[] = [
+  caughtOnlyBy(
+    "life.references-used life.spellings-used",
     fault(
+      "life-reference-expires",
+      "A reference is free again after two seconds.",
+      "life.references-used",
+      frees((_, __, isOld) => isOld),
+      kept,
+    ),
+  ),
+  caughtOnlyBy(
+    "life.references-used",
+    fault(
+      "life-reference-freed-by-failure",
+      "The reference of a failed payout is free again after two seconds.",
+      "life.references-used",
+      frees(({ phoneNumber }, _, isOld) => isOld && String(phoneNumber).endsWith("089")),
+      kept,
+    ),
+  ),
+  caughtOnlyBy(
+    "life.references-used life.spellings-used",
+    fault(
+      "life-reference-freed-by-success",
+      "The reference of a successful payout is free again after two seconds.",
+      "life.references-used",
+      frees(({ phoneNumber }, _, isOld) => isOld && !String(phoneNumber).endsWith("089")),
+      kept,
+    ),
+  ),
+  ...["amount", "phoneNumber", "country", "currency"].map((field) => {
+    const reused = fault(
       `life-reference-with-${field}`,
       `After two seconds, references are unique only together with ${field}.`,
       "life.references-used",
       changed(field),
       kept,
+    );
+    return field === "amount" || field === "phoneNumber" ? caughtOnlyBy("life.references-used", reused) : reused;
+  }),
+  caughtOnlyBy(
+    "life.spellings-used",
+    fault(
+      "life-reference-upper-case",
+      "A reference in upper case can be used again.",
+      "life.spellings-used",
+      spelled((text) => text === text.toUpperCase() && /[A-Z]/.test(text)),
+      kept,
     ),
   ),
-  fault(
-    "life-reference-upper-case",
-    "A reference in upper case can be used again.",
-    "life.spellings-used",
-    spelled((text) => text === text.toUpperCase() && /[A-Z]/.test(text)),
-    kept,
-  ),
-  fault(
-    "life-reference-composed",
-    "A reference with a composed accent can be used again.",
-    "life.spellings-used",
-    spelled((text) => text !== text.normalize("NFD")),
-    kept,
+  caughtOnlyBy(
+    "life.spellings-used life.references-used",
+    fault(
+      "life-reference-composed",
+      "A reference with a composed accent can be used again.",
+      "life.spellings-used",
+      spelled((text) => text !== text.normalize("NFD")),
+      kept,
+    ),
   ),
   fault(
     "life-reference-combining",
@@ -110,12 +126,15 @@ export const lifeReferenceFaults = [
     spelled((text) => text !== text.normalize("NFC")),
     kept,
   ),
-  fault(
-    "life-reference-spaces",
-    "A reference with a space at its start or end can be used again.",
+  caughtOnlyBy(
     "life.spellings-used",
-    spelled((text) => text !== text.trim()),
-    kept,
+    fault(
+      "life-reference-spaces",
+      "A reference with a space at its start or end can be used again.",
+      "life.spellings-used",
+      spelled((text) => text !== text.trim()),
+      kept,
+    ),
   ),
   fault(
     "life-spelling-returns-original",

@@ -1,5 +1,5 @@
 // Servers that lose, misdirect or falsify some of their webhooks, and servers that mix up checkouts (§4.3, §6, D11).
-import { fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import { changesBody, drops, isPayout } from "../messages.ts";
 import { createCheckout, createDisbursement, data, fieldsOf, isError, isOf, type Fields } from "../ways.ts";
 import { createAsk } from "../front.ts";
@@ -51,12 +51,15 @@ const webhooks = [
     loses(4, isPayout),
     kept,
   ),
-  fault(
-    "life-webhook-lost-in-ghana",
-    "The webhooks of payouts to Ghana are lost.",
+  caughtOnlyBy(
     "life.webhooks-sent",
-    drops((message) => isPayout(message) && message.body.includes('"country":"GH"')),
-    kept,
+    fault(
+      "life-webhook-lost-in-ghana",
+      "The webhooks of payouts to Ghana are lost.",
+      "life.webhooks-sent",
+      drops((message) => isPayout(message) && message.body.includes('"country":"GH"')),
+      kept,
+    ),
   ),
   fault(
     "life-checkout-webhook-lost",
@@ -73,37 +76,44 @@ const webhooks = [
       ["merchants-reference", (record) => ({ ...record, merchantsReference: "another" })],
       ["currency", (record) => ({ ...record, currency: "USD" })],
     ] as [string, (record: Fields) => Fields][]
-  ).map(([field, change]) =>
-    fault(
+  ).map(([field, change]) => {
+    const lies = fault(
       `life-webhook-false-${field}`,
       `The ${field} in the webhook of a failed payout is false.`,
       "life.webhooks-true life.events-agree",
       falsifies(change),
       kept,
+    );
+    return field === "amount" ? caughtOnlyBy("life.webhooks-true", lies) : lies;
+  }),
+  caughtOnlyBy(
+    "life.ends-as-notified webhook.truth",
+    fault(
+      "life-webhook-false-success",
+      "The webhook of a failed payout reports a success.",
+      "life.ends-as-notified life.events-agree",
+      falsifies((record) => ({ ...record, status: "success" })),
+      kept,
     ),
   ),
-  fault(
-    "life-webhook-false-success",
-    "The webhook of a failed payout reports a success.",
-    "life.ends-as-notified life.events-agree",
-    falsifies((record) => ({ ...record, status: "success" })),
-    kept,
-  ),
-  fault(
-    "life-webhook-strays-late",
-    "Each webhook is sent to the first address too, two seconds later.",
-    "life.webhooks-addressed",
-    ({ sleep, oldAge }) => {
-      let first: string | undefined;
-      return {
-        async webhook(message, deliver) {
-          first ??= message.url;
-          if (message.url !== first) void sleep(oldAge).then(() => deliver({ ...message, url: String(first) }));
-          return deliver(message);
-        },
-      };
-    },
-    kept,
+  caughtOnlyBy(
+    "life.webhooks-addressed life.webhooks-true",
+    fault(
+      "life-webhook-strays-late",
+      "Each webhook is sent to the first address too, two seconds later.",
+      "life.webhooks-addressed",
+      ({ sleep, oldAge }) => {
+        let first: string | undefined;
+        return {
+          async webhook(message, deliver) {
+            first ??= message.url;
+            if (message.url !== first) void sleep(oldAge).then(() => deliver({ ...message, url: String(first) }));
+            return deliver(message);
+          },
+        };
+      },
+      kept,
+    ),
   ),
   fault(
     "life-webhook-for-refused-late",
@@ -132,12 +142,15 @@ const webhooks = [
 ];
 
 const checkouts = [
-  fault(
-    "life-checkout-shares-link",
-    "Every third checkout has the link of an earlier one.",
-    "life.checkouts-apart",
-    shares("url"),
-    kept,
+  caughtOnlyBy(
+    "life.checkouts-apart checkout.links-differ checkout.page-amount",
+    fault(
+      "life-checkout-shares-link",
+      "Every third checkout has the link of an earlier one.",
+      "life.checkouts-apart",
+      shares("url"),
+      kept,
+    ),
   ),
   fault(
     "life-checkout-shares-reference",
@@ -146,13 +159,16 @@ const checkouts = [
     shares("reference", "merchantsReference"),
     kept,
   ),
-  fault(
-    "life-checkout-shares-record",
-    "Every third checkout is an earlier one.",
-    "life.checkouts-apart",
-    shares("url", "reference", "merchantsReference"),
-    kept,
+  caughtOnlyBy(
+    "life.checkouts-apart checkout.links-differ checkout.page-amount checkout.link-pays-nothing life.webhooks-true",
+    fault(
+      "life-checkout-shares-record",
+      "Every third checkout is an earlier one.",
+      "life.checkouts-apart",
+      shares("url", "reference", "merchantsReference"),
+      kept,
+    ),
   ),
 ];
 
-export const lifeWebhookFaults = [...webhooks, ...checkouts];
+export const faults: readonly Fault[] = [...webhooks, ...checkouts];

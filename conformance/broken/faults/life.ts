@@ -1,5 +1,5 @@
 // Servers whose records change, vanish or never end, long after the create (§2.3, §4.2, D3, D8).
-import { fault, type How, type World } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How, type World } from "../fault.ts";
 import { isPayout, noContent } from "../messages.ts";
 import {
   createDisbursement,
@@ -56,18 +56,18 @@ const customer = (over: Fields) => (record: Fields) => ({
   customer: { ...(record["customer"] as Fields), ...over },
 });
 
-const facts: [field: string, change: (record: Fields) => unknown][] = [
-  ["fee", (record) => ({ ...record, fee: Number(record["fee"]) + 1 })],
+const facts: [field: string, change: (record: Fields) => unknown, isClass?: true][] = [
+  ["fee", (record) => ({ ...record, fee: Number(record["fee"]) + 1 }), true],
   ["amount", (record) => ({ ...record, amount: Number(record["amount"]) - 1 })],
   ["currency", (record) => ({ ...record, currency: "USD" })],
   ["country", (record) => ({ ...record, country: "FR" })],
-  ["phone", customer({ phoneNumber: "2250000000000" })],
+  ["phone", customer({ phoneNumber: "2250000000000" }), true],
   ["customer", customer({ id: "another" })],
-  ["id", (record) => ({ ...record, id: "01890000-0000-7000-8000-000000000000" })],
+  ["id", (record) => ({ ...record, id: "01890000-0000-7000-8000-000000000000" }), true],
   ["owner", (record) => ({ ...record, userId: "01890000-0000-7000-8000-000000000000" })],
   ["reference", (record) => ({ ...record, merchantsReference: "another" })],
-  ["created-at", (record) => ({ ...record, createdAt: "2026-01-01T00:00:00.000Z" })],
-  ["address", (record) => without(record, "webhookURL")],
+  ["created-at", (record) => ({ ...record, createdAt: "2026-01-01T00:00:00.000Z" }), true],
+  ["address", (record) => without(record, "webhookURL"), true],
 ];
 
 const vanish = (fits: (record: Fields, isOld: boolean) => boolean): How => {
@@ -81,15 +81,16 @@ const vanish = (fits: (record: Fields, isOld: boolean) => boolean): How => {
 };
 
 const changing = [
-  ...facts.map(([field, change]) =>
-    fault(
+  ...facts.map(([field, change, isClass]) => {
+    const changes = fault(
       `life-${field}-changes`,
       `The ${field} of a payout changes two seconds later.`,
       "life.facts-kept",
       whenOld(change),
       kept,
-    ),
-  ),
+    );
+    return isClass ? caughtOnlyBy("life.facts-kept life.payouts-apart", changes) : changes;
+  }),
   fault(
     "life-fee-settled",
     "The fee of a payout is rounded when it settles.",
@@ -131,12 +132,15 @@ const changing = [
 ];
 
 const existing = [
-  fault(
-    "life-vanishes",
-    "A payout is unknown two seconds later.",
-    kept,
-    vanish((_, isOld) => isOld),
-    kept,
+  caughtOnlyBy(
+    "life.records-kept life.ends-as-notified life.spellings-used",
+    fault(
+      "life-vanishes",
+      "A payout is unknown two seconds later.",
+      kept,
+      vanish((_, isOld) => isOld),
+      kept,
+    ),
   ),
   fault(
     "life-vanishes-settled",
@@ -145,58 +149,73 @@ const existing = [
     vanish(({ status }, isOld) => isOld && status === "failed"),
     kept,
   ),
-  fault(
-    "life-shared-id",
-    "Every fourth payout gets the record id of an earlier one.",
-    "life.payouts-apart",
-    () => {
-      const ids: unknown[] = [];
-      return data(verifyDisbursement, (record) => {
-        if (!ids.includes(record["id"])) ids.push(record["id"]);
-        const place = ids.indexOf(record["id"]);
-        return place % 4 === 3 ? { ...record, id: ids[place - 1] } : record;
-      });
-    },
-    kept,
+  caughtOnlyBy(
+    "life.payouts-apart life.facts-kept",
+    fault(
+      "life-shared-id",
+      "Every fourth payout gets the record id of an earlier one.",
+      "life.payouts-apart",
+      () => {
+        const ids: unknown[] = [];
+        return data(verifyDisbursement, (record) => {
+          if (!ids.includes(record["id"])) ids.push(record["id"]);
+          const place = ids.indexOf(record["id"]);
+          return place % 4 === 3 ? { ...record, id: ids[place - 1] } : record;
+        });
+      },
+      kept,
+    ),
   ),
 ];
 
 const ending = [
-  fault(
-    "life-never-settles",
-    "Payouts stay pending for ever.",
+  caughtOnlyBy(
     "life.settles",
-    {
-      ...data(verifyDisbursement, (record) => ({ ...record, status: "pending" })),
-      webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
-    },
-    kept,
+    fault(
+      "life-never-settles",
+      "Payouts stay pending for ever.",
+      "life.settles",
+      {
+        ...data(verifyDisbursement, (record) => ({ ...record, status: "pending" })),
+        webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
+      },
+      kept,
+    ),
   ),
-  fault(
-    "life-pending-after-webhook",
-    "A failed payout is pending for ever in verify, although its webhook reports the failure.",
+  caughtOnlyBy(
     "life.ends-as-notified",
-    data(verifyDisbursement, (record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record)),
-    kept,
+    fault(
+      "life-pending-after-webhook",
+      "A failed payout is pending for ever in verify, although its webhook reports the failure.",
+      "life.ends-as-notified",
+      data(verifyDisbursement, (record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record)),
+      kept,
+    ),
   ),
-  fault(
-    "life-failure-verified-as-success",
-    "A failed payout is a success in verify, although its webhook reports the failure.",
+  caughtOnlyBy(
+    "life.ends-as-notified webhook.truth",
+    fault(
+      "life-failure-verified-as-success",
+      "A failed payout is a success in verify, although its webhook reports the failure.",
+      "life.ends-as-notified",
+      data(verifyDisbursement, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
+      kept,
+    ),
+  ),
+  caughtOnlyBy(
     "life.ends-as-notified",
-    data(verifyDisbursement, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
-    kept,
-  ),
-  fault(
-    "life-success-fails-later",
-    "A success turns into a failure two seconds later.",
-    "life.final-status life.ends-as-notified",
-    (world) => {
-      const isOld = ageing(world);
-      return data(verifyDisbursement, (record) =>
-        record["status"] === "success" && isOld(record["reference"]) ? { ...record, status: "failed" } : record,
-      );
-    },
-    kept,
+    fault(
+      "life-success-fails-later",
+      "A success turns into a failure two seconds later.",
+      "life.final-status life.ends-as-notified",
+      (world) => {
+        const isOld = ageing(world);
+        return data(verifyDisbursement, (record) =>
+          record["status"] === "success" && isOld(record["reference"]) ? { ...record, status: "failed" } : record,
+        );
+      },
+      kept,
+    ),
   ),
   fault(
     "life-created-success-fails",
@@ -236,4 +255,4 @@ const checkouts = [
   ),
 ];
 
-export const lifeFaults = [...changing, ...existing, ...ending, ...checkouts];
+export const faults: readonly Fault[] = [...changing, ...existing, ...ending, ...checkouts];

@@ -1,5 +1,5 @@
 // Servers that mishandle addresses and limits (D7a, D15).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   accepts,
   responses,
@@ -231,4 +231,4 @@ const limits = [
   ),
 ];
 
-export const limitFaults = [...addresses, ...limits];
+export const faults: readonly Fault[] = [...addresses, ...limits];

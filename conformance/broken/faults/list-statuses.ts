@@ -1,5 +1,5 @@
 // Servers whose lists leave out a status, whose checkouts do not show when they ended, or whose sandbox cannot be read.
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import { data, refusal, responses, verifyCheckout, verifyDisbursement } from "../ways.ts";
 
 /** Leaves records with this status out of a list. */
@@ -8,7 +8,7 @@ const leavesOut = (left: string) => (page: Record<string, unknown>) => ({
   items: (page["items"] as { status: string }[]).filter(({ status }) => status !== left),
 });
 
-export const listStatusFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "list-without-pending-payouts",
     "The list of disbursements leaves out those that are pending.",

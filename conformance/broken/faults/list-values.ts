@@ -1,5 +1,5 @@
 // Servers that misread the filters of lists or amounts in other notations, or that name no field in a refusal.
-import { fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import { createDisbursement, fieldsOf, isOf, refusal, withBody, withFields, without } from "../ways.ts";
 
 const lists = ["listDisbursements", "listCheckouts"];
@@ -9,7 +9,7 @@ const reads = (invalid: RegExp, as: string): Hooks => ({
   handle: (call, ask) => ask(isOf(call, lists) ? { ...call, path: call.path.replace(invalid, as) } : call),
 });
 
-export const listValueFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "list-february-30",
     "createdAfter reads 30 February as 2 March.",

@@ -1,5 +1,5 @@
 // Servers with faults in what they do for a listener (D69).
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import { data, instead, refusal, responses, withStatus, type Fields } from "../ways.ts";
 
 const items = (fields: Fields) => fields["items"] as Fields[];
@@ -7,7 +7,7 @@ const claims = (change: (item: Fields) => Fields) =>
   data("claimDeliveries", (fields) => ({ ...fields, items: items(fields).map(change) }));
 const accepted = (fields: Fields) => ({ ...refusal(200), text: JSON.stringify({ statusCode: 200, data: fields }) });
 
-export const listenerFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "listener-claims-nothing",
     "A listener gets no deliveries.",

@@ -1,5 +1,5 @@
 // Servers with faults in lists of records and in machine-readable errors (D42, D46).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   data,
   errors,
@@ -21,7 +21,7 @@ const items = (change: (items: Fields[]) => Fields[]): How =>
 const fieldErrors = (change: (fields: Fields[]) => Fields[]): How =>
   errors("every", (body) => (body["fields"] ? { ...body, fields: change(body["fields"] as Fields[]) } : body));
 
-export const listFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "list-oldest-first",
     "Records are listed oldest first.",

@@ -1,5 +1,5 @@
 // Servers that do not keep every digit of an amount (§2.2, §2.3, §6).
-import { fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import { isPayout, signed } from "../messages.ts";
 import { createDisbursement, data, fieldsOf, instead, refusal, verifyDisbursement, type Fields } from "../ways.ts";
 
@@ -24,7 +24,7 @@ const notifications = (change: (amount: number) => unknown): How => ({
 const unsigned32 = (amount: number) => amount % 2 ** 32;
 const digits15 = (amount: number) => Number(amount.toPrecision(15));
 
-export const numberFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "record-32-bits",
     "Verify shows amounts as signed 32-bit integers.",
@@ -37,13 +37,19 @@ export const numberFaults = [
     "numbers.exact",
     records(unsigned32),
   ),
-  fault(
-    "record-capped-at-32-bits",
-    "Verify caps the amount at 2^31 - 1.",
-    "numbers.exact",
-    records((amount) => Math.min(amount, 2 ** 31 - 1)),
+  caughtOnlyBy(
+    "numbers.exact life.facts-kept",
+    fault(
+      "record-capped-at-32-bits",
+      "Verify caps the amount at 2^31 - 1.",
+      "numbers.exact",
+      records((amount) => Math.min(amount, 2 ** 31 - 1)),
+    ),
   ),
-  fault("record-15-digits", "Verify shows 15 significant digits of an amount.", "numbers.exact", records(digits15)),
+  caughtOnlyBy(
+    "numbers.exact life.facts-kept",
+    fault("record-15-digits", "Verify shows 15 significant digits of an amount.", "numbers.exact", records(digits15)),
+  ),
   fault("record-single-precision", "Verify shows amounts in single precision.", "numbers.exact", records(Math.fround)),
   fault(
     "results-capped-at-32-bits",
@@ -77,11 +83,14 @@ export const numberFaults = [
       () => refusal(422),
     ),
   ),
-  fault(
-    "notified-32-bits",
-    "Webhooks state the amount as a signed 32-bit integer.",
-    "webhook.amount",
-    notifications((amount) => Math.trunc(amount) | 0),
+  caughtOnlyBy(
+    "webhook.amount life.webhooks-true",
+    fault(
+      "notified-32-bits",
+      "Webhooks state the amount as a signed 32-bit integer.",
+      "webhook.amount",
+      notifications((amount) => Math.trunc(amount) | 0),
+    ),
   ),
   fault(
     "notified-15-digits",

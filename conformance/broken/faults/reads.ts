@@ -1,5 +1,5 @@
 // Servers on which a request that only reads pays, uses a reference up or changes a record (§4.1 to §4.3).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Call, type How } from "../fault.ts";
 import { payFrom, referenceOf } from "../hidden.ts";
 import {
   isOf,
@@ -74,8 +74,11 @@ const finishes =
 const link = "checkout.link-pays-nothing checkout-states.opened-stays-pending";
 const agent = (call: Call) => String(call.headers["user-agent"]);
 
-export const readFaults = [
-  fault("get-pays", "GET with the body of a create pays.", "reads.pay-nothing", pays(ordered("GET"))),
+export const faults: readonly Fault[] = [
+  caughtOnlyBy(
+    "reads.pay-nothing refused.no-webhook",
+    fault("get-pays", "GET with the body of a create pays.", "reads.pay-nothing", pays(ordered("GET"))),
+  ),
   fault("head-pays", "HEAD with the body of a create pays.", "reads.pay-nothing", pays(ordered("HEAD"))),
   fault("options-pays", "OPTIONS with the body of a create pays.", "reads.pay-nothing", pays(ordered("OPTIONS"))),
   fault(
@@ -102,11 +105,14 @@ export const readFaults = [
     "reads.pay-nothing",
     pays((call) => ordered("GET")(call) && call.path.includes("_method=POST")),
   ),
-  fault(
-    "verify-reserves",
-    "Verifying an unknown reference uses it up.",
+  caughtOnlyBy(
     "reads.verify-creates-nothing",
-    reserves(({ method }) => method === "GET"),
+    fault(
+      "verify-reserves",
+      "Verifying an unknown reference uses it up.",
+      "reads.verify-creates-nothing",
+      reserves(({ method }) => method === "GET"),
+    ),
   ),
   fault(
     "verify-head-reserves",
@@ -131,27 +137,33 @@ export const readFaults = [
       return withBody(reply, { statusCode: 200, data: { ...record, createdAt } });
     });
   }),
-  fault(
-    "verify-query-changes",
-    "Verify writes the values of its query into the record.",
-    "reads.verify-changes-nothing",
-    () => {
-      const changed = new Map<string, number>();
-      return responses(verifyDisbursement, (reply, call) => {
-        const amount = new URL(call.path, "http://x").searchParams.get("amount");
-        if (amount !== null) changed.set(lastPart(call), Number(amount));
-        const other = changed.get(lastPart(call));
-        return isAccepted(reply) && other !== undefined
-          ? withBody(reply, { statusCode: 200, data: { ...dataOf(reply), amount: other } })
-          : reply;
-      });
-    },
+  caughtOnlyBy(
+    "reads.verify-changes-nothing life.facts-kept",
+    fault(
+      "verify-query-changes",
+      "Verify writes the values of its query into the record.",
+      "reads.verify-changes-nothing",
+      () => {
+        const changed = new Map<string, number>();
+        return responses(verifyDisbursement, (reply, call) => {
+          const amount = new URL(call.path, "http://x").searchParams.get("amount");
+          if (amount !== null) changed.set(lastPart(call), Number(amount));
+          const other = changed.get(lastPart(call));
+          return isAccepted(reply) && other !== undefined
+            ? withBody(reply, { statusCode: 200, data: { ...dataOf(reply), amount: other } })
+            : reply;
+        });
+      },
+    ),
   ),
-  fault(
-    "link-pays",
-    "Opening the link to the payment page pays the checkout.",
-    link,
-    finishes("success", ({ method }) => method === "GET"),
+  caughtOnlyBy(
+    "checkout.link-pays-nothing",
+    fault(
+      "link-pays",
+      "Opening the link to the payment page pays the checkout.",
+      link,
+      finishes("success", ({ method }) => method === "GET"),
+    ),
   ),
   fault(
     "link-head-pays",

@@ -1,9 +1,9 @@
 // Servers in which only an advance of the clock makes things happen, or that expect a response too soon, or do not record
 // its absence.
 import { setTimeout as sleep } from "node:timers/promises";
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 
-export const realTimeFaults = [
+export const faults: readonly Fault[] = [
   fault("settles-by-advance-only", "Payouts settle only when the clock is moved.", "sandbox.time-passes", {
     storage: (inner) => ({
       settleDue: async (limit, merchantId) => (merchantId === undefined ? 0 : inner.settleDue(limit, merchantId)),

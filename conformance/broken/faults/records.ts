@@ -1,5 +1,5 @@
 // Servers whose responses are right only for the usual amount, recipient, country or currency (§2.2, §2.3).
-import { fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -66,7 +66,7 @@ const refusesLength = (length: number) =>
     () => refusal(422),
   );
 
-export const recordFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "shillings-rounded",
     "Verify shows amounts in KES rounded to a multiple of 100.",
@@ -101,14 +101,17 @@ export const recordFaults = [
     "records.as-requested",
     records((record) => ({ ...record, country: record["currency"] === "NGN" ? "NG" : "CI" })),
   ),
-  fault(
-    "address-of-ghana-lost",
-    "Records of payouts to Ghana have the webhookURL without its query.",
-    "records.as-requested",
-    records((record) =>
-      record["country"] === "GH" && record["webhookURL"] !== undefined
-        ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
-        : record,
+  caughtOnlyBy(
+    "records.as-requested records.concurrent create.duplicate-any-field life.facts-kept",
+    fault(
+      "address-of-ghana-lost",
+      "Records of payouts to Ghana have the webhookURL without its query.",
+      "records.as-requested",
+      records((record) =>
+        record["country"] === "GH" && record["webhookURL"] !== undefined
+          ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
+          : record,
+      ),
     ),
   ),
   fault("verify-fails-during-creates", "Verify fails while another payout is created.", "records.concurrent", () => {
@@ -122,11 +125,14 @@ export const recordFaults = [
       },
     };
   }),
-  fault(
-    "recipient-of-another",
-    "Concurrent creates share a variable, and records show another one's recipient.",
-    "records.concurrent",
-    sharesVariable("phoneNumber", (record, value) => withPhone(record, String(value))),
+  caughtOnlyBy(
+    "records.concurrent create.duplicate-race-any-field life.facts-kept",
+    fault(
+      "recipient-of-another",
+      "Concurrent creates share a variable, and records show another one's recipient.",
+      "records.concurrent",
+      sharesVariable("phoneNumber", (record, value) => withPhone(record, String(value))),
+    ),
   ),
   fault(
     "currency-of-another",
@@ -134,11 +140,14 @@ export const recordFaults = [
     "records.concurrent",
     sharesVariable("currency", (record, currency) => ({ ...record, currency })),
   ),
-  fault(
-    "record-amount-of-another",
-    "Concurrent creates share a variable, and records show another one's amount.",
-    "records.concurrent",
-    sharesVariable("amount", (record, amount) => ({ ...record, amount })),
+  caughtOnlyBy(
+    "records.concurrent create.duplicate-race-any-field refused.existing-unchanged life.facts-kept",
+    fault(
+      "record-amount-of-another",
+      "Concurrent creates share a variable, and records show another one's amount.",
+      "records.concurrent",
+      sharesVariable("amount", (record, amount) => ({ ...record, amount })),
+    ),
   ),
   fault(
     "address-of-another",
@@ -148,11 +157,14 @@ export const recordFaults = [
       record["webhookURL"] === undefined ? record : { ...record, webhookURL },
     ),
   ),
-  fault(
-    "phone-as-number",
-    "Phone numbers are stored as numbers, so that leading zeros are lost.",
-    "records.phone-digits",
-    records((record) => withPhone(record, String(Number(phoneOf(record))))),
+  caughtOnlyBy(
+    "records.phone-digits life.facts-kept",
+    fault(
+      "phone-as-number",
+      "Phone numbers are stored as numbers, so that leading zeros are lost.",
+      "records.phone-digits",
+      records((record) => withPhone(record, String(Number(phoneOf(record))))),
+    ),
   ),
   fault(
     "phone-cut-at-14",
@@ -160,11 +172,14 @@ export const recordFaults = [
     "records.phone-digits",
     records((record) => withPhone(record, phoneOf(record).slice(0, 14))),
   ),
-  fault(
-    "phone-14-cut",
-    "Phone numbers of 14 digits lose the last one.",
-    "records.phone-digits",
-    records((record) => withPhone(record, phoneOf(record).replace(/^(\d{13})\d$/, "$1"))),
+  caughtOnlyBy(
+    "records.phone-digits life.facts-kept",
+    fault(
+      "phone-14-cut",
+      "Phone numbers of 14 digits lose the last one.",
+      "records.phone-digits",
+      records((record) => withPhone(record, phoneOf(record).replace(/^(\d{13})\d$/, "$1"))),
+    ),
   ),
   fault(
     "phone-padded-to-11",

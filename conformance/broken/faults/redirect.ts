@@ -1,5 +1,5 @@
 // Servers that do not lead the customer back to the merchant (§2.4, D10).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, html, isOf, withHeader } from "../ways.ts";
 
 /** Changes the address to which the payment page redirects the customer. */
@@ -16,7 +16,7 @@ const losing = (name: string) => (address: URL) => {
   return address.href;
 };
 
-export const redirectFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "return-only-with-reference",
     "A checkout without the merchant's own reference never returns.",

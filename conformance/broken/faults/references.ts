@@ -1,5 +1,5 @@
 // Servers with incorrect fees, references, ids or customers (D14, D19).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   createCheckout,
   createDisbursement,
@@ -123,4 +123,4 @@ const references = [
   ),
 ];
 
-export const referenceFaults = [...money, ...references];
+export const faults: readonly Fault[] = [...money, ...references];

@@ -1,5 +1,5 @@
 // Servers that refuse with the wrong status or check a request in the wrong order (D1).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type How } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -34,7 +34,7 @@ const withoutKey = (call: Call) => keyOf(call) === undefined;
 const type = ({ headers }: Call) => String(headers["content-type"] ?? "");
 const known = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
 
-export const refusalFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "malformed-422",
     "A malformed body returns 422.",

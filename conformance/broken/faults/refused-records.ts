@@ -1,5 +1,5 @@
 // Servers on which a refused request changes a record, or is remembered and shows up later (§6, §7).
-import { fault, type Call, type How, type Reply } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Call, type How, type Reply } from "../fault.ts";
 import { notify, referenceOf, textOf } from "../hidden.ts";
 import {
   createDisbursement,
@@ -58,11 +58,14 @@ const records = [
     existing,
     overwrites("amount", ({ status }) => status === 409),
   ),
-  fault(
-    "refused-409-overwrites-address",
-    "A duplicate returns 409 and overwrites the webhookURL.",
-    existing,
-    overwrites("webhookURL", ({ status }) => status === 409),
+  caughtOnlyBy(
+    "refused.existing-unchanged create.duplicate-any-field life.facts-kept",
+    fault(
+      "refused-409-overwrites-address",
+      "A duplicate returns 409 and overwrites the webhookURL.",
+      existing,
+      overwrites("webhookURL", ({ status }) => status === 409),
+    ),
   ),
   fault(
     "refused-401-overwrites-amount",
@@ -181,4 +184,4 @@ const memories = [
   }),
 ];
 
-export const refusedRecordFaults = [...records, ...memories];
+export const faults: readonly Fault[] = [...records, ...memories];

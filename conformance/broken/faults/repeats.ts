@@ -1,5 +1,5 @@
 // Servers that compare more than the reference when they look for duplicates (§2.1, §7).
-import { fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import { signed } from "../messages.ts";
 import {
   createDisbursement,
@@ -93,7 +93,7 @@ const lastWriterWins: How = () => {
   };
 };
 
-export const repeatFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "repeat-to-other-number-paid",
     "A duplicate reference with another phone number is paid again.",
@@ -106,11 +106,14 @@ export const repeatFaults = [
     "create.duplicate-any-field",
     paysIfDifferent("currency"),
   ),
-  fault(
-    "repeat-in-other-country-paid",
-    "A duplicate reference with only another country is paid again.",
+  caughtOnlyBy(
     "create.duplicate-any-field",
-    paysIfDifferent("country"),
+    fault(
+      "repeat-in-other-country-paid",
+      "A duplicate reference with only another country is paid again.",
+      "create.duplicate-any-field",
+      paysIfDifferent("country"),
+    ),
   ),
   fault(
     "repeat-with-other-address-paid",

@@ -1,8 +1,8 @@
 // Servers with faults in the replay of deliveries (D18, D31).
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import { instead, isAccepted, isOf, keyOf, lastPart, refusal, responses, withKey, withStatus } from "../ways.ts";
 
-export const replayFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "replay-nothing",
     "A replay sends nothing.",

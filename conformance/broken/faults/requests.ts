@@ -1,5 +1,5 @@
 // Servers that misinterpret JSON values, paths or methods (§9, D21, D24 to D26).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type How } from "../fault.ts";
 import {
   accepts,
   createCheckout,
@@ -30,7 +30,7 @@ const refuses = (pattern: RegExp): How => ({
 const twice = /"(amount|country)":.*"\1":/;
 const tinyFraction = /"amount":\d+\.0+[1-9]/;
 
-export const requestFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "unknown-refused-by-checkout",
     "A checkout with an unknown field is refused.",

@@ -1,5 +1,5 @@
 // Servers whose responses have the wrong form (D2, D6, D8, D15, D20).
-import { fault, type How } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -25,7 +25,7 @@ const ofStatus = (status: number, change: (body: Fields) => unknown): How =>
   errors("every", (body, reply) => (reply.status === status ? change(body) : body));
 const known = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
 
-export const responseFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "message-missing",
     "Errors have no message.",

@@ -1,9 +1,9 @@
 // Servers that retry webhooks too often, too rarely or at the wrong time (D13).
-import { fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import { noContent, changesBody, changesOutcome, scaleDelay, followRedirect } from "../messages.ts";
 import { withHeader } from "../ways.ts";
 
-export const retryFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "retries-three",
     "Retries end after three attempts.",

@@ -1,5 +1,5 @@
 // Sandboxes with faults in the /sandbox operations (D18).
-import { fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type How } from "../fault.ts";
 import { isPayout, noContent } from "../messages.ts";
 import {
   accepts,
@@ -32,7 +32,7 @@ const list = (operation: string, change: (each: Fields[], call: Call) => unknown
 
 const anHourLater = (time: unknown) => new Date(Date.parse(String(time)) + 3_600_000).toISOString();
 
-export const sandboxFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "clock-stands",
     "Advancing the clock has no effect.",

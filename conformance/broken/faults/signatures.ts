@@ -1,10 +1,10 @@
 // Servers whose webhooks are signed incorrectly (D12).
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import { timestampOf, signed, withHeaders, withoutHeader, changesMessage } from "../messages.ts";
 
 const otherSecret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-export const signatureFaults = [
+export const faults: readonly Fault[] = [
   fault(
     "signature-missing",
     "Webhooks are not signed.",

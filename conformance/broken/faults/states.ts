@@ -1,5 +1,5 @@
 // Servers that lose, confuse or change records (D3 to D5).
-import { fault } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -24,7 +24,7 @@ const shown = (change: (record: Fields) => unknown) => data(verifyDisbursement, 
 const isFinal = ({ status }: Fields) => status === "success" || status === "failed";
 const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
 
-export const stateFaults = [
+export const faults: readonly Fault[] = [
   fault("final-reverts", "A final status reverts to pending on the third verify.", "status.final-stays", () => {
     const reads = new Map<unknown, number>();
     return shown((record) => {
@@ -47,23 +47,27 @@ export const stateFaults = [
     let count = 0;
     return shown((record) => ((count += 1) % 2 === 0 ? { ...record, status: "pending" } : record));
   }),
-  fault(
-    "stale-under-load",
-    "Of concurrent verifies of a record, all but the first are served by a stale replica.",
+  caughtOnlyBy(
     "status.final-stays life.final-status",
-    () => {
-      const underWay = new Map<string, number>();
-      const stale = shown((record) => (isFinal(record) ? { ...record, status: "pending" } : record));
-      return {
-        async handle(call, ask) {
-          const before = underWay.get(call.path) ?? 0;
-          underWay.set(call.path, before + 1);
-          const reply = await (before > 0 ? stale.handle?.(call, ask) : ask(call));
-          underWay.set(call.path, (underWay.get(call.path) ?? 1) - 1);
-          return reply;
-        },
-      };
-    },
+    fault(
+      "stale-under-load",
+      "Of concurrent verifies of a record, all but the first are served by a stale replica.",
+      "status.final-stays life.final-status",
+      () => {
+        const underWay = new Map<string, number>();
+        const stale = shown((record) => (isFinal(record) ? { ...record, status: "pending" } : record));
+        return {
+          async handle(call, ask) {
+            const before = underWay.get(call.path) ?? 0;
+            underWay.set(call.path, before + 1);
+            const reply = await (before > 0 ? stale.handle?.(call, ask) : ask(call));
+            underWay.set(call.path, (underWay.get(call.path) ?? 1) - 1);
+            return reply;
+          },
+        };
+      },
+    ),
+    "extended",
   ),
   fault(
     "settles-as-reversed",

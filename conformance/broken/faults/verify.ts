@@ -1,5 +1,5 @@
 // Servers that return the wrong record or a malformed one (§2.3, §4.2).
-import { fault } from "../fault.ts";
+import { type Fault, fault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -38,7 +38,7 @@ const odd = (fits: (reference: string, path: string) => boolean, status: number)
       : ask(call),
 });
 
-export const verifyFaults = [
+export const faults: readonly Fault[] = [
   fault("found-203", "Verify returns 203.", "verify.found", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 203) : reply)),
   ),

@@ -1,5 +1,5 @@
 // Servers whose webhooks are lost, misdirected or false (§6, D11).
-import { fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import {
   noContent,
   isPayout,
@@ -222,4 +222,4 @@ const events = [
   }),
 ];
 
-export const webhookFaults = [...notifications, ...events];
+export const faults: readonly Fault[] = [...notifications, ...events];

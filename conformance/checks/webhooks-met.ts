@@ -3,7 +3,7 @@ import type { Check } from "../check.ts";
 import { describeNotification } from "./notifications.ts";
 import { judgeHeaders } from "./signatures.ts";
 
-export const metWebhookChecks: Check[] = [
+export const checks: Check[] = [
   {
     name: "Every webhook of the run is well-formed",
     ids: ["events.data-is-the-record", "signature.headers"],
