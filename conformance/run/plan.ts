@@ -2,10 +2,8 @@
 import { costOf, type Check } from "../check.ts";
 import { limitPhrases } from "../declaration/words.ts";
 import { unmetNeed, listens } from "./needs.ts";
-import { allowsMadeUpNumbers, hasControl, type RunOptions } from "../run-options.ts";
+import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money } from "../report/words.ts";
-import { estimates } from "./estimates.ts";
-import { pairOf } from "../generate/countries.ts";
 import { maskPhone } from "../target/redact.ts";
 
 type Cost = ReturnType<typeof costOf>;
@@ -26,46 +24,19 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
   };
 }
 
-/** Returns what a check that adapts to the budget pays. */
-function adaptedCost(name: string, amounts: readonly number[]) {
-  if (amounts.length === 0) return [];
-  const total = amounts.reduce((sum, amount) => sum + amount, 0);
-  return [{ name, payouts: amounts.length, total, largest: Math.max(...amounts) }];
+/** Returns the largest single payout that a check can make, in the lowest denomination. */
+function largestPayout(check: Check, options: RunOptions): number {
+  return typeof check.amount === "function" ? Math.max(0, ...check.amount(options)) : costOf(check, options).amount;
 }
 
-/**
- * Returns what these checks are expected to pay, as measured on the reference server, and the largest single payout. A
- * check that was not measured counts with its worst case.
- */
-export function expectedCost(checks: readonly Check[], options: RunOptions) {
-  const all = payingChecks(checks, options).flatMap((check) => {
-    const { payouts, amount } = costOf(check, options);
-    const { name } = check;
-    if (typeof check.amount === "function") return adaptedCost(name, check.amount(options));
-    const worst = payouts === 0 ? [] : [{ payouts, total: amount, largest: amount }];
-    return (estimates[name] ?? worst).map((paid) => ({ ...paid, name }));
-  });
-  const sum = (key: "payouts" | "total") => all.reduce((total, each) => total + each[key], 0);
-  return {
-    payouts: sum("payouts"),
-    total: sum("total"),
-    largest: all.toSorted((a, b) => b.largest - a.largest)[0],
-  };
-}
-
-/**
- * Says what a sound target is expected to cost, and which check makes the largest payout. Where nothing moves, the
- * seed chooses the currencies; elsewhere every payout is in the recipient's.
- */
-function expectedLine(checks: readonly Check[], options: RunOptions): string[] {
-  const { payouts, total, largest } = expectedCost(checks, options);
-  if (!largest) return [];
-  const { currency } = pairOf(options.recipient);
-  const sum = allowsMadeUpNumbers(options) ? "in several currencies" : `${money(total, currency)} in total`;
-  return [
-    `Expected about ${counted(payouts, "payout")}, ${sum}; the largest, about ${money(largest.largest)}, is made by the check ` +
-      `"${largest.name}"`,
-  ];
+/** Names the check that makes the largest payout, and what that payout is at most. */
+function largestLine(checks: readonly Check[], options: RunOptions): string[] {
+  const [first] = payingChecks(checks, options)
+    .map((check) => ({ name: check.name, amount: largestPayout(check, options) }))
+    .toSorted((a, b) => b.amount - a.amount);
+  return first && first.amount > 0
+    ? [`         The largest payout, at most ${money(first.amount)}, is made by the check "${first.name}"`]
+    : [];
 }
 
 /** Returns the checks that cannot run, because each of them alone may exceed the whole budget. */
@@ -137,7 +108,7 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     ...lines,
     `Money    at most ${counted(payouts, "payout")} with a total of ${amount} to ${maskPhone(options.recipient)}; ` +
       limitText(options),
-    ...expectedLine(checks, options),
+    ...largestLine(checks, options),
     ...budgetLines(checks, options),
     ...sandboxLines(checks, options),
   ];
