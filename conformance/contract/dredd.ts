@@ -29,9 +29,9 @@ export type DreddResult = {
 };
 
 /** Returns true if a documented response should be judged. */
-export type Wanted = (method: string, template: string, status: number) => boolean;
-/** Prepares the request that provokes a documented response. */
-export type Prepare = (method: string, template: string, status: number) => Promise<Prepared>;
+type Wanted = (method: string, template: string, status: number) => boolean;
+/** Prepares the request that provokes a documented response. Returns undefined to leave the response out. */
+type Prepare = (method: string, template: string, status: number) => Prepared | undefined;
 
 type Parameter = { example?: unknown; examples?: Record<string, { value: unknown }> };
 type Operation = { parameters?: Parameter[]; responses: Record<string, unknown> };
@@ -73,11 +73,11 @@ function change(transaction: Transaction, prepared: Prepared) {
 export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Prepare): Promise<DreddResult[]> {
   const judged: DreddResult[] = [];
   const emitter = new EventEmitter();
-  let current: { method: string; template: string; status: number; prepared: Prepared } | undefined;
+  let current: { method: string; template: string; status: number; prepared: Prepared; index: number } | undefined;
   const record = (ok: boolean, message: string) => {
     if (!current) return;
-    const { prepared: _, ...documented } = current;
-    judged.push({ ...documented, ok, message, response: forwarder.responses.pop() });
+    const { prepared: _, index, ...documented } = current;
+    judged.push({ ...documented, ok, message, response: forwarder.responses[index] });
   };
   emitter.on("test pass", () => record(true, "as documented"));
   emitter.on("test fail", (test: { message: string }) => record(false, test.message.trim()));
@@ -92,7 +92,7 @@ export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Pr
   const { transactionRunner } = dredd;
   const execute = transactionRunner.executeAllTransactions.bind(transactionRunner);
   transactionRunner.executeAllTransactions = (transactions, hooks, done) => {
-    hooks.beforeEach(async (transaction, next) => {
+    hooks.beforeEach((transaction, next) => {
       current = undefined;
       transaction.skip = true;
       const template = transaction.origin.resourceName;
@@ -100,9 +100,10 @@ export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Pr
         if (forwarder.thrown) return next();
         const { method } = transaction.request;
         const status = Number(transaction.expected.statusCode);
-        const prepared = await prepare(method, template, status);
+        const prepared = prepare(method, template, status);
+        if (!prepared) return next();
         change(transaction, prepared);
-        current = { method, template, status, prepared };
+        current = { method, template, status, prepared, index: forwarder.responses.length };
         forwarder.passing = prepared.passing;
       } catch (error) {
         forwarder.thrown ??= error;

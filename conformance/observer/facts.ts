@@ -1,6 +1,7 @@
 // Remembers every request of the run that created a payout or checkout, and every one that was refused, whichever check
 // sent it.
 import { createHistories, type Histories } from "./histories.ts";
+import { routeOf } from "../contract/contract.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -43,6 +44,12 @@ export type Facts = {
   readonly uncertain: readonly Attempt[];
   /** What was said of each payout and checkout so far. */
   readonly histories: Histories;
+  /**
+   * Returns the last response to a plain request of an operation, such as `GET /v1/disbursements/{reference}`: with the
+   * caller's key (401: any), and with a text body or none.
+   * @param accepts returns true for another status that is accepted if the run has not met this one
+   */
+  answered(operation: string, status: number, accepts?: (status: number) => boolean): TargetResponse | undefined;
 };
 
 const refusalStatuses = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422]);
@@ -53,6 +60,13 @@ const isCreate = (request: TargetRequest) => request.method === "POST" && create
 const kindOf = (request: TargetRequest) => (/checkout/i.test(pathOf(request)) ? "checkout" : "disbursement");
 const writes = ({ method, path }: TargetRequest) =>
   method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
+
+/** True if the request can be sent again as it is. A forced outcome has a status of 500 or more. */
+function isPlain({ request, status = 0 }: TargetResponse): boolean {
+  const { body, headers = {}, key = "own", forced = false } = request;
+  const others = Object.keys(headers).filter((name) => name.toLowerCase() !== "content-type");
+  return !Buffer.isBuffer(body) && others.length === 0 && (key === "own" || status === 401) && forced === status >= 500;
+}
 
 /** Returns the service's reference in a response to create or verify; undefined if there is none. */
 function referenceIn({ json }: TargetResponse): string | undefined {
@@ -88,5 +102,19 @@ export function collectFacts(target: Target, receiver: Receiver | undefined, now
   });
   const histories = createHistories(now);
   target.onResponse(histories.see);
-  return { records, refusals, uncertain, histories };
+  const last = new Map<string, Map<number, TargetResponse>>();
+  target.onResponse((response) => {
+    const { request, status } = response;
+    const route = routeOf(request.method, request.path);
+    if (!route || status === undefined || !isPlain(response)) return;
+    const operation = `${route.method} ${route.template}`;
+    const statuses = last.get(operation) ?? new Map<number, TargetResponse>();
+    last.set(operation, statuses.set(status, response));
+  });
+  function answered(operation: string, status: number, accepts: (status: number) => boolean = () => false) {
+    const statuses = last.get(operation);
+    const other = [...(statuses?.keys() ?? [])].find((each) => each !== 401 && accepts(each));
+    return statuses?.get(status) ?? (other === undefined ? undefined : statuses?.get(other));
+  }
+  return { records, refusals, uncertain, histories, answered };
 }

@@ -37,6 +37,7 @@ function factsOf(attempts: { mailbox?: string; number?: string; status?: string;
     refusals: made.filter(({ status }) => status !== 200) as Facts["refusals"],
     uncertain: [],
     histories,
+    answered: () => undefined,
   };
 }
 

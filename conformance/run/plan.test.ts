@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-
+import type { Check } from "../check.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
