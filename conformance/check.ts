@@ -1,5 +1,5 @@
 // Defines a check: data that states what it judges and what it may cost, and one function that runs it.
-import type { Limits } from "./declaration/limits.ts";
+import type { Limits } from "./allowances/limits.ts";
 import type { Control, RunOptions } from "./run-options.ts";
 import type { Random } from "./generate/random.ts";
 import type { Facts } from "./observer/facts.ts";

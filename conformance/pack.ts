@@ -17,7 +17,11 @@ const catalogues = [undefined, ...sides].map(catalogueFile);
 for (const file of ["LICENSE", ...catalogues, "generated/openapi.json", "generated/openapi.dredd.json"]) {
   cpSync(join(here, "..", file), join(dist, file));
 }
-for (const data of ["declaration/certify.schema.json", "sides/client/protocol.schema.json", "vectors/webhooks.json"]) {
+for (const data of [
+  "allowances/certify.schema.json",
+  "merchants/client/protocol.schema.json",
+  "vectors/webhooks.json",
+]) {
   cpSync(join(here, data), join(dist, "conformance", data));
 }
 cpSync(join(here, "report/templates"), join(dist, "conformance/report/templates"), { recursive: true });

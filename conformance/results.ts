@@ -2,7 +2,7 @@
  * The results of a run. report.json, report.html, junit.xml, badge, certificate and exit code are derived from a
  * `Report` alone. Amounts are whole numbers in the lowest denomination. Times are ISO 8601 in UTC.
  */
-import type { Declaration } from "./declaration/declaration.ts";
+import type { Declaration } from "./allowances/declaration.ts";
 
 /** The verdict on a requirement, or on a requirement by a single check. */
 export type Verdict = "pass" | "fail" | "warn" | "observed" | "not-applicable" | "could-not-run";

@@ -1,4 +1,4 @@
-import type { Declaration } from "./declaration/declaration.ts";
+import type { Declaration } from "./allowances/declaration.ts";
 import type { EffectsAllowed, Profile } from "./results.ts";
 import type { TlsFiles } from "./target/tls.ts";
 

@@ -97,13 +97,13 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "conformance/README.md",
     commands: /certify client/,
-    test: "conformance/sides/client/command.test.ts",
+    test: "conformance/merchants/client/command.test.ts",
     proof: "judgeClient(",
   },
   {
     document: "conformance/README.md",
     commands: /certify receiver/,
-    test: "conformance/sides/receiver/run.test.ts",
+    test: "conformance/merchants/receiver/run.test.ts",
     proof: "await run({ url, effects })",
   },
 ];

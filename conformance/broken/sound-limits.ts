@@ -1,6 +1,6 @@
 // Sound servers that limit what §8 leaves open (D45). Each must be certified, those with `declared` with that
 // declaration and the others without one.
-import type { Declaration } from "../declaration/declaration.ts";
+import type { Declaration } from "../allowances/declaration.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 import type { SoundServer } from "./sound.ts";
 import {

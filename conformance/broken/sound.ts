@@ -1,6 +1,6 @@
 // Sound servers that differ from the reference server where the interface is silent. Each must be certified, unless it
 // states another verdict.
-import type { Declaration } from "../declaration/declaration.ts";
+import type { Declaration } from "../allowances/declaration.ts";
 import type { How, Reply } from "./fault.ts";
 import { limitedServers } from "./sound-limits.ts";
 import { scopeServers } from "./sound-scope.ts";

@@ -1,11 +1,11 @@
 // Defines the tasks of the self-test and their results, as plain data that can be posted between threads.
-import { scenarios } from "../sides/client/scenarios.ts";
+import { scenarios } from "../merchants/client/scenarios.ts";
 import { brokenClients } from "./clients/broken.ts";
 import { soundClients } from "./clients/sound.ts";
 import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
 import { tryVariant } from "./receivers/trial.ts";
 import { receiverVariants } from "./receivers/variants.ts";
-import { trySecond } from "../second/trial.ts";
+import { trySecond } from "../second-implementation/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { classes, findKillers } from "./classes.ts";
 import { faults } from "./faults.ts";

@@ -7,7 +7,7 @@ import { allowsMadeUpNumbers } from "../run-options.ts";
 import { aged } from "./ageing.ts";
 import { expectStatus } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";
-import { exceeded } from "../declaration/fit.ts";
+import { exceeded } from "../allowances/fit.ts";
 import { dataOf, isRefusal, pay, payInvalid, usualAmount, verifyDisbursement } from "./requests.ts";
 
 /** The number of references of other checks that are used again, and the largest amount with which one is. */

@@ -1,6 +1,6 @@
 // Records the limits that the target adds to what the interface leaves open (§8, D45).
 import type { Check } from "../check.ts";
-import { exceeded } from "../declaration/fit.ts";
+import { exceeded } from "../allowances/fit.ts";
 import { fieldsFor, commonPairs } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { disbursementBody, pay, usualAmount } from "./requests.ts";

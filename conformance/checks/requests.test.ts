@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Context } from "../check.ts";
-import type { Declaration } from "../declaration/declaration.ts";
-import { createLimits } from "../declaration/limits.ts";
+import type { Declaration } from "../allowances/declaration.ts";
+import { createLimits } from "../allowances/limits.ts";
 import { createRandom } from "../generate/random.ts";
 import { checkoutBody } from "./requests.ts";
 

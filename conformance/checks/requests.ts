@@ -2,7 +2,7 @@
 import type { components } from "../../generated/openapi.ts";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { fitted } from "../declaration/fit.ts";
+import { fitted } from "../allowances/fit.ts";
 import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
 
 type Schemas = components["schemas"];

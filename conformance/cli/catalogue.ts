@@ -2,7 +2,7 @@
 import type { Check, Need } from "../check.ts";
 import { checks, watches } from "../checks/index.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
-import { guides } from "../sides/guides.ts";
+import { guides } from "../merchants/guides.ts";
 import { controls } from "../run/needs.ts";
 import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
 import { isSide, sides, type Effect, type Profile, type Requirement, type Side } from "../results.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fieldNames, readDeclaration } from "../declaration/declaration.ts";
+import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
 import { startSoundTarget, type ServiceReply } from "../testing/sound-target.ts";
 import { init } from "./init.ts";
 import { OptionsError, readOptions } from "./options.ts";

@@ -2,10 +2,10 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { askLimits, NotAsked } from "../declaration/ask.ts";
-import { readDeclaration } from "../declaration/declaration.ts";
-import { renderDeclaration, type Answers } from "../declaration/file.ts";
-import { limitPhrases } from "../declaration/words.ts";
+import { askLimits, NotAsked } from "../allowances/ask.ts";
+import { readDeclaration } from "../allowances/declaration.ts";
+import { renderDeclaration, type Answers } from "../allowances/file.ts";
+import { limitPhrases } from "../allowances/words.ts";
 import { counted } from "../report/words.ts";
 import { oneLine } from "../report/visible.ts";
 import { openTarget } from "../run/open.ts";

@@ -1,8 +1,8 @@
 // Reads the command line and the environment, and reports all faults together.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { DeclarationError, readDeclaration } from "../declaration/declaration.ts";
-import { inRanges } from "../declaration/fit.ts";
+import { DeclarationError, readDeclaration } from "../allowances/declaration.ts";
+import { inRanges } from "../allowances/fit.ts";
 import { maskPhone } from "../target/redact.ts";
 import { argumentFault } from "./command.ts";
 import { flags, type Values } from "./flags.ts";

@@ -5,10 +5,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { format } from "prettier";
 import type { Report } from "../results.ts";
-import { launcher } from "../sides/client/launch.ts";
-import { judgeClient, readClientOptions } from "../sides/client/command.ts";
-import { scenarios as clientScenarios } from "../sides/client/scenarios.ts";
-import { scenarios as receiverScenarios } from "../sides/receiver/scenarios.ts";
+import { launcher } from "../merchants/client/launch.ts";
+import { judgeClient, readClientOptions } from "../merchants/client/command.ts";
+import { scenarios as clientScenarios } from "../merchants/client/scenarios.ts";
+import { scenarios as receiverScenarios } from "../merchants/receiver/scenarios.ts";
 import {
   columnOf,
   examples,

@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { format } from "prettier";
 import { describe, expect, test } from "vitest";
-import { launcher } from "../sides/client/launch.ts";
-import { runScenario } from "../sides/client/run.ts";
-import { scenarios } from "../sides/client/scenarios.ts";
+import { launcher } from "../merchants/client/launch.ts";
+import { runScenario } from "../merchants/client/run.ts";
+import { scenarios } from "../merchants/client/scenarios.ts";
 import { examples, isMissing, readColumns, tableOf, withCommand, type Example } from "./examples.ts";
 
 const here = import.meta.dirname;

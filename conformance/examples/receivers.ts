@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
-import { judgeReceiver, readReceiverOptions } from "../sides/receiver/command.ts";
+import { judgeReceiver, readReceiverOptions } from "../merchants/receiver/command.ts";
 import { withCommand, type Example } from "./examples.ts";
 
 const outage = join(import.meta.dirname, "receivers/outage.mjs");

@@ -1,6 +1,6 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
-import type { Declaration } from "../declaration/declaration.ts";
-import { recipientLimit } from "../declaration/fit.ts";
+import type { Declaration } from "../allowances/declaration.ts";
+import { recipientLimit } from "../allowances/fit.ts";
 import { pick, type Random } from "./random.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 

@@ -1,7 +1,7 @@
 // Decides whether a run provides what a check needs from the target or the caller.
 import type { Check, Need } from "../check.ts";
 import type { NotJudged } from "../results.ts";
-import type { Declaration } from "../declaration/declaration.ts";
+import type { Declaration } from "../allowances/declaration.ts";
 import { allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
 
 type Unmet = (options: RunOptions, listening: boolean) => NotJudged | undefined;

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { complain } from "../report/print.ts";
 import { createBudget } from "../target/budget.ts";
-import { createLimits } from "../declaration/limits.ts";
-import { createVisibility } from "../declaration/visibility.ts";
+import { createLimits } from "../allowances/limits.ts";
+import { createVisibility } from "../allowances/visibility.ts";
 import { createHttpClient } from "../target/http.ts";
 import { listens } from "./needs.ts";
 import { createPerson, promptOnTerminal } from "../target/person.ts";

@@ -1,6 +1,6 @@
 // Describes what a run is about to do, before it starts.
 import { costOf, type Check } from "../check.ts";
-import { limitPhrases } from "../declaration/words.ts";
+import { limitPhrases } from "../allowances/words.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money } from "../report/words.ts";

@@ -1,7 +1,7 @@
 // Holds the state that the checks of a run share, and runs a single check.
-import { freshReference } from "../declaration/fit.ts";
-import { withLimits } from "../declaration/gate.ts";
-import { createLimits, type Limits } from "../declaration/limits.ts";
+import { freshReference } from "../allowances/fit.ts";
+import { withLimits } from "../allowances/gate.ts";
+import { createLimits, type Limits } from "../allowances/limits.ts";
 import { BudgetExceeded, type Budget } from "../target/budget.ts";
 import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";

@@ -1,5 +1,5 @@
 // Turns the findings of one check into a result for each of its requirements.
-import type { Declaration } from "../declaration/declaration.ts";
+import type { Declaration } from "../allowances/declaration.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import { describeResponse, OutOfTime, Prerequisite, type Check } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";

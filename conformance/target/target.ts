@@ -3,7 +3,7 @@
 import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./breaker.ts";
 import type { Budget } from "./budget.ts";
 import { routeOf, suiteVersion } from "../contract/contract.ts";
-import type { Visibility } from "../declaration/visibility.ts";
+import type { Visibility } from "../allowances/visibility.ts";
 import { openingOf, systemLookup, type Lookup } from "./foreign.ts";
 import type { HttpClient } from "./http.ts";
 import { createLedger } from "./ledger.ts";

@@ -1,7 +1,7 @@
 // The broken clients: each is the good one with a single fault, and names the requirement that the fault breaks and the
 // scenarios that show it.
-import type { Entry } from "../../sides/client/entries.ts";
-import type { Outcome } from "../../sides/client/protocol.ts";
+import type { Entry } from "../../merchants/client/entries.ts";
+import type { Outcome } from "../../merchants/client/protocol.ts";
 import { dataOf, good, outcomeOf, programOf, type Client, type Job, type Reading, type Reply } from "./good.ts";
 import type { Program } from "./host.ts";
 

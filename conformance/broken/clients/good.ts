@@ -1,7 +1,7 @@
 // A small client that does everything right. The broken clients and the other sound ones are this one with a part
 // replaced.
-import type { Entry } from "../../sides/client/entries.ts";
-import type { Outcome } from "../../sides/client/protocol.ts";
+import type { Entry } from "../../merchants/client/entries.ts";
+import type { Outcome } from "../../merchants/client/protocol.ts";
 import type { Host, Program } from "./host.ts";
 
 /** A response that was read to its end. `body` is undefined if it is no JSON. */

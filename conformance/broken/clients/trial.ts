@@ -1,9 +1,9 @@
 // Tries clients within this process on the scenarios of `certify client`.
 import type { CheckResult } from "../../results.ts";
-import { runScenario } from "../../sides/client/run.ts";
-import type { Scenario } from "../../sides/client/scenario.ts";
-import { scenarios } from "../../sides/client/scenarios.ts";
-import { scenarioReport } from "../../sides/report.ts";
+import { runScenario } from "../../merchants/client/run.ts";
+import type { Scenario } from "../../merchants/client/scenario.ts";
+import { scenarios } from "../../merchants/client/scenarios.ts";
+import { scenarioReport } from "../../merchants/report.ts";
 import type { BrokenClient } from "./broken.ts";
 import { inProcess, type Program } from "./host.ts";
 

@@ -1,7 +1,7 @@
 // Broken receivers that mishandle genuine events, requests, or repetitions.
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { eventNames } from "../../sides/receiver/events.ts";
+import { eventNames } from "../../merchants/receiver/events.ts";
 import { book, received, soundPieces, type Authentic, type Pieces } from "./reference.ts";
 import { broken, type Variant } from "./variant.ts";
 
