@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
+import { actorName } from "./domain/audit.ts";
 import { createSystemClock, type Clock } from "./domain/clock.ts";
 import { createLink, linkAddress } from "./domain/dashboard.ts";
 import { ServiceError } from "./domain/errors.ts";
@@ -126,7 +127,7 @@ async function signInLink(
   { actor, ...context }: MerchantContext & { storage: Storage },
 ): Promise<string | undefined> {
   if (!servesDashboard(config) || !process.stdout.isTTY) return undefined;
-  const token = await createLink(context, { name: actor.replace(/^server /, "") }, actor);
+  const token = await createLink(context, { name: actorName(actor).replace(/^server /, "") }, actor);
   return linkAddress(config.publicUrl, token);
 }
 

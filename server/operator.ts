@@ -1,8 +1,8 @@
 import { hostname, userInfo } from "node:os";
-import type { Actor } from "./domain/audit.ts";
+import type { ActorName } from "./domain/audit.ts";
 
 /** The operating system's user that runs this process, for the audit trail. */
-export function operator(kind: "command" | "server"): Actor {
+export function operator(kind: "command" | "server"): ActorName {
   return `${kind} ${userName()}@${hostname()}`;
 }
 

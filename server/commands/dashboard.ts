@@ -1,3 +1,4 @@
+import { actorName } from "../domain/audit.ts";
 import { dashboardRefusal } from "../config.ts";
 import {
   createLink,
@@ -25,7 +26,7 @@ export const dashboardCommands: Commands<CommandContext> = {
       if (!config.dashboard) throw new UsageError("DASHBOARD is false, so the server has no dashboard.");
       const refusal = dashboardRefusal(config);
       if (refusal !== undefined) throw new UsageError(refusal);
-      const person = { ...(await scopeOf(context, id)), name: name ?? nameOf(actor) };
+      const person = { ...(await scopeOf(context, id)), name: name ?? nameOf(actorName(actor)) };
       const token = await createLink(context, person, actor);
       return {
         lines: [
@@ -69,7 +70,7 @@ async function scopeOf(context: CommandContext, merchantId: string | undefined):
 }
 
 function chosen({ name, session }: Options): EndedSessions {
-  if (name !== undefined && session === undefined) return { name };
+  if (name !== undefined && session === undefined) return { name, invited: true };
   if (session !== undefined && name === undefined) return { id: session };
   throw new UsageError("Give either --name, for all sessions and links of a person, or --session for one session.");
 }

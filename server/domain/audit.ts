@@ -3,7 +3,12 @@
  * program (`key KEY_ID`), or a person who is signed in to the dashboard: an operator (`dashboard NAME`) or one of a
  * merchant's people (`merchant NAME`).
  */
-export type Actor = `${"command" | "server" | "key" | "dashboard" | "merchant"} ${string}`;
+export type ActorName = `${"command" | "server" | "key" | "dashboard" | "merchant"} ${string}`;
+
+/** Who acts. For a person at the dashboard also the id of the session, which is no secret. */
+export type Actor = ActorName | { name: ActorName; session: string };
+
+export const actorName = (actor: Actor): ActorName => (typeof actor === "string" ? actor : actor.name);
 
 export type AuditAction =
   | "merchant.create"
@@ -29,10 +34,19 @@ export type AuditAction =
 export interface AuditEntry {
   /** Real time. */
   at: number;
-  actor: Actor;
+  actor: ActorName;
   action: AuditAction;
   /** Empty for an operator's sign-in, which concerns all merchants. */
   merchantId: string;
   /** What the action concerned, such as the id of a key. Never contains a secret. */
   details: Readonly<Record<string, string>>;
+}
+
+/** An entry before it is recorded. */
+export type NewEntry = Omit<AuditEntry, "at" | "actor"> & { actor: Actor };
+
+/** The entry as it is stored: with the session of the actor among the details. */
+export function storedEntry({ actor, details, ...entry }: NewEntry): Omit<AuditEntry, "at"> {
+  const session: Record<string, string> = typeof actor === "string" ? {} : { bySession: actor.session };
+  return { ...entry, actor: actorName(actor), details: { ...details, ...session } };
 }

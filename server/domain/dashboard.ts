@@ -1,4 +1,4 @@
-import type { Actor } from "./audit.ts";
+import type { Actor, ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey } from "./keys.ts";
@@ -33,12 +33,16 @@ export interface DashboardSession extends Person {
   /** When it was last used, to within a minute. */
   usedAt: number;
   expiresAt: number;
+  /** Who made the link at the dashboard; absent for a link of the command line. */
+  invitedBy?: string;
 }
 
 /** A link that nobody has used yet. */
 export interface UnusedLink extends Person {
   /** Real time. */
   expiresAt: number;
+  /** As for a session. */
+  invitedBy?: string;
 }
 
 /** Who can see the dashboard: the sessions that have not ended, and the links that can still begin one. */
@@ -47,14 +51,17 @@ export interface Team {
   links: UnusedLink[];
 }
 
-/** One session, or all sessions and unused links of a person; without a `merchantId` those of an operator. */
-export type EndedSessions = { merchantId?: string } & ({ id: string } | { name: string });
+/**
+ * One session, or all sessions and unused links of a person, with `invited` also those of everybody whom the person let in,
+ * and of whom these let in; without a `merchantId` those of an operator.
+ */
+export type EndedSessions = { merchantId?: string } & ({ id: string } | { name: string; invited?: true });
 
 /**
  * Returns who acts in a session, for the audit trail. A merchant's people choose each other's names, so they must not
  * look like operators there.
  */
-export const actorOf = ({ merchantId, name }: Person): Actor =>
+export const actorOf = ({ merchantId, name }: Person): ActorName =>
   `${merchantId === undefined ? "dashboard" : "merchant"} ${name}`;
 
 /** How long a link may wait to be used. */

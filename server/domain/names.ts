@@ -8,6 +8,10 @@ const LONGEST_NAME = 100;
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{M}]]/v;
 const EACH_INVISIBLE = new RegExp(INVISIBLE, "gv");
 
+/** True if people could take two names for the same one. */
+export const looksSame = (one: string, other: string): boolean => folded(one) === folded(other);
+const folded = (name: string) => name.normalize("NFKC").toLowerCase().replace(/\s+/g, " ");
+
 /** Replaces the characters that `checkedName` refuses, in a name that a program gives. */
 export const visible = (name: string): string => name.replace(EACH_INVISIBLE, "\uFFFD");
 

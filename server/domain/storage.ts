@@ -1,4 +1,4 @@
-import type { Actor, AuditEntry } from "./audit.ts";
+import type { Actor, AuditEntry, NewEntry } from "./audit.ts";
 import type { Chaos } from "./chaos.ts";
 import type { DashboardLink, DashboardSession, EndedSessions, NewSession, Team } from "./dashboard.ts";
 import type { NewReplay, Replay } from "./replays.ts";
@@ -521,14 +521,18 @@ export interface AuditLog {
   /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` never returned the cursor */
   listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
   /** Records an action that changes nothing in the storage, such as an export. */
-  recordAction(entry: Omit<AuditEntry, "at">): Promise<void>;
+  recordAction(entry: NewEntry): Promise<void>;
 }
 
 // ---- sign-in to the dashboard -------------------------------------------------------------------------------------
 
 /** Links and sessions are found by the SHA-256 of their tokens, which are stored nowhere. All times are real time. */
 export interface DashboardStore {
-  /** Stores a link. Also deletes the links and sessions that have expired. */
+  /**
+   * Stores a link. Also deletes the links and sessions that have expired.
+   * @throws ServiceError `unauthorized` if the actor's session has ended; `invalid_value` if the actor has a session and
+   *   somebody else already has access under the link's name
+   */
   insertLink(link: DashboardLink, actor: Actor): Promise<void>;
   /**
    * Uses up a link and begins a session with the link's merchant and name. Resolves with undefined, and writes nothing,

@@ -1,4 +1,4 @@
-import type { Actor, AuditEntry } from "../domain/audit.ts";
+import type { Actor, ActorName, NewEntry } from "../domain/audit.ts";
 import {
   actorOf,
   type DashboardSession,
@@ -6,6 +6,8 @@ import {
   type Person,
   type UnusedLink,
 } from "../domain/dashboard.ts";
+import { ServiceError } from "../domain/errors.ts";
+import { looksSame } from "../domain/names.ts";
 import type { Row } from "./rows.ts";
 
 /** How often the use of a session is recorded. */
@@ -14,9 +16,45 @@ export const RECORD_USE_MS = 60_000;
 /** The column `merchant_id` of operators is empty. */
 export const scopeOf = ({ merchantId }: { merchantId?: string }): string => merchantId ?? "";
 
-function toPerson(row: Row): Person {
+/** Stands before and after each name of those who let a person in. No name contains it. */
+const BETWEEN = "\n";
+
+/** What `invited_by` of a person contains whom this actor let in, directly or not. */
+export const invitedMark = (actor: ActorName): string => BETWEEN + actor + BETWEEN;
+
+/** Returns `invited_by` of a link. @param before that of the session in which the link is made */
+export const invitedIn = (before: string, actor: ActorName): string =>
+  before === "" ? invitedMark(actor) : before + actor + BETWEEN;
+
+/** The scope of the session of an actor who makes a link. */
+export const scopeOfMaker = (actor: ActorName, merchantId: string): string =>
+  actor.startsWith("dashboard ") ? "" : merchantId;
+
+export const sessionEnded = () => new ServiceError("unauthorized", "Your session has ended. Sign in again.");
+
+/**
+ * Whoever makes a link in the name of a colleague could act as this colleague.
+ * @param names of those who have access
+ * @throws ServiceError `invalid_value` if somebody other than the maker has access under the link's name
+ */
+export function requireFreeName(person: Person, maker: ActorName, names: readonly string[]): void {
+  const { name } = person;
+  if (actorOf(person) === maker || !names.some((other) => looksSame(other, name))) return;
+  throw new ServiceError(
+    "invalid_value",
+    `${name} has access already, or somebody whose name looks the same. Only ${name} can make another link in this name, ` +
+      "or an operator at the command line, with dashboard-link. Give another name, or end this person's access first.",
+  );
+}
+
+function toPerson(row: Row): Person & { invitedBy?: string } {
   const merchantId = row.merchant_id as string;
-  return { ...(merchantId === "" ? {} : { merchantId }), name: row.name as string };
+  const invitedBy = (row.invited_by as string).split(BETWEEN).at(-2);
+  return {
+    ...(merchantId === "" ? {} : { merchantId }),
+    name: row.name as string,
+    ...(invitedBy !== undefined && { invitedBy }),
+  };
 }
 
 export const toLink = (row: Row): UnusedLink => ({ ...toPerson(row), expiresAt: row.expires_real as number });
@@ -31,17 +69,19 @@ export function toSession(row: Row): DashboardSession {
   };
 }
 
-type Entry = Omit<AuditEntry, "at">;
-
-export const signInEntry = (session: DashboardSession): Entry => ({
+export const signInEntry = (session: DashboardSession): NewEntry => ({
   actor: actorOf(session),
   action: "dashboard.sign-in",
   merchantId: scopeOf(session),
-  details: { session: session.id },
+  details: { session: session.id, ...(session.invitedBy !== undefined && { invitedBy: session.invitedBy }) },
 });
 
+/** Returns whose access was ended. @param ended the first session or link that was */
+export const nameIn = (which: EndedSessions, ended: Row): string =>
+  "name" in which ? which.name : (ended.name as string);
+
 /** @param name whose session was ended */
-export const signOutEntry = (which: EndedSessions, name: string, actor: Actor): Entry => ({
+export const signOutEntry = (which: EndedSessions, name: string, actor: Actor): NewEntry => ({
   actor,
   action: "dashboard.sign-out",
   merchantId: scopeOf(which),

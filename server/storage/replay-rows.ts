@@ -1,4 +1,4 @@
-import type { Actor, AuditEntry } from "../domain/audit.ts";
+import type { Actor, NewEntry } from "../domain/audit.ts";
 import type { NewReplay, Replay } from "../domain/replays.ts";
 import type { DeliverySearch } from "../domain/storage.ts";
 import type { Course } from "./event-search.ts";
@@ -43,9 +43,7 @@ export const stepSize = (pace: number): number => Math.ceil(pace / STEPS_PER_SEC
 /** How long a replay that made so many deliveries ready must wait, in milliseconds, to keep its pace. */
 export const pauseAfter = (replayed: number, pace: number): number => Math.ceil((replayed * 1_000) / pace);
 
-type Entry = Omit<AuditEntry, "at">;
-
-export function startEntry({ id, merchantId, filter, pace, expected }: NewReplay, actor: Actor): Entry {
+export function startEntry({ id, merchantId, filter, pace, expected }: NewReplay, actor: Actor): NewEntry {
   const conditions = Object.entries(filter).map(([name, value]) => [name, textOf(value)]);
   const details = { replay: id, ...Object.fromEntries(conditions), pace: `${pace} per second` };
   const count = expected === undefined ? {} : { deliveries: String(expected) };
@@ -55,7 +53,7 @@ export function startEntry({ id, merchantId, filter, pace, expected }: NewReplay
 /** Times are the only numbers of a filter. */
 const textOf = (value: string | number): string => (typeof value === "number" ? new Date(value).toISOString() : value);
 
-export const stopEntry = (merchantId: string, id: string, actor: Actor): Entry => ({
+export const stopEntry = (merchantId: string, id: string, actor: Actor): NewEntry => ({
   actor,
   action: "replay.stop",
   merchantId,

@@ -1,4 +1,4 @@
-import type { Actor, AuditEntry } from "../domain/audit.ts";
+import type { Actor, NewEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
@@ -54,7 +54,7 @@ export function toKey(row: Row): ApiKey {
 export const keyCreated = (
   { id, merchantId, name }: Pick<ApiKey, "id" | "merchantId"> & { name: string | undefined },
   actor: Actor,
-): Omit<AuditEntry, "at"> => ({
+): NewEntry => ({
   actor,
   action: "key.create",
   merchantId,
@@ -65,7 +65,7 @@ export const keyCreated = (
 export const keyRevoked = () => new ServiceError("unauthorized", "This API key is not valid.");
 
 /** The entry of the audit trail about a clock that was moved to a sandbox time. */
-export const clockMoved = (merchantId: string, to: number, actor: Actor): Omit<AuditEntry, "at"> => ({
+export const clockMoved = (merchantId: string, to: number, actor: Actor): NewEntry => ({
   actor,
   action: "sandbox.advance",
   merchantId,

@@ -41,8 +41,9 @@ test("a link for a colleague is shown once and signs in one person of the same m
 
 const BAD_NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
 test.each(BAD_NAMES)("refuses the name %j of a person, a key and a merchant", async (name) => {
+  const visitor = await signedIn(server, { name: `Operator ${BAD_NAMES.indexOf(name)}` });
   for (const form of ["/team/links", `${team}/links`, `/m/${server.merchant.id}/settings/keys`, "/merchants"]) {
-    expect([form, (await operator.post(form, { name })).status]).toEqual([form, 422]);
+    expect([form, (await visitor.post(form, { name })).status]).toEqual([form, 422]);
   }
 });
 
@@ -73,6 +74,64 @@ test("ends one session, or everything of a person, at once", async () => {
   expect(await isSignedIn(kofi)).toBe(true);
   const common = { actor: "merchant Kofi", action: "dashboard.sign-out", merchantId: server.merchant.id };
   expect(await lastEntries(1)).toMatchObject([{ ...common, details: { name: "Abena", session: "all" } }]);
+});
+
+const begin = async (token: string) => {
+  const { headers } = await send(server, "/sign-in", { token });
+  const cookie = headers.getSetCookie()[0]!.split(";", 1)[0]!;
+  const { html } = await visit(server, `${team}`, { headers: { cookie } });
+  const [, csrf] = /name="csrf" value="([^"]+)"/.exec(html)!;
+  return {
+    cookie,
+    get: (path: string) => visit(server, path, { headers: { cookie } }),
+    post: (path: string, fields: Record<string, string>) => send(server, path, { csrf: csrf!, ...fields }, { cookie }),
+  };
+};
+
+test("nobody makes a link in the name of a colleague who has access; the command line can", async () => {
+  const [kofi, yaw, chief] = [
+    await ofMerchant("Kojo"),
+    await ofMerchant("Yaw"),
+    await signedIn(server, { name: "Chief" }),
+  ];
+  for (const name of ["Yaw", " yaw ", "ＹＡＷ"]) {
+    for (const maker of [kofi, chief]) {
+      const { status, html } = await maker.post(`${team}/links`, { name });
+      expect(status).toBe(422);
+      expect(html).toContain("has access already");
+    }
+  }
+  expect((await yaw.post(`${team}/links`, { name: "Yaw" })).status).toBe(200);
+  await newLink(server, { merchantId: server.merchant.id, name: "Yaw" });
+  await kofi.post(`${team}/end-all`, { name: "Yaw" });
+  expect((await kofi.post(`${team}/links`, { name: "Yaw" })).status).toBe(200);
+});
+
+test("ending all access of a person ends that of everybody whom the person let in, and says so", async () => {
+  const [kwame, other] = [await ofMerchant("Kwame"), await ofMerchant("Other")];
+  const child = await begin(tokenIn((await kwame.post(`${team}/links`, { name: "Child" })).html));
+  const grandchild = await begin(tokenIn((await child.post(`${team}/links`, { name: "Grandchild" })).html));
+  const unused = tokenIn((await grandchild.post(`${team}/links`, { name: "Unused" })).html);
+  const guest = await begin(tokenIn((await other.post(`${team}/links`, { name: "Guest" })).html));
+  expect((await other.get(team)).html).toContain("Let in by <bdi>merchant Child</bdi>");
+  expect(await lastEntries(1)).toMatchObject([
+    { actor: "merchant Guest", action: "dashboard.sign-in", details: { invitedBy: "merchant Other" } },
+  ]);
+
+  expect((await other.post(`${team}/end-all`, { name: "Kwame" })).status).toBe(303);
+  const alive = [kwame, child, grandchild, guest].map(async ({ get }) => (await get(team)).status === 200);
+  expect(await Promise.all(alive)).toEqual([false, false, false, true]);
+  expect((await send(server, "/sign-in", { token: unused })).status).toBe(403);
+});
+
+test("an entry of the audit trail has the session of the person", async () => {
+  const akosua = await ofMerchant("Akosua");
+  const { sessions } = await server.storage.listTeam({ idleMs: 60_000, limit: 100 });
+  const { id } = sessions.find(({ name }) => name === "Akosua")!;
+  await akosua.post(`/m/${server.merchant.id}/settings/keys`, { name: "CI" });
+  const entry = { actor: "merchant Akosua", action: "key.create", details: { bySession: id } };
+  expect(await lastEntries(1)).toMatchObject([entry]);
+  expect((await akosua.get(`/m/${server.merchant.id}/audit`)).html).toContain(id);
 });
 
 test("shows an operator everyone with their role, and a merchant its own people only", async () => {
@@ -110,7 +169,9 @@ test("shows an operator everyone with their role, and a merchant its own people 
 
 test("limits the links that a person makes, in all sessions together, and that a team makes", async () => {
   const { id } = (await server.addMerchant("Links")).merchant;
-  const make = async (visitor: Visitor) => (await visitor.post(`/m/${id}/team/links`, { name: "Guest" })).status;
+  let guests = 0;
+  const make = async (visitor: Visitor) =>
+    (await visitor.post(`/m/${id}/team/links`, { name: `Guest ${(guests += 1)}` })).status;
   const person = (name: string) => signedIn(server, { merchantId: id, name });
   const [first, second] = [await person("Esi"), await person("Esi")];
   for (let made = 0; made < 10; made += 1) expect(await make(made % 2 === 0 ? first : second)).toBe(200);

@@ -80,7 +80,9 @@ export function teamPages(context: DashboardContext): Router {
       await show(res, { name, address: linkAddress(config.publicUrl, token) });
     });
     router.post(`${path}/end`, (req, res) => end(res, { ...scopeIn(res), id: field(req.body, "session") }));
-    router.post(`${path}/end-all`, (req, res) => end(res, { ...scopeIn(res), name: field(req.body, "name") }));
+    router.post(`${path}/end-all`, (req, res) =>
+      end(res, { ...scopeIn(res), name: field(req.body, "name"), invited: true }),
+    );
   }
   return router;
 }

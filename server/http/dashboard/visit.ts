@@ -14,7 +14,10 @@ export interface Visit {
 export const visitOf = (res: Response): Visit => res.locals.visit;
 
 /** The visitor, for the audit trail. */
-export const actorIn = (res: Response): Actor => actorOf(visitOf(res).session);
+export function actorIn(res: Response): Actor {
+  const { session } = visitOf(res);
+  return { name: actorOf(session), session: session.id };
+}
 
 /** Lets only operators through. To others the page does not exist. */
 export const requireOperator: RequestHandler = (_req, res, next) => {

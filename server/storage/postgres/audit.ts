@@ -1,5 +1,5 @@
 import { v7 } from "uuid";
-import type { Actor, AuditEntry } from "../../domain/audit.ts";
+import { storedEntry, type ActorName, type AuditEntry, type NewEntry } from "../../domain/audit.ts";
 import type { AuditLog } from "../../domain/storage.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import type { Row } from "../rows.ts";
@@ -8,8 +8,8 @@ import type { Query } from "./database.ts";
 import { fromUuid, toUuid } from "./uuid.ts";
 
 /** Records an action inside its transaction. */
-export async function recordAction(query: Query, entry: Omit<AuditEntry, "at">): Promise<void> {
-  const { actor, action, merchantId, details } = entry;
+export async function recordAction(query: Query, entry: NewEntry): Promise<void> {
+  const { actor, action, merchantId, details } = storedEntry(entry);
   // The ids of one process increase, so that the entries of one millisecond are in order.
   await query(
     "INSERT INTO audit (merchant_id, at_real, id, actor, action, details) VALUES ($1, :now, $2, $3, $4, $5)",
@@ -44,7 +44,7 @@ export function auditLog({ db }: Context): AuditLog {
 function toEntry(row: Row): AuditEntry {
   return {
     at: row.at_real as number,
-    actor: row.actor as Actor,
+    actor: row.actor as ActorName,
     action: row.action as AuditEntry["action"],
     merchantId: row.merchant_id as string,
     details: JSON.parse(row.details as string) as AuditEntry["details"],

@@ -1,6 +1,20 @@
-import type { EndedSessions } from "../../domain/dashboard.ts";
+import type { Actor } from "../../domain/audit.ts";
+import { actorOf, type EndedSessions, type Person } from "../../domain/dashboard.ts";
 import type { DashboardStore } from "../../domain/storage.ts";
-import { RECORD_USE_MS, scopeOf, signInEntry, signOutEntry, toLink, toSession } from "../dashboard-rows.ts";
+import {
+  invitedIn,
+  invitedMark,
+  nameIn,
+  requireFreeName,
+  scopeOfMaker,
+  sessionEnded,
+  RECORD_USE_MS,
+  scopeOf,
+  signInEntry,
+  signOutEntry,
+  toLink,
+  toSession,
+} from "../dashboard-rows.ts";
 import type { Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import type { Context } from "./context.ts";
@@ -10,8 +24,8 @@ const SELECT_SESSION = `SELECT *, :now AS now FROM dashboard_sessions
   WHERE hash = $1 AND expires_real > :now AND used_real > :now - $2::bigint`;
 const RECORD_USE = "UPDATE dashboard_sessions SET used_real = :now WHERE merchant_id = $1 AND id = $2 RETURNING *";
 const INSERT_SESSION = `INSERT INTO dashboard_sessions
-    (merchant_id, id, hash, name, created_real, used_real, expires_real)
-  SELECT $1, $2, $3, $4, t.now, t.now, t.now + $5::bigint FROM (SELECT :now AS now) t RETURNING *`;
+    (merchant_id, id, hash, name, invited_by, created_real, used_real, expires_real)
+  SELECT $1, $2, $3, $4, $6, t.now, t.now, t.now + $5::bigint FROM (SELECT :now AS now) t RETURNING *`;
 
 const SELECT_SESSIONS = `SELECT * FROM dashboard_sessions
   WHERE expires_real > :now AND used_real > :now - $1::bigint ORDER BY merchant_id, id LIMIT $2`;
@@ -32,8 +46,9 @@ export function dashboard({ db }: Context): DashboardStore {
         await query("DELETE FROM dashboard_sessions WHERE expires_real <= :now", []);
         const merchantId = scopeOf(person);
         await query(
-          "INSERT INTO dashboard_links (merchant_id, hash, name, expires_real) VALUES ($1, $2, $3, :now + $4::bigint)",
-          [merchantId, Buffer.from(hash), person.name, lifetimeMs],
+          `INSERT INTO dashboard_links (merchant_id, hash, name, invited_by, expires_real)
+           VALUES ($1, $2, $3, $5, :now + $4::bigint)`,
+          [merchantId, Buffer.from(hash), person.name, lifetimeMs, await invitedBy(query, person, actor)],
         );
         await recordAction(query, { actor, action: "dashboard.link", merchantId, details: { name: person.name } });
       }),
@@ -49,7 +64,7 @@ export function dashboard({ db }: Context): DashboardStore {
         const [link] = links.rows;
         // Another request may have used it meanwhile.
         if (!link) return undefined;
-        const values = [link.merchant_id, id, Buffer.from(hash), link.name, lifetimeMs];
+        const values = [link.merchant_id, id, Buffer.from(hash), link.name, lifetimeMs, link.invited_by];
         const { rows } = await query(INSERT_SESSION, values);
         const session = toSession(rows[0]!);
         await recordAction(query, signInEntry(session));
@@ -80,10 +95,30 @@ export function dashboard({ db }: Context): DashboardStore {
     endSessions: (which, actor) =>
       db.transaction(async (query) => {
         const ended = await endSessions(query, which);
-        if (ended[0]) await recordAction(query, signOutEntry(which, ended[0].name as string, actor));
+        if (ended[0]) await recordAction(query, signOutEntry(which, nameIn(which, ended[0]), actor));
         return ended.length;
       }),
   };
+}
+
+/** Locks the session, so that its end waits for the link, and ends the link too. */
+const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = $1 AND id = $2 FOR SHARE";
+const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = $1
+  UNION SELECT name FROM dashboard_links WHERE merchant_id = $1`;
+
+/** Returns who let the person of a new link in. Expired links and sessions have been deleted. */
+async function invitedBy(query: Query, person: Person, actor: Actor): Promise<string> {
+  if (typeof actor === "string") return "";
+  const merchantId = scopeOf(person);
+  const [inviter] = (await query(SELECT_INVITER, [scopeOfMaker(actor.name, merchantId), actor.session])).rows;
+  if (!inviter) throw sessionEnded();
+  const { rows } = await query(SELECT_NAMES, [merchantId]);
+  requireFreeName(
+    person,
+    actor.name,
+    rows.map(({ name }) => name as string),
+  );
+  return invitedIn(inviter.invited_by as string, actor.name);
 }
 
 /** Returns the names of the sessions and links that it has deleted. */
@@ -93,11 +128,17 @@ async function endSessions(query: Query, which: EndedSessions): Promise<readonly
     const sql = "DELETE FROM dashboard_sessions WHERE merchant_id = $1 AND id = $2 RETURNING name";
     return (await query(sql, [scope, which.id])).rows;
   }
-  // Links first: this waits for a sign-in in progress, whose session is then deleted too.
+  const invited = "invited" in which ? invitedMark(actorOf(which)) : null;
   const ended: Row[] = [];
-  for (const table of ["dashboard_links", "dashboard_sessions"]) {
-    const sql = `DELETE FROM ${table} WHERE merchant_id = $1 AND name = $2 RETURNING name`;
-    ended.push(...(await query(sql, [scope, which.name])).rows);
+  // Links first: this waits for a sign-in in progress, whose session is then deleted too. A session that is deleted may
+  // just have made a link, so look again until there is nothing more.
+  for (let before = -1; before < ended.length;) {
+    before = ended.length;
+    for (const table of ["dashboard_links", "dashboard_sessions"]) {
+      const sql = `DELETE FROM ${table} WHERE (merchant_id = $1 AND name = $2)
+        OR ($1 IN ('', merchant_id) AND position($3 IN invited_by) > 0) RETURNING name`;
+      ended.push(...(await query(sql, [scope, which.name, invited])).rows);
+    }
   }
   return ended;
 }

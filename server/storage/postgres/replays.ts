@@ -1,3 +1,4 @@
+import { actorName } from "../../domain/audit.ts";
 import type { ReplayStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { countDeliveries, courseOf, nextOnCourse } from "../event-search.ts";
@@ -42,7 +43,7 @@ export function replays(context: Context): ReplayStore {
       const { id, merchantId, filter, pace, expected = null } = replay;
       const { seq, lastSeq } = await courseOf(reader, merchantId, filter);
       return db.transaction(async (query) => {
-        const values = [merchantId, id, JSON.stringify(filter), pace, expected, actor, seq, lastSeq];
+        const values = [merchantId, id, JSON.stringify(filter), pace, expected, actorName(actor), seq, lastSeq];
         const [row] = (await query(INSERT, values)).rows;
         if (!row) return undefined;
         await recordAction(query, startEntry(replay, actor));
@@ -51,7 +52,7 @@ export function replays(context: Context): ReplayStore {
     },
     stopReplay: (merchantId, id, actor) =>
       db.transaction(async (query) => {
-        if ((await query(STOP, [merchantId, id, actor])).count === 0) return false;
+        if ((await query(STOP, [merchantId, id, actorName(actor)])).count === 0) return false;
         await recordAction(query, stopEntry(merchantId, id, actor));
         return true;
       }),

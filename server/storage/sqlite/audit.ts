@@ -1,18 +1,19 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Actor, AuditEntry } from "../../domain/audit.ts";
+import { storedEntry, type ActorName, type AuditEntry, type NewEntry } from "../../domain/audit.ts";
 import type { AuditLog } from "../../domain/storage.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { insertInto, type Context, type Row } from "./context.ts";
 
 export interface AuditWriter {
   /** Records an action inside its transaction. */
-  record(entry: Omit<AuditEntry, "at">): void;
+  record(entry: NewEntry): void;
 }
 
 export function auditWriter(db: DatabaseSync, now: () => number): AuditWriter {
   const insert = insertInto(db, "audit", ["at_real", "actor", "action", "merchant_id", "details"]);
   return {
-    record({ actor, action, merchantId, details }) {
+    record(entry) {
+      const { actor, action, merchantId, details } = storedEntry(entry);
       insert({ at_real: now(), actor, action, merchant_id: merchantId, details: JSON.stringify(details) });
     },
   };
@@ -42,7 +43,7 @@ export function auditLog({ db, write, audit }: Context): AuditLog {
 function toEntry(row: Row): AuditEntry {
   return {
     at: row.at_real as number,
-    actor: row.actor as Actor,
+    actor: row.actor as ActorName,
     action: row.action as AuditEntry["action"],
     merchantId: row.merchant_id as string,
     details: JSON.parse(row.details as string) as AuditEntry["details"],

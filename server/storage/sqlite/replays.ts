@@ -1,3 +1,4 @@
+import { actorName } from "../../domain/audit.ts";
 import type { ReplayStore } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { countDeliveries, courseOf, nextOnCourse } from "../event-search.ts";
@@ -38,7 +39,7 @@ export function replays({ db, write, writeSoon, now, merchantOf, audit, reader }
       const course = await courseOf(reader, merchantId, filter);
       return write(() => {
         const values = { merchant: merchantId, id, filter: JSON.stringify(filter), pace, expected };
-        const row = insert.get({ ...values, now: now(), actor, ...course });
+        const row = insert.get({ ...values, now: now(), actor: actorName(actor), ...course });
         if (!row) return undefined;
         audit.record(startEntry(replay, actor));
         return toReplay(row);
@@ -46,7 +47,7 @@ export function replays({ db, write, writeSoon, now, merchantOf, audit, reader }
     },
     stopReplay: (merchantId, id, actor) =>
       write(() => {
-        if (stop.run(now(), actor, merchantId, id).changes === 0) return false;
+        if (stop.run(now(), actorName(actor), merchantId, id).changes === 0) return false;
         audit.record(stopEntry(merchantId, id, actor));
         return true;
       }),
