@@ -12,6 +12,15 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   }
 }
 
+/** Returns `simulatedLive` of a server, or its problems. */
+function serving(env: Record<string, string>): boolean | readonly string[] {
+  try {
+    return readConfig(env, { server: true }).simulatedLive;
+  } catch (error) {
+    return (error as ConfigError).problems;
+  }
+}
+
 test("defaults to a sandbox on loopback", () => {
   const expected: Config = {
     host: "127.0.0.1",
@@ -20,6 +29,8 @@ test("defaults to a sandbox on loopback", () => {
     database: { kind: "sqlite", path: "data/server.db" },
     role: "all",
     sandbox: true,
+    mode: "unset",
+    simulatedLive: false,
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
     webhookAllowInsecure: true,
@@ -121,10 +132,10 @@ describe("valid values", () => {
     ["DATABASE_URL", "sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
     ["DATABASE_URL", "postgres://u:p@db/pay", { database: { kind: "postgres", url: "postgres://u:p@db/pay" } }],
     ["DATABASE_URL", "postgresql:///pay", { database: { kind: "postgres", url: "postgresql:///pay" } }],
-    ["SANDBOX", "false", { sandbox: false }],
-    ["SANDBOX", "0", { sandbox: false }],
+    ["SANDBOX", "false", { sandbox: false, mode: "live" }],
+    ["SANDBOX", "0", { sandbox: false, mode: "live" }],
     ["DASHBOARD", "false", { dashboard: false }],
-    ["SANDBOX", "TRUE", { sandbox: true }],
+    ["SANDBOX", "TRUE", { sandbox: true, mode: "sandbox" }],
     ["SANDBOX_API_KEY", "x".repeat(16), { sandboxApiKey: "x".repeat(16) }],
     ["SANDBOX_API_KEY", "~".repeat(256), { sandboxApiKey: "~".repeat(256) }],
     ["SETTLE_DELAY_MS", "0", { settleDelayMs: 0 }],
@@ -257,6 +268,19 @@ describe("invalid values are reported with what is expected", () => {
     ["CHECKOUT_FEE_FIXED", "-1", "must be a whole number from 0 to 1000000000"],
   ])("%s=%s", (name, text, problem) => {
     expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
+  });
+
+  test("a live server needs SIMULATED_LIVE=true, which a sandbox refuses; a command needs neither", () => {
+    const live = { SANDBOX: "false" };
+    expect(serving(live)).toEqual([expect.stringMatching(/^SANDBOX=false starts .+ Set SIMULATED_LIVE=true if /)]);
+    expect(serving({ ...live, SIMULATED_LIVE: "true" })).toBe(true);
+    expect(serving({})).toBe(false);
+    for (const sandbox of [{}, { SANDBOX: "true" }] as Record<string, string>[]) {
+      const refused = serving({ ...sandbox, SIMULATED_LIVE: "true" });
+      expect(refused).toEqual([expect.stringMatching(/^SIMULATED_LIVE=true needs SANDBOX=false; /)]);
+      expect(readConfig({ ...sandbox, SIMULATED_LIVE: "true" }).simulatedLive).toBe(false);
+    }
+    expect(readConfig(live).simulatedLive).toBe(false);
   });
 
   test("reports all problems together, without the values of secrets", () => {

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { FeeRule } from "./domain/fees.ts";
+import type { AskedMode } from "./domain/types.ts";
 
 export interface Config {
   host: string;
@@ -12,6 +13,10 @@ export interface Config {
   /** What this process does, of the work that several processes on one database share. */
   role: Role;
   sandbox: boolean;
+  /** What SANDBOX says. If it is not set, a server is a sandbox, and a command takes the mode of the database (D80). */
+  mode: AskedMode;
+  /** True for a live server that reports payouts as paid although nothing pays them (D80). */
+  simulatedLive: boolean;
   sandboxApiKey?: string;
   settleDelayMs: number;
   /** Allows webhooks to loopback and private addresses. */
@@ -75,14 +80,22 @@ type Parse<T> = (text: string) => T;
 /** Reads a variable, or returns `otherwise` if it is not set. */
 type Read = <T>(name: string, otherwise: T, parse: Parse<T>) => T;
 
+const NO_RAIL =
+  "SANDBOX=false starts a live service, but this version is connected to nothing that moves money: it would report " +
+  "payouts as paid that nobody made. Set SIMULATED_LIVE=true if that is what you want, or SANDBOX=true";
+const SIMULATED_SANDBOX =
+  "SIMULATED_LIVE=true needs SANDBOX=false; with SANDBOX=true, or without SANDBOX, the server is a sandbox. Set " +
+  "SANDBOX=false for a live service that moves no money, or remove SIMULATED_LIVE";
+
 const ROLES: readonly Role[] = ["all", "api", "worker"];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /**
  * Reads the whole configuration from environment variables (`process.env`).
+ * @param options.server true for the configuration of a server that is about to start, false for a command
  * @throws ConfigError that lists every invalid variable, without the values of secrets
  */
-export function readConfig(env: Env): Config {
+export function readConfig(env: Env, { server = false } = {}): Config {
   const problems: string[] = [];
   function read<T>(name: string, otherwise: T, parse: Parse<T>): T {
     const text = env[name];
@@ -98,7 +111,9 @@ export function readConfig(env: Env): Config {
   const host = read("HOST", "127.0.0.1", hostname);
   const port = read("PORT", 3000, wholeNumber(0, 65_535));
   const publicUrl = read("PUBLIC_URL", defaultPublicUrl(host, port), webAddress);
-  const sandbox = read("SANDBOX", true, boolean);
+  const asked = read("SANDBOX", undefined, boolean);
+  const sandbox = asked ?? true;
+  const simulated = read("SIMULATED_LIVE", false, boolean);
   // A server that others reach through a proxy also listens on loopback, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
@@ -113,6 +128,8 @@ export function readConfig(env: Env): Config {
     database: read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" }, databaseUrl),
     role: read("ROLE", "all", oneOf(ROLES)),
     sandbox,
+    mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
+    simulatedLive: !sandbox && simulated,
     ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
@@ -148,6 +165,7 @@ export function readConfig(env: Env): Config {
   if (config.drainDelayMs >= config.shutdownTimeoutMs) {
     problems.push("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
   }
+  if (server && sandbox === simulated) problems.push(sandbox ? SIMULATED_SANDBOX : NO_RAIL);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

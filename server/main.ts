@@ -43,6 +43,7 @@ async function start(config: Config): Promise<void> {
   const storage = await openStorage(config.database, {
     clock,
     server: true,
+    mode: config.mode,
     emit: telemetry.emit,
     live: !config.sandbox,
     warn: (message) => log.warn(message),
@@ -55,9 +56,6 @@ async function start(config: Config): Promise<void> {
 
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
   const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
-
-  // Where a sandbox became a live service, no program of a developer gets its webhooks.
-  if (!config.sandbox) await storage.disconnectListeners();
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
@@ -191,7 +189,7 @@ function explain(error: unknown): unknown {
 }
 
 try {
-  await start(readConfig(process.env));
+  await start(readConfig(process.env, { server: true }));
 } catch (error) {
   console.error(explain(error));
   process.exit(1);

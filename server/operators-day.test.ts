@@ -25,6 +25,7 @@ beforeEach(async () => {
   env = {
     DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
     SANDBOX: "false",
+    SIMULATED_LIVE: "true",
     WEBHOOK_ALLOW_PRIVATE: "true",
     WEBHOOK_ALLOW_INSECURE: "true",
     SETTLE_DELAY_MS: "0",

@@ -39,7 +39,7 @@ export async function startService({ env, telemetry, log, metrics }: Options): P
   const config = readConfig({ PORT: "0", ...env });
   const clock = createSystemClock();
   const ids = createIds(randomBytes);
-  const storage = await openStorage(config.database, { clock, server: true, emit: telemetry.emit });
+  const storage = await openStorage(config.database, { clock, server: true, mode: config.mode, emit: telemetry.emit });
   const shared = { storage, clock, ids, random: randomBytes };
   const merchants = { ...shared, actor: "server bench@host" as const };
   await prepareFirstMerchant(merchants, config.sandboxApiKey);

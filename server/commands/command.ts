@@ -38,6 +38,8 @@ export interface Command<Context> {
   summary: string;
   /** True if the command may create the database. The others expect one. */
   creates?: boolean;
+  /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
+  onlyAdvises?: boolean;
   run(context: Context, args: readonly string[], options: Options): Promise<Output>;
 }
 

@@ -5,7 +5,7 @@ import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { createIds } from "../domain/ids.ts";
 import type { MerchantContext } from "../domain/merchants.ts";
 import type { Storage } from "../domain/storage.ts";
-import type { Merchant } from "../domain/types.ts";
+import type { AskedMode, Merchant } from "../domain/types.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { operator } from "../operator.ts";
 import { openStorage } from "../storage/open.ts";
@@ -21,6 +21,8 @@ export interface CommandContext extends MerchantContext {
 /** The context of commands about the database as a whole. They open it themselves, and may do so without migrating it. */
 export interface DatabaseContext {
   database: Config["database"];
+  /** What SANDBOX says. The database has no other mode. */
+  mode: AskedMode;
   clock: Clock;
   /** Runs `use` on the open storage, which may be that of a running server. */
   withStorage(use: (storage: Storage) => Promise<void>): Promise<void>;
@@ -44,6 +46,7 @@ export async function withStorage<T>(config: Config, use: (context: CommandConte
 export async function withDatabase<T>(config: Config, use: (context: DatabaseContext) => Promise<T>): Promise<T> {
   return use({
     database: config.database,
+    mode: config.mode,
     clock: createSystemClock(),
     withStorage: (work) => withStorage(config, ({ storage }) => work(storage)),
     destination: () => readCopyDestination(process.env),

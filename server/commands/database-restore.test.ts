@@ -5,10 +5,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { runCommand, startProcess } from "../testing/process.ts";
 
 let folder: string;
-let env: { DATABASE_URL: string };
+let env: { DATABASE_URL: string; SANDBOX?: string };
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "restore-"));
-  env = { DATABASE_URL: `sqlite:${join(folder, "server.db")}` };
+  env = { DATABASE_URL: `sqlite:${join(folder, "server.db")}`, SANDBOX: "true" };
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 

@@ -1,12 +1,14 @@
 import { timestamp } from "../domain/representation.ts";
-import { readStatus } from "../storage/open.ts";
+import { readMode, readStatus } from "../storage/open.ts";
+import type { Mode } from "../domain/types.ts";
 import type { DatabaseStatus, PostgresPlace, SqlitePlace, Work } from "../storage/status.ts";
 import type { Output } from "./command.ts";
 import type { DatabaseContext } from "./context.ts";
 
 export async function status({ database, clock }: DatabaseContext): Promise<Output> {
   const found = await readStatus(database, clock.now());
-  return { lines: linesOf(found), json: view(found) };
+  const { mode } = await readMode(database, clock.now());
+  return { lines: linesOf(found, mode), json: { ...view(found), ...(mode && { mode }) } };
 }
 
 function view({ place, schema, bytes, rows, work }: DatabaseStatus) {
@@ -23,10 +25,11 @@ function view({ place, schema, bytes, rows, work }: DatabaseStatus) {
   };
 }
 
-function linesOf({ place, schema, bytes, rows, work }: DatabaseStatus): string[] {
+function linesOf({ place, schema, bytes, rows, work }: DatabaseStatus, mode: Mode | undefined): string[] {
   const { version, pending } = schema;
   return [
     ...placeLines(place),
+    `Mode: ${mode ?? "not decided; the first server decides it"}`,
     `Version: ${version}${pending.length === 0 ? "" : `; pending migrations: ${pending.join(", ")}`}`,
     `Size: ${(bytes / 1024 / 1024).toFixed(1)} MiB`,
     ...(work ? workLines(work) : ["Payouts and deliveries: shown after `db migrate`"]),

@@ -128,6 +128,7 @@ describe("SQLite", () => {
         [
           "^SQLite: .+server\\.db",
           "No server is using it\\.",
+          "Mode: sandbox",
           "Version: \\d+",
           "Size: \\d+\\.\\d MiB",
           "Pending: 2 payouts, 1 checkouts, 2 deliveries",

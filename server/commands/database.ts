@@ -35,6 +35,7 @@ export const databaseCommands: Commands<DatabaseContext> = {
     args: ["FILE"],
     options: [],
     summary: "Write a copy of the database into a new file, also while a server is running.",
+    onlyAdvises: true,
     async run({ database }, [file]) {
       await backupStorage(database, file!);
       return { lines: [`Backup written to ${file}. It contains the webhook secrets; keep it private.`] };
@@ -45,13 +46,18 @@ export const databaseCommands: Commands<DatabaseContext> = {
     options: ["replace"],
     summary: "Put a backup in the place of the database. No server may use it.",
     creates: true,
-    run: ({ database, clock }, [file], { replace = false }) =>
-      restore(database, file!, { replace, suffix: `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}` }),
+    onlyAdvises: true,
+    run({ database, mode, clock }, [file], { replace = false }) {
+      const now = clock.now();
+      const suffix = `replaced-${timestamp(now).replaceAll(/[^0-9TZ]/g, "")}`;
+      return restore(database, file!, { replace, suffix, mode, now });
+    },
   },
   copy: {
     args: [],
     options: [],
     summary: "Copy a SQLite database into the empty PostgreSQL database of DATABASE_URL_TO. No server may use either.",
+    onlyAdvises: true,
     run: async (context) => copy(context),
   },
 };

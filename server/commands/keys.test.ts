@@ -174,7 +174,9 @@ describe("errors exit with 2 and say what to do", () => {
   });
 
   test("a link is refused where the server has no dashboard", async () => {
-    const live = { ...env, SANDBOX: "false", PUBLIC_URL: "http://pay.example" };
+    const DATABASE_URL = `sqlite:${join(folder, "live.db")}`;
+    const live = { DATABASE_URL, SANDBOX: "false", PUBLIC_URL: "http://pay.example" };
+    expect((await runKeys(live, "create-merchant", "Ada")).code).toBe(0);
     const { code, stdout, stderr } = await runKeys(live, "dashboard-link");
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(

@@ -1,4 +1,7 @@
 import { readConfig, type Config } from "../config.ts";
+import { createSystemClock } from "../domain/clock.ts";
+import { requireNoOther } from "../storage/mode.ts";
+import { readMode } from "../storage/open.ts";
 import { parseCommand, type Commands, type Output } from "./command.ts";
 import { requireDatabase } from "./context.ts";
 import { printable, printableJson } from "./printable.ts";
@@ -14,10 +17,23 @@ export function commandGroup<Context>(
 ) {
   return async (argv: readonly string[], env: NodeJS.ProcessEnv): Promise<0 | 1> => {
     const { command, args, options } = parseCommand(group, commands, argv);
-    const config = readConfig(env);
-    requireDatabase(command, config);
+    const asked = readConfig(env);
+    requireDatabase(command, asked);
+    const opensNothing = command.onlyAdvises && asked.database.kind === "postgres";
+    const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
     const { lines, json, found } = await withContext(config, (context) => command.run(context, args, options));
     console.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
     return found ? 1 : 0;
   };
+}
+
+/**
+ * Returns the configuration in the mode of the database, if it has one.
+ * @throws StorageError if SANDBOX asks for the other mode
+ */
+async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
+  const found = await readMode(asked.database, createSystemClock().now());
+  requireNoOther(found, asked.mode);
+  const { mode } = found;
+  return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });
 }

@@ -27,7 +27,7 @@ let merchantId: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "live-"));
   const path = join(folder, "server.db");
-  env = { DATABASE_URL: `sqlite:${path}`, SANDBOX: "false", WEBHOOK_ALLOW_PRIVATE: "true" };
+  env = { DATABASE_URL: `sqlite:${path}`, SANDBOX: "false", SIMULATED_LIVE: "true", WEBHOOK_ALLOW_PRIVATE: "true" };
   env = { ...env, WEBHOOK_ALLOW_INSECURE: "true" };
   receiver = await startReceiver();
   server = await startProcess({ ...env, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "0" });

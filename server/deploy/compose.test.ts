@@ -45,6 +45,16 @@ test("every variable is in .env.example, which has no secret; ports and password
   }
 });
 
+test("nobody starts a sandbox or a live service by leaving something out", () => {
+  expect(example).toMatchObject({ SANDBOX: "", SIMULATED_LIVE: "false" });
+  for (const [name, { environment }] of ofServer) {
+    expect
+      .soft(environment.SANDBOX, name)
+      .toMatch(/^\$\{SANDBOX:\?.*true for a sandbox or false for a live service\}$/);
+    expect.soft(environment.SIMULATED_LIVE, name).toBe("${SIMULATED_LIVE:-false}");
+  }
+});
+
 test("every service has a fixed version, limits, a read-only root and no privileges to gain", () => {
   for (const [name, service] of Object.entries(services)) {
     expect.soft(service, name).toMatchObject({

@@ -418,8 +418,6 @@ export interface ListenerStore {
   ): Promise<ClaimedDelivery[] | "replaced" | "superseded">;
   /** Ends a session and its claims. Resolves with false if it had ended before. */
   disconnectListener(merchantId: string, session: string): Promise<boolean>;
-  /** Ends all sessions, for a service that is no longer a sandbox. */
-  disconnectListeners(): Promise<void>;
 }
 
 export interface PageQuery {

@@ -2,12 +2,15 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Emit } from "../domain/telemetry.ts";
+import type { AskedMode } from "../domain/types.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
+import { requireRestorable, type FoundMode } from "./mode.ts";
 import { withConnection } from "./postgres/connections.ts";
 import type { DurabilityOptions } from "./postgres/durability.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.ts";
+import { postgresMode } from "./postgres/mode.ts";
 import { postgresStatus } from "./postgres/status.ts";
 import { dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
 import { backupSqlite } from "./sqlite/backup.ts";
@@ -16,6 +19,7 @@ import { MEMORY } from "./sqlite/database.ts";
 import { checkSqlite, type Checked } from "./sqlite/check.ts";
 import { openSqlite } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
+import { sqliteMode } from "./sqlite/mode.ts";
 import { restoreSqlite, type Restored } from "./sqlite/restore.ts";
 import { sqliteStatus } from "./sqlite/status.ts";
 import type { DatabaseStatus } from "./status.ts";
@@ -25,16 +29,23 @@ import { StorageError } from "./storage-error.ts";
  * Opens the storage that DATABASE_URL names. A command gets the storage of the server that uses a SQLite file, if there is
  * one: a second process could harm the file.
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
+ * @param options.mode what SANDBOX says; the first server's mode is stored, and a server in the other one is refused (D80)
  * @throws StorageError whose message says what to do
  */
 export async function openStorage(
   database: Config["database"],
-  options: { clock: Clock; server: boolean; emit?: Emit } & DurabilityOptions,
+  options: { clock: Clock; emit?: Emit } & DurabilityOptions & ({ server: true; mode: AskedMode } | { server: false }),
 ): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
   const isCommand = !options.server && database.path !== MEMORY;
   const running = isCommand ? await connectToServer(database.path, options.clock.sleep) : undefined;
   return running ?? openSqlite(database.path, options);
+}
+
+/** Reads the mode of a database without changing it. @throws StorageError */
+export async function readMode(database: Config["database"], now: number): Promise<FoundMode> {
+  if (database.kind === "sqlite") return sqliteMode(database.path, now);
+  return withConnection(database.url, (client) => postgresMode(client, now));
 }
 
 /** Returns the version of a database's schema without changing it. @throws StorageError */
@@ -78,9 +89,10 @@ export async function checkStorage(database: Config["database"]): Promise<Checke
 export async function restoreStorage(
   database: Config["database"],
   file: string,
-  options: Parameters<typeof restoreSqlite>[2],
+  { mode, now, ...options }: Parameters<typeof restoreSqlite>[2] & { mode: AskedMode; now: number },
 ): Promise<Restored> {
   if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
+  requireRestorable(sqliteMode(file, now), sqliteMode(database.path, now), mode);
   return restoreSqlite(database.path, file, options);
 }
 

@@ -124,6 +124,7 @@ export const TABLES: readonly CopiedTable[] = [
     columns: { ...AUDIT, id: "uuid" },
     select: `SELECT ${Object.keys(AUDIT).join(", ")}, seq AS id FROM audit ORDER BY seq`,
   },
+  copied("mode", { id: "bigint", name: "text" }),
 ];
 
 type Row = Readonly<Record<string, SQLOutputValue>>;

@@ -67,7 +67,7 @@ test.each(["fsync", "full_page_writes"])(
   "with %s=off a live service does not start, and a sandbox warns",
   async (name) => {
     await set(name, "off");
-    const refused = await runServer({ ...env, SANDBOX: "false" });
+    const refused = await runServer({ ...env, SANDBOX: "false", SIMULATED_LIVE: "true" });
     const sandbox = await start();
     await expect.poll(sandbox.output).toContain(`PostgreSQL runs with ${name}=off: a crash can damage `);
     await set(name, "on");

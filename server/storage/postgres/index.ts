@@ -1,6 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
+import type { AskedMode } from "../../domain/types.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
+import { modeOfServer } from "../mode.ts";
 import { auditLog } from "./audit.ts";
 import { backlog } from "./backlog.ts";
 import { changes } from "./changes.ts";
@@ -21,6 +23,7 @@ import { listeners } from "./listeners.ts";
 import { keepLatestTime } from "./latest-time.ts";
 import { merchants } from "./merchants.ts";
 import { migrate } from "./migrate.ts";
+import { claimMode, postgresMode } from "./mode.ts";
 import { finishRebases } from "./rebase.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
@@ -30,6 +33,8 @@ interface Options extends DurabilityOptions {
   clock: Clock;
   /** True for a server, which finishes what an earlier one left undone; false for a command. */
   server: boolean;
+  /** What a server was told about its mode. The mode is not looked at if absent. */
+  mode?: AskedMode;
   /** Whose clock counts: the database's, which all processes share, or for tests that of this process. */
   time?: "database" | "process";
   /** Reports commits, settled records, and when the storage stops or starts working. */
@@ -44,11 +49,16 @@ const WAITING = { capacity: 10_000, patienceMs: 3_000 };
  * @throws StorageError if it cannot be reached, has a newer schema, or contains the tables of another program
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
+  const { clock, mode: asked } = options;
   if (options.server) await withConnection(url, (client) => requireDurable(client, url, options));
+  // Before anything else, so that a refusal changes nothing, not even the schema.
+  const found = asked && (await withConnection(url, (client) => postgresMode(client, clock.now())));
+  const mode = found && modeOfServer(found, asked);
   return explained(async () => {
     const pool = createPool(url);
     try {
       await migrate(pool);
+      if (mode) await claimMode(pool, mode);
       const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
       const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";
       return await open(createDatabase(pool, time, { ...options, skipLocked }), time, options);

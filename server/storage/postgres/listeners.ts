@@ -111,8 +111,5 @@ export function listeners({ db }: Context): ListenerStore {
         await keepClaims(query, merchantId, [], 0);
         return true;
       }),
-    async disconnectListeners() {
-      await db.transaction((query) => query("DELETE FROM listeners"));
-    },
   };
 }

@@ -53,7 +53,6 @@ const ALLOWED = [
     sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/,
     why: "few rows, of all merchants",
   },
-  { sql: /^DELETE FROM listeners$/, why: "runs once, when a service that is no sandbox starts" },
 ];
 
 /**

@@ -20,7 +20,7 @@ const open = (clock = createFakeClock(), url = database.url) =>
   openPostgres(url, { clock, server: true, time: "process" });
 
 /** Tables about the service as a whole, which have few rows. */
-const OF_THE_SERVICE = ["schema_migrations", "service"];
+const OF_THE_SERVICE = ["mode", "schema_migrations", "service"];
 /** A request has a key before its merchant is known, and a command has a key's id. */
 const WITHOUT_MERCHANT = ["api_keys_by_hash", "api_keys_by_id"];
 

@@ -1,7 +1,9 @@
 import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
+import type { AskedMode } from "../../domain/types.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
+import { modeOfServer } from "../mode.ts";
 import { wrapped } from "../wrapped.ts";
 import { auditLog, auditWriter } from "./audit.ts";
 import { backlog } from "./backlog.ts";
@@ -22,6 +24,7 @@ import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { merchants } from "./merchants.ts";
 import { migrate, migrateUnused } from "./migrate.ts";
+import { claimMode, sqliteMode } from "./mode.ts";
 import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
@@ -33,6 +36,8 @@ interface Options {
   clock: Clock;
   /** True for a server, which locks the file against other servers; false for a command. */
   server: boolean;
+  /** What a server was told about its mode. The mode is not looked at if absent. */
+  mode?: AskedMode;
   /** Reports what an operator should know although the server starts. */
   warn?(message: string): void;
   /** Reports commits, settled records, and when the storage stops or starts working. */
@@ -47,13 +52,16 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, emit = silent, warn }: Options): Storage {
+function open(path: string, { clock, server, mode: asked, emit = silent, warn }: Options): Storage {
+  // First, so that a refusal changes nothing, not even the schema.
+  const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
   const lock = server ? lockDatabase(path) : undefined;
   try {
     const db = openDatabase(path);
     if (lock) checkPages(db, path, { warn });
     if (lock) migrate(db);
     else migrateUnused(db, path);
+    if (mode) claimMode(db, mode);
     const ownership = lock && takeOwnership(db, path, lock.id);
     if (server) finishRebases(db);
 

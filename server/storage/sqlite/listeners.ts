@@ -93,6 +93,5 @@ export function listeners(context: Context): ListenerStore {
         keepClaims(merchantId, new Map(), 0);
         return true;
       }),
-    disconnectListeners: () => write(() => db.exec("DELETE FROM listeners")),
   };
 }

@@ -247,15 +247,6 @@ export function listenerTests(storage: Current): void {
     expect(idsOf(await claimed(merchantId, "a"))).toEqual([id]);
   });
 
-  test("a service that is no sandbox has no listeners", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    await connect(merchantId, "a");
-    await storage().disconnectListeners();
-    await pay(merchantId);
-    expect((await storage().listDeliveries({ merchantId, limit: 1 })).items).toEqual([]);
-    expect(await storage().beginSearch(merchantId, "a", [], SECOND)).toBeUndefined();
-  });
-
   test("what waits for a listener is not counted as late", async () => {
     const { id: merchantId } = await addMerchant(storage());
     await connect(merchantId, "a");

@@ -1,0 +1,49 @@
+import { existsSync, realpathSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import type { Mode } from "../../domain/types.ts";
+import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
+import { explained } from "./database.ts";
+import { troubleOf } from "./sqlite-errors.ts";
+
+/**
+ * Reads the mode of a database file, also while a server uses it. Leaves no file behind. A missing or damaged file has
+ * no mode.
+ * @param now real time
+ */
+export function sqliteMode(path: string, now: number): FoundMode {
+  if (!existsSync(path)) return {};
+  return explained(path, () => {
+    const file = realpathSync(path);
+    // A connection that may write removes the files beside the database when it closes. But it would also apply a log
+    // that a crash left there, which is the task of whoever opens the database to use it.
+    const db = new DatabaseSync(file, { readOnly: existsSync(`${file}-wal`), timeout: 5_000 });
+    try {
+      return modeOf(db, now);
+    } catch (error) {
+      if (troubleOf(error) === "damaged") return {};
+      throw error;
+    } finally {
+      db.close();
+    }
+  });
+}
+
+function modeOf(db: DatabaseSync, now: number): FoundMode {
+  const columns = db
+    .prepare(
+      `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+       WHERE t.type = 'table'`,
+    )
+    .all();
+  const query = modeQuery(new Set(columns.map(({ name }) => name as string)), now);
+  return query === undefined ? {} : toMode(db.prepare(query).get()!);
+}
+
+/**
+ * Stores the mode of a database that has none.
+ * @throws StorageError if it has the other one
+ */
+export function claimMode(db: DatabaseSync, mode: Mode): void {
+  db.prepare("INSERT OR IGNORE INTO mode (id, name) VALUES (1, ?)").run(mode);
+  modeOfServer(toMode({ mode: db.prepare("SELECT name FROM mode").get()!.name }), mode);
+}
