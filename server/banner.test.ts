@@ -78,3 +78,11 @@ test("prints a link to the dashboard, or how to get one", () => {
   const worker = { ROLE: "worker", DATABASE_URL: "postgres://db/pay" };
   for (const env of [{ DASHBOARD: "false" }, worker]) expect(shown(env)).not.toMatch(/dashboard/i);
 });
+
+test("says plainly that a live server moves no money", () => {
+  const text = shown({ SANDBOX: "false", SIMULATED_LIVE: "true" });
+  expect(text).toMatch(
+    /\(live\)\n {2}No money moves: payouts are reported as paid, and checkouts as charged, that nobody/,
+  );
+  expect(shown({})).not.toContain("No money moves");
+});

@@ -12,6 +12,9 @@ interface Banner {
   color: boolean;
 }
 
+const NO_MONEY =
+  "No money moves: payouts are reported as paid, and checkouts as charged, that nobody paid (SIMULATED_LIVE).";
+
 /** A worker serves no pages. */
 const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
 
@@ -24,6 +27,7 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   const lines = [
     "",
     `${paint(1, "Disbursement and checkout server")} (${config.sandbox ? "sandbox" : "live"})`,
+    ...(config.simulatedLive ? [`  ${paint(31, NO_MONEY)}`] : []),
     `  ${paint(36, config.publicUrl)}`,
     ...(config.role === "worker" ? [] : [`  ${paint(36, `${config.publicUrl}/docs`)} (guides and API reference)`]),
     "",

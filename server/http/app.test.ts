@@ -25,6 +25,12 @@ describe("health", () => {
     expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version }]);
   });
 
+  test("/healthz says so if a live service moves no money", async () => {
+    const server = await start({ env: { SANDBOX: "false", SIMULATED_LIVE: "true" } });
+    const { body } = await server.request("GET", "/healthz", { key: null });
+    expect(body).toEqual({ status: "ok", environment: "live", simulated: true, version: packageJson.version });
+  });
+
   test("/readyz returns 503 while the storage fails, without details", async () => {
     const server = await start();
     const { storage } = server;

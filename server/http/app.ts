@@ -116,7 +116,9 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
   }, clock);
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/healthz", (_req, res) => {
-    res.json({ status: "ok", environment: config.sandbox ? "sandbox" : "live", version: packageJson.version });
+    const environment = config.sandbox ? "sandbox" : "live";
+    const simulated = config.simulatedLive && { simulated: true };
+    res.json({ status: "ok", environment, ...simulated, version: packageJson.version });
   });
   router.get("/readyz", async (_req, res) => {
     if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });

@@ -71,7 +71,7 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
   const { visit, merchant } = res.locals as { visit?: Visit; merchant?: Merchant };
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
-  const { sandbox, publicUrl } = config;
+  const { sandbox, simulatedLive, publicUrl } = config;
   const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root) : [];
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
@@ -91,6 +91,7 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     visit,
     merchant,
     sandbox,
+    simulatedLive,
     publicUrl,
     chaos,
   };

@@ -155,6 +155,16 @@ describe("pages", () => {
     expect(await text("/docs/sandbox.md")).toContain("This server is live");
   });
 
+  test("a live service that moves no money does not call its payments real", async () => {
+    const { text } = await start({ SANDBOX: "false", SIMULATED_LIVE: "true" });
+    for (const { name, needsSandbox } of pages) {
+      const page = await text(pathOf(name));
+      expect.soft(page, name).toContain("live, but no money moves</span>");
+      expect.soft(page.includes("but no money moves.</strong>"), name).toBe(needsSandbox === true);
+      expect.soft(page, name).not.toContain("payments are real");
+    }
+  });
+
   test("a process without requests has none", async () => {
     const { get } = await start({ ROLE: "worker", DATABASE_URL: "postgres://127.0.0.1/unused" });
     for (const path of ["/docs", "/docs/errors", "/openapi.json", "/llms.txt"])

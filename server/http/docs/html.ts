@@ -27,7 +27,8 @@ interface Heading {
   text: string;
 }
 
-const show = (shown: Shown, { sandbox }: Settings): string => eta.render(layout(), { ...shown, sandbox, pages });
+const show = (shown: Shown, { sandbox, simulatedLive }: Settings): string =>
+  eta.render(layout(), { ...shown, sandbox, simulatedLive, pages });
 
 const baseOf = ({ name }: Page) => (name === "index" ? "docs/" : "");
 

@@ -7,7 +7,7 @@ import { renderError, renderPage, renderReference } from "./html.ts";
 import { indexForPrograms, markdownOf } from "./markdown.ts";
 import { pages } from "./pages.ts";
 
-export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs">;
+export type Settings = Pick<Config, "publicUrl" | "sandbox" | "simulatedLive" | "settleDelayMs">;
 
 export interface Resource {
   type: string;

@@ -8,9 +8,10 @@ import { errorTable, fieldTable, outcomeTable } from "./tables.ts";
 /** The address in the guides, for which the address of this server is put in. */
 const EXAMPLE_URL = "http://127.0.0.1:3000";
 
-const LIVE_NOTE =
-  "> **This server is live: its payments are real.** Test phone numbers have no effect here, and the paths under " +
-  "`/sandbox` do not exist. Try the examples in a sandbox.";
+const LIVE_NOTE = "**This server is live: its payments are real.**";
+const SIMULATED_NOTE = "**This server is operated like a live one, but no money moves.**";
+const WITHOUT_SANDBOX =
+  "Test phone numbers have no effect here, and the paths under `/sandbox` do not exist. Try the examples in a sandbox.";
 
 /** The Markdown of a page, as it is served and as the HTML is made from. */
 export async function markdownOf(page: Page, settings: Settings): Promise<string> {
@@ -19,7 +20,9 @@ export async function markdownOf(page: Page, settings: Settings): Promise<string
     .replace("{{errors}}", errorTable)
     .replace("{{fields}}", fieldTable)
     .replaceAll(EXAMPLE_URL, () => safeInShell(settings.publicUrl));
-  return page.needsSandbox && !settings.sandbox ? text.replace("\n\n", () => `\n\n${LIVE_NOTE}\n\n`) : text;
+  if (!page.needsSandbox || settings.sandbox) return text;
+  const note = settings.simulatedLive ? SIMULATED_NOTE : LIVE_NOTE;
+  return text.replace("\n\n", () => `\n\n> ${note} ${WITHOUT_SANDBOX}\n\n`);
 }
 
 function sourceOf(name: string): Promise<string> | string {

@@ -248,6 +248,23 @@ describe("outcomes (D17)", () => {
     expect(refreshes).toContain(`0; url=${reference}/return`);
   });
 
+  test.each([
+    ["en", "Simulation: no money is charged, and nobody is paid"],
+    ["fr", "Simulation\u00a0: rien n’est débité et personne n’est payé"],
+  ] as const)("in %s, every page of a live service that moves no money says so", async (locale, note) => {
+    const live = await openShop({ SANDBOX: "false", SIMULATED_LIVE: "true" });
+    try {
+      const { url } = await live.checkout({ locale });
+      const pages = [await get(url), await get(`${url}-unknown`, { "accept-language": locale })];
+      pages.push(await pay(url, "2257038102473"), await get(`${url}/return`));
+      await live.pass(10_000);
+      pages.push(await get(url));
+      for (const page of pages) expect(await page.text()).toContain(`<p class="note">${note}</p>`);
+    } finally {
+      await live.close();
+    }
+  });
+
   test("outside the sandbox every number succeeds, and the page does not mention test mode", async () => {
     const live = await openShop({ SANDBOX: "false", SETTLE_DELAY_MS: "0" });
     try {

@@ -4,8 +4,14 @@ import type { Clock } from "../../domain/clock.ts";
 
 /** The dependencies of the pages. */
 export interface PageContext {
-  config: { sandbox: boolean };
+  config: { sandbox: boolean; simulatedLive: boolean };
   clock: Clock;
   checkouts: Checkouts;
   log: Logger;
+}
+
+/** Which note every page shows, if the service charges nobody. */
+export function noteOf({ config }: PageContext): "sandbox" | "simulated" | undefined {
+  if (config.sandbox) return "sandbox";
+  return config.simulatedLive ? "simulated" : undefined;
 }

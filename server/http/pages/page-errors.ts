@@ -1,13 +1,14 @@
 import type { ErrorRequestHandler, Request, Response } from "express";
 import type { OpenCheckout } from "../../domain/checkouts.ts";
-import type { PageContext } from "./context.ts";
+import { noteOf, type PageContext } from "./context.ts";
 import { ServiceError, ConnectionDropped } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
 import { sendPage } from "./render.ts";
 import { texts, type Locale } from "./texts.ts";
 
 /** Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. */
-export function htmlErrors({ config, log }: PageContext): ErrorRequestHandler {
+export function htmlErrors(context: PageContext): ErrorRequestHandler {
+  const { log } = context;
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
     const { requestId, opened } = res.locals as { requestId: string; opened?: OpenCheckout };
@@ -20,7 +21,7 @@ export function htmlErrors({ config, log }: PageContext): ErrorRequestHandler {
       { status, template: "error", locale, title: text.heading },
       {
         text,
-        sandbox: config.sandbox,
+        note: noteOf(context),
         // A `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
         notCharged: status >= 500 && error instanceof ServiceError,
         back: opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`,

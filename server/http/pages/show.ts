@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import { CHECKOUT_LIFETIME_MS, type OpenCheckout } from "../../domain/checkouts.ts";
-import type { PageContext } from "./context.ts";
+import { noteOf, type PageContext } from "./context.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { formatAmount } from "./money.ts";
 import type { PhoneNumberFault } from "./phone-number.ts";
@@ -21,12 +21,8 @@ interface Rejected {
  * Shows the payment form.
  * @param rejected the previous submission, if it was refused
  */
-export function showForm(
-  { config, clock }: PageContext,
-  res: Response,
-  opened: OpenCheckout,
-  rejected?: Rejected,
-): void {
+export function showForm(context: PageContext, res: Response, opened: OpenCheckout, rejected?: Rejected): void {
+  const { clock } = context;
   const { checkout, merchant } = opened;
   const t = texts[checkout.locale];
   const summary = summaryOf(opened);
@@ -42,7 +38,7 @@ export function showForm(
     },
     {
       ...summary,
-      sandbox: config.sandbox,
+      note: noteOf(context),
       fault,
       busy: rejected?.status === 503,
       typed: rejected?.typed ?? "",
@@ -62,11 +58,12 @@ const READING_SECONDS = 15;
  *   form again (D36).
  */
 export function showWaiting(
-  { config, clock }: PageContext,
+  context: PageContext,
   res: Response,
   opened: OpenCheckout,
   response?: "submitted" | "other-number",
 ): void {
+  const { clock } = context;
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;
   const title = `${texts[locale].waiting.heading} – ${merchant.name}`;
@@ -76,7 +73,7 @@ export function showWaiting(
   const back = response ? returnPath(reference) : "return";
   const refresh = response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
   const payer = checkout.customer?.phoneNumber.slice(-3);
-  const data = { ...summaryOf(opened), sandbox: config.sandbox, back, payer, otherNumber };
+  const data = { ...summaryOf(opened), note: noteOf(context), back, payer, otherNumber };
   sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
 }
 
@@ -84,7 +81,7 @@ export function showWaiting(
  * Shows the result of a checkout.
  * @param leaving true to send the browser on to the merchant immediately (D10); requires a `redirectURL`
  */
-export function showResult({ config }: PageContext, res: Response, opened: OpenCheckout, leaving = false): void {
+export function showResult(context: PageContext, res: Response, opened: OpenCheckout, leaving = false): void {
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;
   const result = resultOf(opened);
@@ -94,7 +91,7 @@ export function showResult({ config }: PageContext, res: Response, opened: OpenC
   sendPage(
     res,
     { status: 200, template: "result", locale, title, refresh },
-    { ...summaryOf(opened), sandbox: config.sandbox, result, back, leaving },
+    { ...summaryOf(opened), note: noteOf(context), result, back, leaving },
   );
 }
 

@@ -2,7 +2,8 @@ import type { PhoneNumberFault } from "./phone-number.ts";
 
 /** All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here. */
 interface Texts {
-  sandbox: string;
+  /** On every page of a service that charges nobody. */
+  notes: Record<"sandbox" | "simulated", string>;
   payTo: string;
   amount: string;
   orderReference: string;
@@ -37,7 +38,10 @@ interface Texts {
 const EXAMPLE = "+225\u00a007\u00a000\u00a000\u00a000\u00a000";
 
 const en: Texts = {
-  sandbox: "Test mode: no real money is charged",
+  notes: {
+    sandbox: "Test mode: no real money is charged",
+    simulated: "Simulation: no money is charged, and nobody is paid",
+  },
   payTo: "Payment to",
   amount: "Amount",
   orderReference: "Reference",
@@ -88,7 +92,10 @@ const en: Texts = {
 };
 
 const fr: Texts = {
-  sandbox: "Mode test\u00a0: aucun débit réel",
+  notes: {
+    sandbox: "Mode test\u00a0: aucun débit réel",
+    simulated: "Simulation\u00a0: rien n’est débité et personne n’est payé",
+  },
   payTo: "Paiement à",
   amount: "Montant",
   orderReference: "Référence",
