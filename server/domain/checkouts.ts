@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
-import { DEFAULT_LIMIT, type CheckoutStore, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
+import { recordQuery, type CheckoutStore, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 import type { Checkout, Draft, FinalStatus, Merchant } from "./types.ts";
 
@@ -95,7 +95,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
         existing: { kind: "checkout", reference: record.reference },
       });
     },
-    list: ({ id: merchantId }, filter) => storage.listCheckouts({ limit: DEFAULT_LIMIT, ...filter, merchantId }),
+    list: ({ id }, filter) => storage.listCheckouts(recordQuery(id, filter)),
     async open(reference) {
       // Other text is not a reference. It may contain NUL, which PostgreSQL does not accept in text.
       if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;

@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
-import { DEFAULT_LIMIT, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
+import { recordQuery, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 import type { Disbursement, Draft, Merchant } from "./types.ts";
 
@@ -63,7 +63,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
       if (!record) throw new ServiceError("not_found", "You have no disbursement with this reference.");
       return record;
     },
-    list: ({ id: merchantId }, filter) => storage.listDisbursements({ limit: DEFAULT_LIMIT, ...filter, merchantId }),
+    list: ({ id }, filter) => storage.listDisbursements(recordQuery(id, filter)),
   };
 }
 

@@ -175,6 +175,16 @@ export type RecordFilter<Status extends string> = Partial<Omit<RecordQuery<Statu
 /** Items on a page if the caller sets no limit. */
 export const DEFAULT_LIMIT = 20;
 
+/** Returns a caller's filter as a query. Copies the named fields only, so that nothing else reaches the storage. */
+export function recordQuery<Status extends string>(
+  merchantId: string,
+  filter: RecordFilter<Status>,
+): RecordQuery<Status> {
+  const { merchantsReference, phoneNumber, status, createdAfter, createdBefore } = filter;
+  const { limit = DEFAULT_LIMIT, cursor } = filter;
+  return { merchantId, merchantsReference, phoneNumber, status, createdAfter, createdBefore, limit, cursor };
+}
+
 export interface DisbursementStore {
   /**
    * Stores a disbursement. The draft's customer id is used only if the merchant has no customer with this phone number

@@ -57,9 +57,13 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
   };
 
   return {
-    listEvents: (merchant, filter) => storage.listEvents({ limit: DEFAULT_LIMIT, ...filter, merchantId: merchant.id }),
-    listDeliveries: (merchant, filter) =>
-      storage.listDeliveries({ limit: DEFAULT_LIMIT, ...filter, merchantId: merchant.id }),
+    listEvents: ({ id: merchantId }, { reference, createdAfter, limit = DEFAULT_LIMIT, cursor }) =>
+      storage.listEvents({ merchantId, reference, createdAfter, limit, cursor }),
+    listDeliveries: ({ id: merchantId }, filter) => {
+      const { reference, status, type, host, createdAfter, createdBefore, limit = DEFAULT_LIMIT, cursor } = filter;
+      const search = { reference, status, type, host, createdAfter, createdBefore };
+      return storage.listDeliveries({ merchantId, ...search, limit, cursor });
+    },
     async replay(merchant, id, actor) {
       if ((await attempt(merchant.id, id, actor)) === "claimed") {
         throw new ServiceError(

@@ -5,6 +5,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf, type Trace } from "../domain/trace.ts";
+import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { jsonBody } from "./json-body.ts";
 import type { KeyOwner } from "../domain/storage.ts";
 import type { Merchant } from "../domain/types.ts";
@@ -31,8 +32,8 @@ export interface Call<Op extends OperationId> {
   /** The trace context to store with what the request creates. */
   traceparent: string | undefined;
   path: Parameters<Op, "path">;
-  query: Parameters<Op, "query">;
-  body: Body<Op>;
+  query: Declared<Parameters<Op, "query">>;
+  body: Declared<Body<Op>>;
 }
 
 /** One handler per operationId of the spec; the code does not compile if one is missing. */
@@ -53,10 +54,8 @@ interface Options {
 }
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
-interface Operation {
+interface Operation extends InputDeclaration {
   operationId: string;
-  requestBody?: object;
-  parameters?: { in?: string; schema?: object }[];
 }
 type PathItem = Partial<Record<(typeof METHODS)[number], Operation>>;
 
@@ -103,8 +102,8 @@ export function createContract(options: Options): Contract {
       // or the merchant's clock moved.
       const body = operation.requestBody ? [jsonBody, identify] : [];
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
-      const handle = respond(handlers[operation.operationId as OperationId] as Handle, isLost);
-      route[method](identify, ...before, ...body, ...check, handle);
+      const handle = handlers[operation.operationId as OperationId] as Handle;
+      route[method](identify, ...before, ...body, ...check, respond(handle, declaredInput(operation), isLost));
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");
@@ -141,7 +140,11 @@ const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sand
 
 type Handle = (call: Call<OperationId>) => Promise<unknown>;
 
-function respond(handle: Handle, isLost: Options["losesResponse"]): RequestHandler {
+function respond(
+  handle: Handle,
+  input: ReturnType<typeof declaredInput>,
+  isLost: Options["losesResponse"],
+): RequestHandler {
   return async (req, res) => {
     const { merchant, actor, keyId, trace } = res.locals as Pick<Call<OperationId>, "merchant" | "actor" | "keyId"> & {
       trace?: Trace;
@@ -152,8 +155,8 @@ function respond(handle: Handle, isLost: Options["losesResponse"]): RequestHandl
       keyId,
       traceparent: trace && traceparentOf(trace),
       path: req.params,
-      query: req.query,
-      body: req.body,
+      query: input.query(req.query),
+      body: input.body(req.body),
     };
     const data = await handle(call as unknown as Call<OperationId>);
     if (isLost(merchant)) throw new ConnectionDropped();

@@ -4,7 +4,7 @@ import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
-import type { ClockMove, MerchantStore } from "../domain/storage.ts";
+import type { ClockMove, MerchantStore, RecordFilter } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { Listeners } from "../workers/listeners.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
@@ -56,14 +56,15 @@ export function createHandlers(context: HandlerContext): Handlers {
     resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.now()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
-    listEvents: async ({ merchant, query }) => listView(await webhooks.listEvents(merchant, query), eventView),
-    listDeliveries: async ({ merchant, query }) =>
-      listView(await webhooks.listDeliveries(merchant, query), deliveryView),
+    listEvents: async ({ merchant, query: { reference, limit, cursor } }) =>
+      listView(await webhooks.listEvents(merchant, { reference, limit, cursor }), eventView),
+    listDeliveries: async ({ merchant, query: { reference, status, limit, cursor } }) =>
+      listView(await webhooks.listDeliveries(merchant, { reference, status, limit, cursor }), deliveryView),
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
-    connectListener: async ({ merchant, keyId, body }) =>
-      listenerView(merchant, await listeners.connect(merchant, { ...body, keyId })),
-    claimDeliveries: async ({ merchant, keyId, body }) => ({
-      items: (await listeners.claim(merchant, { ...body, keyId })).map(claimedView),
+    connectListener: async ({ merchant, keyId, body: { name, url } }) =>
+      listenerView(merchant, await listeners.connect(merchant, { name, url, keyId })),
+    claimDeliveries: async ({ merchant, keyId, body: { session, limit, waitSeconds, holding } }) => ({
+      items: (await listeners.claim(merchant, { session, limit, waitSeconds, holding, keyId })).map(claimedView),
     }),
     reportAttempt: async ({ merchant, body }) => attemptRecorded(await listeners.report(merchant, body)),
     disconnectListener: async ({ merchant, body }) => ({
@@ -81,12 +82,24 @@ function clockMove({ seconds, to }: components["schemas"]["ClockAdvance"]): Cloc
   return to === undefined ? { by: seconds! * 1_000 } : { to: Date.parse(to) };
 }
 
-/** A query with its timestamps as milliseconds. */
-function recordFilter<Q extends { createdAfter?: string; createdBefore?: string }>(query: Q) {
-  const { createdAfter, createdBefore, ...rest } = query;
+interface RecordListQuery<Status extends string> {
+  merchantsReference?: string;
+  status?: Status;
+  createdAfter?: string;
+  createdBefore?: string;
+  limit?: number;
+  cursor?: string;
+}
+
+/** The filter of a query, with its timestamps as milliseconds. */
+function recordFilter<Status extends string>(query: RecordListQuery<Status>): RecordFilter<Status> {
+  const { merchantsReference, status, createdAfter, createdBefore, limit, cursor } = query;
   return {
-    ...rest,
-    ...(createdAfter === undefined ? {} : { createdAfter: Date.parse(createdAfter) }),
-    ...(createdBefore === undefined ? {} : { createdBefore: Date.parse(createdBefore) }),
+    merchantsReference,
+    status,
+    createdAfter: createdAfter === undefined ? undefined : Date.parse(createdAfter),
+    createdBefore: createdBefore === undefined ? undefined : Date.parse(createdBefore),
+    limit,
+    cursor,
   };
 }

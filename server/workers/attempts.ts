@@ -66,16 +66,18 @@ export const lostAttempt = (sentAt: number): AttemptResult => ({
 export async function recordResult(
   { storage, chance, emit }: AttemptContext,
   { event, token, step, dueAt, at, trace }: Attempted,
-  { retryAfter, ...result }: AttemptResult,
+  result: AttemptResult,
 ): Promise<NextStep & { counted: boolean }> {
-  const next = nextStep(step + 1, at, { ...result, ...(retryAfter !== undefined && { retryAfter }) }, chance);
-  const counted = await storage.recordAttempt({ event, token }, { at, ...result }, next);
+  const next = nextStep(step + 1, at, result, chance);
+  const { sentAt, latencyMs, httpStatus, responseBody, error } = result;
+  const attempt = { at, sentAt, latencyMs, httpStatus, responseBody, error };
+  const counted = await storage.recordAttempt({ event, token }, attempt, next);
   emit("attempt", {
     eventId: event.id,
     merchantId: event.merchantId,
     status: next.status,
-    httpStatus: result.httpStatus,
-    durationMs: result.latencyMs,
+    httpStatus,
+    durationMs: latencyMs,
     delayMs: dueAt === undefined ? undefined : at - dueAt,
     counted,
     trace,

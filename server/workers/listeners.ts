@@ -89,13 +89,9 @@ export function createListeners(options: Options): Listeners {
   }
 
   return {
-    async connect(merchant, listener) {
+    async connect(merchant, { name, url, keyId }) {
       const session = ids.record(clock.now());
-      const previous = await storage.connectListener(merchant.id, {
-        ...listener,
-        name: visible(listener.name),
-        session,
-      });
+      const previous = await storage.connectListener(merchant.id, { session, name: visible(name), url, keyId });
       return { session, ...(previous !== undefined && { replaced: previous }) };
     },
     async claim(merchant, search) {
@@ -104,14 +100,18 @@ export function createListeners(options: Options): Listeners {
       const claimed = await look(merchant, search, poll);
       return (await Promise.all(claimed.map(toSend))).flat();
     },
-    async report(merchant, { id, token, sentMsAgo, ...result }) {
+    async report(merchant, { id, token, sentMsAgo, latencyMs, httpStatus, responseBody, retryAfter, error }) {
       const delivery = await storage.findDelivery(merchant.id, id);
       if (!delivery?.toListener) throw new ServiceError("not_found", "Your listener has no delivery with this id.");
       const sentAt = clock.now() - sentMsAgo;
       const { step, nextAttemptAt: dueAt } = delivery;
       const at = attemptTime(merchant, dueAt, sentAt);
       const attempted = { event: delivery, token, step, at, ...(dueAt !== undefined && { dueAt }) };
-      return recordResult(options, attempted, explained({ sentAt, ...result }));
+      return recordResult(
+        options,
+        attempted,
+        explained({ sentAt, latencyMs, httpStatus, responseBody, retryAfter, error }),
+      );
     },
     disconnect: (merchant, session) => storage.disconnectListener(merchant.id, session),
   };
@@ -124,11 +124,14 @@ const replaced = () =>
   );
 
 /** Returns the result with the reason of a failure, and without a character that PostgreSQL does not accept. */
-function explained({ error = "The receiver did not respond.", responseBody, ...result }: AttemptResult): AttemptResult {
-  const { httpStatus } = result;
+function explained(result: AttemptResult): AttemptResult {
+  const { sentAt, latencyMs, httpStatus, responseBody, retryAfter, error = "The receiver did not respond." } = result;
   const reason = httpStatus === undefined ? error : reasonOfStatus(httpStatus);
   return {
-    ...result,
+    sentAt,
+    latencyMs,
+    httpStatus,
+    retryAfter,
     ...(responseBody && { responseBody: responseBody.replaceAll("\0", "\uFFFD") }),
     ...(verdictOf(httpStatus) !== "delivered" && { error: reason }),
   };
