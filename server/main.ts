@@ -36,9 +36,7 @@ async function start(config: Config): Promise<void> {
   const { log, flush } = createLog(config.logLevel, fd, format);
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
-  const clock = createSystemClock((aheadMs) =>
-    log.warn({ aheadMs }, "the system clock was set back; the server's clock continues from its last time"),
-  );
+  const clock = createSystemClock((report) => telemetry.emit("clock", report));
   const ids = createIds(randomBytes);
   const storage = await openStorage(config.database, {
     clock,

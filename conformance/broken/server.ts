@@ -10,7 +10,7 @@ import { startRelay } from "./relay.ts";
 
 export type Running = { url: string; key: string; secondKey: string; stop(): Promise<void> };
 
-const clock = { ...createSystemClock(), advance: () => undefined };
+const clock = { ...createSystemClock(), advance: () => undefined, set: () => undefined };
 
 /**
  * Starts the reference server on a free port, with an in-memory database and two merchants.

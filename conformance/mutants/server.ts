@@ -9,7 +9,7 @@ export async function startMutant(): Promise<Running> {
   const server = await startServer({
     // A fast run sends many requests without a valid key.
     env: { LOG_LEVEL: "silent", AUTH_FAILURES_PER_MINUTE: "1000000" },
-    clock: { ...createSystemClock(), advance: () => undefined },
+    clock: { ...createSystemClock(), advance: () => undefined, set: () => undefined },
     openStorage: (options) => openSqlite(":memory:", options),
   });
   const { key: secondKey } = await server.addMerchant("Bola Foods");

@@ -16,7 +16,7 @@ import { createRemote, Unreachable, type Remote } from "./remote.ts";
 
 const TIMEOUT = { timeout: 30_000 };
 /** The listener waits in real time. */
-const clock = () => ({ ...createSystemClock(), advance: () => undefined });
+const clock = () => ({ ...createSystemClock(), advance: () => undefined, set: () => undefined });
 
 let server: TestServer;
 let folder: string;

@@ -1,100 +1,221 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createSystemClock, type Clock } from "./clock.ts";
+import { createSystemClock, type Clock, type ClockReport } from "./clock.ts";
 
 const START = Date.UTC(2026, 10, 20, 9, 30);
+const SECOND = 1_000;
 const HOUR = 3_600_000;
+const YEAR = 365 * 24 * HOUR;
+/** By how much a clock is wrong. */
+const WRONG = [20 * SECOND, HOUR, YEAR].flatMap((ms) => [ms, -ms]);
 
-/** The two sources of the clock under test. */
-let wall: number;
-let monotonic: number;
-/** The arguments of all calls of onSetBack, in order. */
-let reports: number[];
+/** The true time, and how far each clock is ahead of it. */
+let time: number;
+let wallAhead: number;
+let databaseAhead: number;
+let reports: ClockReport[];
 let clock: Clock;
 beforeEach(() => {
-  [wall, monotonic, reports] = [START, 5_000.25, []];
-  const source = { wall: () => wall, monotonic: () => monotonic };
-  clock = createSystemClock((aheadMs) => void reports.push(aheadMs), source);
+  [time, wallAhead, databaseAhead, reports] = [START, 0, 0, []];
+  clock = create();
 });
 
-/** Lets real time pass. */
-function pass(milliseconds: number): void {
-  wall += milliseconds;
-  monotonic += milliseconds;
+function create(): Clock {
+  const source = { wall: () => time + wallAhead, monotonic: () => time - START + 5_000.25 };
+  return createSystemClock((report) => void reports.push(report), source);
 }
 
-test("returns the time of the wall clock in whole milliseconds", () => {
-  expect(clock.now()).toBe(START);
-  pass(10.75);
-  expect(clock.now()).toBe(START + 10);
-  expect(reports).toEqual([]);
-});
-
-test("follows the wall clock when it is set forward", () => {
-  wall += HOUR;
-  expect(clock.now()).toBe(START + HOUR);
-  pass(1_000);
-  expect(clock.now()).toBe(START + HOUR + 1_000);
-  expect(reports).toEqual([]);
-});
-
-describe("when the wall clock is set back", () => {
-  test("continues at the normal pace from the time it had reached", () => {
-    pass(2_000);
-    wall -= HOUR;
-    expect(clock.now()).toBe(START + 2_000);
-    pass(3_000);
-    expect(clock.now()).toBe(START + 5_000);
-  });
-
-  test("follows the wall clock again once that has overtaken it", () => {
-    wall -= HOUR;
-    pass(1_000);
+/** Lets time pass, in steps in which a server reads its clock. */
+function pass(milliseconds: number): void {
+  for (let left = milliseconds; left > 0; left -= 500) {
+    time += Math.min(left, 500);
     clock.now();
-    wall += 2 * HOUR;
-    expect(clock.now()).toBe(START + HOUR + 1_000);
-  });
+  }
+}
 
-  test("reports each set-back once, with how far the clock is ahead in all", () => {
-    wall -= HOUR;
-    for (let call = 0; call < 3; call += 1) {
-      clock.now();
-      pass(10);
-    }
-    expect(reports).toEqual([HOUR]);
-    wall -= HOUR;
-    clock.now();
-    clock.now();
-    expect(reports).toEqual([HOUR, 2 * HOUR]);
-  });
+const error = () => clock.now() - time;
 
-  test("reports a set-back after an earlier one was corrected", () => {
-    for (let time = 0; time < 2; time += 1) {
-      wall -= HOUR;
-      clock.now();
-      wall += HOUR;
-      clock.now();
-    }
-    expect(reports).toEqual([HOUR, HOUR]);
-  });
-
-  test("does not report a correction of a second or less", () => {
-    wall -= 1_000;
+describe("with the wall clock alone", () => {
+  test("returns the time of the wall clock in whole milliseconds", () => {
     expect(clock.now()).toBe(START);
+    time += 10.75;
+    expect(clock.now()).toBe(START + 10);
     expect(reports).toEqual([]);
   });
-});
 
-describe("notBefore", () => {
-  test("moves the clock forward to a later time, from which it continues at the normal pace", () => {
-    clock.notBefore(START + HOUR);
-    expect(clock.now()).toBe(START + HOUR);
-    pass(1_000);
-    expect(clock.now()).toBe(START + HOUR + 1_000);
-    expect(reports).toEqual([HOUR]);
+  test("follows small corrections at once forwards, and stands still for those backwards", () => {
+    wallAhead = 2_000;
+    expect(clock.now()).toBe(START + 2_000);
+    wallAhead = 0;
+    expect(clock.now()).toBe(START + 2_000);
+    time += 1_999;
+    expect(clock.now()).toBe(START + 2_000);
+    time += 2;
+    expect(clock.now()).toBe(START + 2_001);
+    expect(reports).toEqual([]);
   });
 
-  test("never moves the clock back", () => {
-    clock.notBefore(START - HOUR);
+  test.each(WRONG)("a jump by %i ms that lasts 3 s changes nothing, and is reported at once", (jump) => {
+    clock.now();
+    wallAhead = jump;
+    expect(error()).toBe(0);
+    expect(reports).toEqual([{ clock: "process", aheadMs: jump }]);
+    pass(3 * SECOND);
+    expect(error()).toBe(0);
+    wallAhead = 0;
+    pass(HOUR);
+    expect(error()).toBe(0);
+    expect(reports.slice(1)).toEqual([{ clock: "process", aheadMs: 0 }]);
+  });
+
+  test.each(WRONG)("a jump by %i ms is followed once it has lasted 10 s, and so is the way back", (jump) => {
+    wallAhead = jump;
+    pass(9 * SECOND);
+    expect(error()).toBe(0);
+    pass(2 * SECOND);
+    expect(error()).toBe(jump);
+    expect(reports.at(-1)).toEqual({ clock: "process", aheadMs: 0, steppedMs: jump });
+    wallAhead = 0;
+    pass(11 * SECOND);
+    expect(error()).toBe(0);
+    expect(reports.at(-1)).toEqual({ clock: "process", aheadMs: 0, steppedMs: -jump });
+  });
+});
+
+describe("with the clock of a database", () => {
+  /** Lets time pass, with a comparison each second. @param others how far the times of other processes are ahead */
+  function compare(seconds = 1, others = 0): void {
+    for (let second = 0; second < seconds; second += 1) {
+      pass(SECOND);
+      clock.compare(time + databaseAhead, time + others);
+    }
+  }
+
+  test("follows the database's clock while both are close", () => {
+    databaseAhead = 300;
+    compare();
+    expect(error()).toBe(300);
+    expect(reports).toEqual([]);
+  });
+
+  test.each(WRONG)("a process's clock that is wrong by %i ms is reported and not followed", (jump) => {
+    compare();
+    wallAhead = jump;
+    expect(error()).toBe(0);
+    compare(3_600);
+    expect(error()).toBe(0);
+    wallAhead = 0;
+    compare();
+    expect(error()).toBe(0);
+    expect(reports).toEqual([
+      { clock: "process", aheadMs: jump },
+      { clock: "process", aheadMs: 0 },
+    ]);
+  });
+
+  test.each(WRONG)("a database's clock that is wrong by %i ms, as after a failover, is not followed", (jump) => {
+    compare();
+    databaseAhead = jump;
+    compare(3_600);
+    expect(error()).toBe(0);
+    databaseAhead = 0;
+    compare();
+    expect(error()).toBe(0);
+    expect(reports).toEqual([
+      { clock: "database", aheadMs: jump },
+      { clock: "database", aheadMs: 0 },
+    ]);
+  });
+
+  test.each(WRONG)("a jump of both by %i ms is followed once it has lasted", (jump) => {
+    compare();
+    [wallAhead, databaseAhead] = [jump, jump];
+    compare(5);
+    expect(error()).toBe(0);
+    compare(7);
+    expect(error()).toBe(jump);
+    expect(reports.at(-1)).toMatchObject({ steppedMs: jump });
+    [wallAhead, databaseAhead] = [0, 0];
+    compare(12);
+    expect(error()).toBe(0);
+  });
+
+  test("after a suspension, time continues at once where other processes are", () => {
+    compare();
+    // The monotonic counter stood still, so that everything else is ahead.
+    [wallAhead, databaseAhead] = [HOUR, HOUR];
+    compare(1, HOUR);
+    expect(error()).toBe(HOUR);
+  });
+
+  test.each(WRONG)("at the start, a process's clock that is wrong by %i ms is not used", (wrong) => {
+    wallAhead = wrong;
+    clock = create();
+    clock.compare(time, time - SECOND);
+    expect(error()).toBe(0);
+    expect(reports).toEqual([{ clock: "process", aheadMs: wrong }]);
+  });
+
+  test.each(WRONG)("at the start, a database's clock that is wrong by %i ms is not used", (wrong) => {
+    databaseAhead = wrong;
+    clock.compare(time + wrong, time - SECOND);
+    expect(error()).toBe(0);
+    expect(reports).toEqual([{ clock: "database", aheadMs: wrong }]);
+  });
+
+  test("a recorded time far ahead does not matter if the clocks agree", () => {
+    clock.compare(time, time + YEAR);
+    expect(error()).toBe(0);
+  });
+});
+
+describe("durations", () => {
+  test("the monotonic counter ignores the wall clock", () => {
+    const before = clock.monotonic();
+    wallAhead = YEAR;
+    expect(clock.monotonic()).toBe(before);
+  });
+
+  test("the counter for leases also counts what may be a suspension, and never goes back", () => {
+    const before = clock.counter();
+    wallAhead = HOUR;
+    expect(clock.counter() - before).toBe(HOUR);
+    wallAhead = -YEAR;
+    time += 10;
+    expect(clock.counter() - before).toBe(HOUR + 10);
+  });
+});
+
+describe("dates", () => {
+  /** Sets the wall clock, and waits until it is followed. */
+  function jump(ahead: number) {
+    wallAhead = ahead;
+    pass(11 * SECOND);
+  }
+
+  test("stand still when time goes back by up to an hour, until time has passed them", () => {
+    jump(HOUR / 2);
+    const date = clock.dated();
+    jump(0);
+    expect(error()).toBe(0);
+    expect(clock.dated()).toBe(date);
+    pass(HOUR / 2);
+    expect(clock.dated()).toBe(time);
+  });
+
+  test("go back too when it is by more", () => {
+    jump(YEAR);
+    expect(clock.dated()).toBe(time + YEAR);
+    jump(0);
+    expect(clock.dated()).toBe(time);
+  });
+
+  test("begin where the storage ended, unless that is more than an hour ahead", () => {
+    clock.datedUntil(START + YEAR);
+    expect(clock.dated()).toBe(START);
+    clock.datedUntil(START + HOUR);
+    expect(clock.dated()).toBe(START + HOUR);
+    clock.datedUntil(START);
+    expect(clock.dated()).toBe(START + HOUR);
     expect(clock.now()).toBe(START);
   });
 });

@@ -1,51 +1,147 @@
-/** Real time. It is passed in, so that tests control it. */
-export interface Clock {
-  /** Milliseconds since 1970. Never goes backwards. */
+import { createDates, type Dates } from "./dates.ts";
+
+/** Real time and durations. It is passed in, so that tests control it. */
+export interface Clock extends Dates {
+  /** Milliseconds since 1970. Goes back if a clock that was wrong is corrected. */
   now(): number;
+  /** A counter of milliseconds for durations. No change of the wall clock affects it. */
+  monotonic(): number;
+  /**
+   * A counter of milliseconds that also counts how long the machine was suspended, for durations that must not last
+   * longer elsewhere than here. Every jump of the wall clock forward counts as a suspension.
+   */
+  counter(): number;
   /** Resolves after `milliseconds` of real time, or as soon as the signal is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** Ensures that `now()` returns at least `milliseconds`, which is the latest time that the storage has recorded. */
-  notBefore(milliseconds: number): void;
+  /**
+   * Compares this clock with the clock of the database.
+   * @param database the database's time now
+   * @param latest the latest time that any process has recorded; 0 if none has
+   */
+  compare(database: number, latest: number): void;
 }
 
-/** The two sources of time: the wall clock, which can be set back (by hand or by NTP), and a monotonic counter. */
+/** The two sources of time of a process. */
 export interface TimeSource {
+  /** The wall clock, which can be set (by hand or by NTP). */
   wall(): number;
   monotonic(): number;
 }
 
-/** Smaller set-backs are not reported, because NTP often makes small corrections. */
-const WORTH_A_LINE_MS = 1_000;
+export type ClockName = "process" | "database";
+/** A clock differs from the time that the server uses by so much, or no longer differs. */
+export interface ClockReport {
+  clock: ClockName;
+  /** Positive if the clock is ahead; 0 if it is right. */
+  aheadMs: number;
+  /** Set if the server's time has followed this clock, by so much. */
+  steppedMs?: number;
+}
+
+/** Clocks that differ by less are taken for the same. A bigger change at once is a jump. */
+export const CLOCKS_AGREE_MS = 5_000;
+/** How long a jumped clock must stay where it is until it is followed, if no other clock confirms it. */
+const BELIEVED_AFTER_MS = 10_000;
+const SUSPENDED_MS = 1_000;
 
 /**
- * The system's clock, made monotonic. It follows the wall clock forwards. When the wall clock is set back, this clock
- * continues at the normal pace from its last time. A payout that is due in two seconds therefore settles in two
- * seconds.
- * @param onSetBack called once for each time that the wall clock is set back by more than a second
+ * The time of the server. It follows the database's clock or, without one, the process's wall clock, as long as that
+ * clock continues as the monotonic counter does. A clock that jumps is reported and not followed: time continues with
+ * the other clock. If both have jumped, or there is no other, a jump is followed once it has lasted; at once if the
+ * process was suspended, which the times that other processes record show.
  */
-export function createSystemClock(onSetBack: (aheadMs: number) => void = () => {}, time = systemTime): Clock {
-  const { wall, monotonic } = time;
-  let base = wall() - monotonic();
-  // The part of this clock's lead over the wall clock that was already reported. It shrinks as the wall clock catches
-  // up.
-  let known = 0;
-  const now = () => {
-    const ahead = base + monotonic() - wall();
-    if (ahead < 0) base -= ahead;
-    known = Math.min(known, Math.max(0, ahead));
-    if (ahead - known > WORTH_A_LINE_MS) {
-      known = ahead;
-      onSetBack(Math.round(ahead));
-    }
-    return Math.floor(base + monotonic());
-  };
+export function createSystemClock(
+  report: (report: ClockReport) => void = () => {},
+  { wall, monotonic }: TimeSource = systemTime,
+): Clock {
+  let offset = wall() - monotonic();
+  let databaseOffset: number | undefined;
+  /** True if another process has recorded the time that the database's clock shows. */
+  let isConfirmed = false;
+  let last = 0;
+  let strayedAt: number | undefined;
+  const reported: Record<ClockName, number> = { process: 0, database: 0 };
+
+  function tell(clock: ClockName, aheadMs: number | undefined, steppedMs?: number) {
+    if (aheadMs === undefined) return;
+    const differs = Math.abs(aheadMs) > CLOCKS_AGREE_MS;
+    const isNews = Math.abs(aheadMs - reported[clock]) > CLOCKS_AGREE_MS || (!differs && reported[clock] !== 0);
+    if (!isNews && steppedMs === undefined) return;
+    reported[clock] = differs ? aheadMs : 0;
+    report({ clock, aheadMs: Math.round(reported[clock]), ...(steppedMs !== undefined && { steppedMs }) });
+  }
+
+  /** Follows the clock that is right, unless that is not yet certain. */
+  function follow() {
+    const process = wall() - monotonic() - offset;
+    const database = databaseOffset === undefined ? undefined : databaseOffset - offset;
+    const right = rightOf(process, database, isConfirmed);
+    if (right !== undefined) strayedAt = undefined;
+    else strayedAt ??= monotonic();
+    const hasLasted = strayedAt !== undefined && monotonic() - strayedAt >= BELIEVED_AFTER_MS;
+    const by = right ?? (hasLasted ? (database ?? process) : 0);
+    if (hasLasted) strayedAt = undefined;
+    if (by !== 0) offset += by;
+    const stepped = Math.abs(by) > CLOCKS_AGREE_MS ? Math.round(by) : undefined;
+    const follows: ClockName = database === undefined ? "process" : "database";
+    tell("process", process - by, follows === "process" ? stepped : undefined);
+    tell("database", database === undefined ? undefined : database - by, stepped);
+  }
+
+  function now() {
+    follow();
+    const value = Math.floor(offset + monotonic());
+    // A small correction backwards stops the clock instead.
+    if (value > last || last - value > CLOCKS_AGREE_MS) last = value;
+    return last;
+  }
+
+  let seenOffset = wall() - monotonic();
+  let suspendedMs = 0;
+  function counter() {
+    const next = wall() - monotonic();
+    if (next - seenOffset > SUSPENDED_MS) suspendedMs += next - seenOffset;
+    seenOffset = next;
+    return monotonic() + suspendedMs;
+  }
+
   return {
     now,
+    ...createDates(now),
+    monotonic,
+    counter,
     sleep,
-    notBefore(milliseconds) {
-      base += Math.max(0, milliseconds - now());
+    compare(database, latest) {
+      const isFirst = databaseOffset === undefined;
+      databaseOffset = database - monotonic();
+      isConfirmed = agree(database - latest);
+      if (isFirst) {
+        const first = firstOf(wall(), database, latest);
+        offset = first - monotonic();
+        last = 0;
+      }
+      follow();
     },
   };
+}
+
+const agree = (ms: number) => Math.abs(ms) <= CLOCKS_AGREE_MS;
+
+/** Returns by how much the server's time differs from the right clock, or undefined if it is not certain which is. */
+function rightOf(process: number, database: number | undefined, isConfirmed: boolean): number | undefined {
+  const followed = [database, process].find((each) => each !== undefined && agree(each));
+  if (followed !== undefined || database === undefined) return followed;
+  return isConfirmed && agree(database - process) ? database : undefined;
+}
+
+/**
+ * Returns the time to start with. If the clocks of process and database differ, it is the one closest after the latest
+ * recorded time, which other processes keep recent.
+ */
+function firstOf(process: number, database: number, latest: number): number {
+  if (latest === 0 || agree(process - database)) return database;
+  const possible = [process, database].filter((time) => time > latest - CLOCKS_AGREE_MS);
+  return possible.length > 0 ? Math.min(...possible) : Math.max(process, database);
 }
 
 const systemTime: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };

@@ -1,3 +1,4 @@
+import type { ClockReport } from "./clock.ts";
 import type { Trace } from "./trace.ts";
 import type { DeliveryStatus } from "./types.ts";
 
@@ -20,6 +21,8 @@ export interface TelemetryEvents {
   attempt: AttemptEnded;
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
+  /** A clock began or ceased to differ from the server's time, or the server's time has followed one that jumped. */
+  clock: ClockReport;
   /** The longest time that the event loop was blocked in the last second. */
   loopDelay: { longestMs: number };
 }

@@ -50,10 +50,10 @@ export function createHandlers(context: HandlerContext): Handlers {
     listCheckouts: async ({ merchant, query }) =>
       listView(await checkouts.list(merchant, recordFilter(query)), (one) => checkoutView(one, merchant.name)),
 
-    readClock: async ({ merchant }) => clockView(merchant, clock.now()),
+    readClock: async ({ merchant }) => clockView(merchant, clock.dated()),
     advanceClock: async ({ merchant, actor, body }) =>
-      clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.now()),
-    resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.now()),
+      clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.dated()),
+    resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.dated()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query: { reference, limit, cursor } }) =>

@@ -10,11 +10,11 @@ const KEPT_MS = 1_000;
 export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "now">): () => Promise<void> {
   let last: { result: Promise<void>; endedAt?: number } | undefined;
   const isKept = ({ endedAt }: NonNullable<typeof last>) =>
-    endedAt === undefined || Math.abs(clock.now() - endedAt) < KEPT_MS;
+    endedAt === undefined || Math.abs(clock.monotonic() - endedAt) < KEPT_MS;
 
   function begin() {
     const begun: NonNullable<typeof last> = { result: probe() };
-    const end = () => void (begun.endedAt = clock.now());
+    const end = () => void (begun.endedAt = clock.monotonic());
     begun.result.then(end, end);
     return begun;
   }

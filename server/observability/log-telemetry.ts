@@ -14,6 +14,15 @@ export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
     log.info({ event: eventId }, "the result of an attempt was dropped: its delivery was reset or claimed again");
   });
   on("storage", ({ working, message, error }) => log[working ? "info" : "error"]({ err: error }, message));
+  on("clock", ({ clock, aheadMs, steppedMs }) => {
+    if (steppedMs !== undefined)
+      log.warn(
+        { clock, steppedMs },
+        "a clock has jumped; the server's time has followed because the clock stays there",
+      );
+    else if (aheadMs === 0) log.info({ clock }, "the clock agrees with the server's time again");
+    else log.warn({ clock, aheadMs }, "a clock differs from the server's time, which does not follow it");
+  });
   on("loopDelay", ({ longestMs }) => {
     if (longestMs > WORTH_A_LINE_MS) log.warn({ ms: Math.round(longestMs) }, "the event loop was blocked");
   });

@@ -43,7 +43,7 @@ export function createMetrics({ telemetry, storage, clock, config }: MetricsCont
   let read: { at: number; backlog: Promise<Backlog | undefined> } | undefined;
   /** Resolves with undefined if the storage fails, or does not respond in time. */
   function recentBacklog(): Promise<Backlog | undefined> {
-    const now = clock.now();
+    const now = clock.monotonic();
     if (!read || now - read.at >= BACKLOG_MS.fresh) {
       const timeout = new AbortController();
       const late = clock.sleep(BACKLOG_MS.patience, timeout.signal).then(() => undefined);
@@ -134,6 +134,18 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
     registers,
   });
 
+  const clockAhead = new Gauge({
+    name: "clock_ahead_seconds",
+    help: "By how much a clock (process or database) is ahead of the time that the server uses; 0 if they agree within 5 s.",
+    labelNames: ["clock"],
+    registers,
+  });
+  const clockSteps = new Counter({
+    name: "clock_steps_total",
+    help: "How often the server's time has jumped because the clocks had.",
+    registers,
+  });
+
   // A counter that appears with its first failure has no rate at that moment.
   for (const result of Object.values(RESULTS)) attempts.inc({ result }, 0);
   storageUp.set(1);
@@ -147,6 +159,12 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
     attempts.inc({ result: RESULTS[status] });
     attemptDurations.observe(durationMs / 1_000);
     if (delayMs !== undefined) attemptDelays.observe(delayMs / 1_000);
+  });
+  clockAhead.set({ clock: "process" }, 0);
+  clockAhead.set({ clock: "database" }, 0);
+  on("clock", ({ clock, aheadMs, steppedMs }) => {
+    clockAhead.set({ clock }, aheadMs / 1_000);
+    if (steppedMs !== undefined) clockSteps.inc();
   });
   on("storage", ({ working }) => storageUp.set(working ? 1 : 0));
 }

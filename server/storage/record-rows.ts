@@ -9,15 +9,24 @@ const SHARED =
 export const DISBURSEMENT_COLUMNS = SHARED.split(" ");
 export const CHECKOUT_COLUMNS = `${SHARED} locale redirect_url`.split(" ");
 
-/** Returns the record that a draft becomes, dated with the merchant's current time. */
-export function recorded<T extends Disbursement | Checkout>(draft: Draft<T>, merchant: StoredMerchant, now: number): T {
-  const at = sandboxTime(merchant, now);
+/** Returns the record that a draft becomes, dated with the merchant's current time. @param dated real time for dates */
+export function recorded<T extends Disbursement | Checkout>(
+  draft: Draft<T>,
+  merchant: StoredMerchant,
+  dated: number,
+): T {
+  const at = sandboxTime(merchant, dated);
   const { due, ...rest } = draft as Draft<Disbursement | Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
 
-export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }: StoredMerchant): Values {
+/** @param heldMs by how much the record's dates are later than the time, because they stand still (D48) */
+export function toValues(
+  record: Disbursement | Checkout,
+  { epoch, clockOffset }: StoredMerchant,
+  heldMs: number,
+): Values {
   return {
     id: record.id,
     merchant_id: record.merchantId,
@@ -35,7 +44,7 @@ export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }
     created_at: record.createdAt,
     updated_at: record.updatedAt,
     due_at: record.due?.at ?? null,
-    due_real: record.due === undefined ? null : record.due.at - clockOffset,
+    due_real: record.due === undefined ? null : record.due.at - clockOffset - heldMs,
     due_status: record.due?.status ?? null,
     traceparent: record.traceparent ?? null,
     ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null } : {}),

@@ -60,7 +60,7 @@ const count = (table: string, where: string) => `SELECT count(*) FROM ${current(
  */
 export function workQuery({ ready, now }: { ready: string; now: string }): string {
   // Each of these conditions has an index.
-  const due = [ready, `r.due_real <= ${now}`].map(
+  const due = [ready, `r.due_real <= ${now} AND NOT r.claimed`].map(
     (where) => `SELECT r.next_attempt_at - m.clock_offset AS due FROM ${current("events")} WHERE ${where}`,
   );
   return `WITH due AS (${due.join(" UNION ALL ")}) SELECT

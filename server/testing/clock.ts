@@ -1,9 +1,12 @@
 import type { Clock } from "../domain/clock.ts";
+import { createDates } from "../domain/dates.ts";
 
 /** Real time under the control of a test. */
 export interface FakeClock extends Clock {
   /** Moves time forward and wakes every sleeper that is due. */
   advance(milliseconds: number): void;
+  /** Sets the wall clock, whose durations do not change. */
+  set(time: number): void;
 }
 
 interface Sleeper {
@@ -14,14 +17,19 @@ interface Sleeper {
 /** A clock that is stopped until it is advanced. */
 export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeClock {
   let now = start;
+  let counted = start;
   const sleepers = new Set<Sleeper>();
   return {
     now: () => now,
+    ...createDates(() => now),
+    monotonic: () => counted,
+    counter: () => counted,
+    compare: () => undefined,
     sleep: (milliseconds, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve();
         const sleeper: Sleeper = {
-          until: now + milliseconds,
+          until: counted + milliseconds,
           wake() {
             sleepers.delete(sleeper);
             signal?.removeEventListener("abort", sleeper.wake);
@@ -31,12 +39,13 @@ export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeCloc
         sleepers.add(sleeper);
         signal?.addEventListener("abort", sleeper.wake, { once: true });
       }),
-    notBefore(milliseconds) {
-      now = Math.max(now, milliseconds);
+    set(time) {
+      now = time;
     },
     advance(milliseconds) {
       now += milliseconds;
-      for (const sleeper of sleepers) if (sleeper.until <= now) sleeper.wake();
+      counted += milliseconds;
+      for (const sleeper of sleepers) if (sleeper.until <= counted) sleeper.wake();
     },
   };
 }

@@ -76,7 +76,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
    * the new claim, and the result is undefined. So it is if the claim took too long to arrive: then it lapses.
    */
   function start(claim: HeldClaim): Promise<void> | undefined {
-    if (claim.heldUntil <= clock.now()) return undefined;
+    if (claim.heldUntil <= clock.counter()) return undefined;
     const { id, merchantId } = claim.event;
     const current = underway.get(id);
     if (current) {
@@ -141,13 +141,13 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     },
     async renew() {
       const claims = [...underway.values()].map(({ claim }) => claim);
-      const heldUntil = clock.now() + HELD_MS;
+      const heldUntil = clock.counter() + HELD_MS;
       await storage.renewClaims(claims, LEASE_MS);
       for (const claim of claims) claim.heldUntil = heldUntil;
     },
     endLapsed() {
       for (const entry of underway.values()) {
-        if (entry.claim.heldUntil > clock.now()) continue;
+        if (entry.claim.heldUntil > clock.counter()) continue;
         entry.hasLapsed = true;
         entry.ending.abort();
       }

@@ -68,12 +68,12 @@ export function createListeners(options: Options): Listeners {
 
   /** Looks until there is something to claim, the time is up, or a later search continues. */
   async function look({ id }: Merchant, { session, limit, waitSeconds }: Search, poll: number) {
-    const until = clock.now() + waitSeconds * 1_000;
+    const until = clock.monotonic() + waitSeconds * 1_000;
     for (;;) {
       const claimed = await storage.claimForListener(id, { session, poll }, limit, LEASE_MS);
       if (claimed === "replaced") throw replaced();
       if (claimed === "superseded") return [];
-      if (claimed.length > 0 || clock.now() >= until || stopping.aborted) return claimed;
+      if (claimed.length > 0 || clock.monotonic() >= until || stopping.aborted) return claimed;
       await clock.sleep(LOOK_EVERY_MS, stopping);
     }
   }

@@ -8,12 +8,13 @@ import type { Fairness } from "../webhooks/fairness.ts";
  * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
  * one. Attempts in progress renew it.
  */
-export const LEASE_MS = 3_000;
+export const LEASE_MS = 4_000;
 /**
- * How long this process relies on a lease, counted from before the claim was requested. The rest is for the time until
- * a lapse is noticed and the connection is closed, so that another process never attempts the same delivery meanwhile.
+ * How long this process relies on a lease, counted from before the claim was requested. Of the rest, one second is the
+ * accuracy of the counter that leases are measured with. Half a second is for the time until a lapse is noticed and the
+ * connection is closed, so that another process never attempts the same delivery meanwhile.
  */
-export const HELD_MS = LEASE_MS - 500;
+export const HELD_MS = LEASE_MS - 1_500;
 /** Limits of one scan: deliveries made ready, lanes read per query, and lanes read in total. */
 const PROMOTED_PER_SCAN = 250;
 const LANES_PER_PAGE = 16;
@@ -23,7 +24,7 @@ const CLAIMED_PER_SCAN = 64;
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
-/** A claim on which this process may rely until a time of its clock. */
+/** A claim on which this process may rely until a time of its counter. */
 export interface HeldClaim extends ClaimedDelivery {
   heldUntil: number;
 }
@@ -46,7 +47,7 @@ export function createScan({ storage, clock, fairness }: Options) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
     const lanes = await storage.readyLanes(query);
     const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes.filter(({ host }) => host !== LISTENER_HOST)));
-    const heldUntil = clock.now() + HELD_MS;
+    const heldUntil = clock.counter() + HELD_MS;
     const found = plan.length > 0 ? await storage.claimDeliveries(plan, LEASE_MS) : [];
     const claimed = found.map((claim) => ({ ...claim, heldUntil }));
     const last = lanes.at(-1);

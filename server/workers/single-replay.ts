@@ -29,8 +29,8 @@ export function createSingleReplay({ storage, clock, deliveries, stopping, onRea
 
   /** Waits until the delivery has an attempt with a number greater than `last`. */
   async function untilAttempted(merchantId: string, id: string, last: number): Promise<void> {
-    const until = clock.now() + WAIT_MS;
-    for (let pause = LOOKS_MS.first; !stopping.aborted && clock.now() < until; pause *= 2) {
+    const until = clock.monotonic() + WAIT_MS;
+    for (let pause = LOOKS_MS.first; !stopping.aborted && clock.monotonic() < until; pause *= 2) {
       const delivery = await storage.findDelivery(merchantId, id);
       if (!delivery || delivery.toListener || lastAttempt(delivery) > last) return;
       const ending = new AbortController();

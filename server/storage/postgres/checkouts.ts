@@ -76,7 +76,7 @@ async function insertAll(query: Query, drafts: readonly Draft<Checkout>[]) {
   const merchants = await lockMerchants(query, ids, "shares");
   const items = drafts.map((draft) => {
     const merchant = required(merchants, draft.merchantId);
-    return { record: recorded<Checkout>(draft, merchant, merchant.now), merchant };
+    return { record: recorded<Checkout>(draft, merchant, merchant.dated), merchant };
   });
   return insertRecords(query, items);
 }

@@ -13,7 +13,7 @@ export const among = (name: string) =>
 
 /** A claim also takes the deliveries that a reset has deleted out of the queue. */
 const CLAIM = `UPDATE events e SET ready = false, claimed = (e.epoch = m.epoch), claim_token = e.claim_token + 1,
-    due_real = CASE WHEN e.epoch = m.epoch THEN :now + $1::bigint END,
+    due_real = CASE WHEN e.epoch = m.epoch THEN :leased + $1::bigint END,
     next_attempt_at = CASE WHEN e.epoch = m.epoch THEN e.next_attempt_at END
   FROM merchants m WHERE m.id = e.merchant_id AND ${among("picked")} RETURNING e.*`;
 const CLAIM_LANES = `WITH picked AS MATERIALIZED (

@@ -30,7 +30,7 @@ export function clockStore(context: Context): ClockStore {
         const [clockOffset, movedTo] = [to - merchant.now, Math.max(to, merchant.movedTo)];
         await query(SET_CLOCK, [merchantId, clockOffset, movedTo, merchant.now + REBASE_LEASE_MS]);
         if (actor) await recordAction(query, clockMoved(merchantId, to, actor));
-        const { now: _, ...before } = merchant;
+        const { now: _, dated: __, ...before } = merchant;
         return { ...before, clockOffset, movedTo };
       });
       if (!moved) return undefined;

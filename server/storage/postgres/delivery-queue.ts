@@ -10,12 +10,15 @@ import type { Query } from "./database.ts";
 import { lockMerchant, type LockedMerchant } from "./merchant-rows.ts";
 
 const PROMOTE = `UPDATE events e SET ready = true, claimed = false, due_real = NULL WHERE ${among("due")}`;
-const PROMOTE_ALL = `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE due_real <= (SELECT :now)
+/** Whether a retry is due, or a lease has ended. The first condition is the range of the index. */
+const DUE = `due_real <= greatest((SELECT :now), :leased)
+    AND due_real <= CASE WHEN claimed THEN :leased ELSE (SELECT :now) END`;
+const PROMOTE_ALL = `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE ${DUE}
     ORDER BY due_real LIMIT $1 FOR UPDATE SKIP LOCKED)
   ${PROMOTE}`;
 const PROMOTE_OF_MERCHANT = `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE merchant_id = $2
     AND epoch = (SELECT epoch FROM merchants WHERE id = $2)
-    AND next_attempt_at <= (SELECT :now + clock_offset FROM merchants WHERE id = $2) AND due_real <= (SELECT :now)
+    AND next_attempt_at <= (SELECT :now + clock_offset FROM merchants WHERE id = $2) AND ${DUE}
     ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
   ${PROMOTE}`;
 
@@ -37,7 +40,7 @@ const ADVANCE = `WITH due AS MATERIALIZED (${WAITING} FOR UPDATE SKIP LOCKED)
   WHERE ${among("due")}`;
 
 /** Finds a delivery, unless a reset has deleted it. */
-const LOCK_ONE = `SELECT e.*, e.claimed AND e.due_real > :now AS is_underway
+const LOCK_ONE = `SELECT e.*, e.claimed AND e.due_real > :leased AS is_underway
   FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
   WHERE e.merchant_id = $1 AND e.id = $2 AND e.url IS NOT NULL FOR UPDATE OF e`;
 
@@ -46,7 +49,7 @@ export function deliveryQueue({ db }: Context): DeliveryQueue {
     async promoteDue(limit, merchantId) {
       // Usually nothing is due. Avoid a transaction then. Without the order, PostgreSQL expects to find a row soon and
       // reads the whole table.
-      const due = await db.read("SELECT 1 FROM events WHERE due_real <= (SELECT :now) ORDER BY due_real LIMIT 1");
+      const due = await db.read(`SELECT 1 FROM events WHERE ${DUE} ORDER BY due_real LIMIT 1`);
       if (due.count === 0) return 0;
       const promoted = await db.transaction(
         (query) =>
@@ -93,7 +96,7 @@ export function deliveryQueue({ db }: Context): DeliveryQueue {
       }),
     async renewClaims(claims, leaseMs) {
       if (claims.length === 0) return;
-      const sql = `UPDATE events e SET due_real = :now + $4::bigint
+      const sql = `UPDATE events e SET due_real = :leased + $4::bigint
         FROM ${unnested(["text", "text", "bigint"])} AS claim (merchant_id, id, token)
         WHERE e.merchant_id = claim.merchant_id AND e.id = claim.id AND e.claimed AND e.claim_token = claim.token`;
       const columns = [

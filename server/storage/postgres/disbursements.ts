@@ -66,7 +66,7 @@ async function insertAll(query: Query, drafts: readonly Draft<Disbursement>[]): 
   const items = drafts.map((draft, index) => {
     const merchant = required(merchants, draft.merchantId);
     const customer = customers[index]!;
-    return { record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.now), merchant };
+    return { record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated), merchant };
   });
   const results = await insertRecords(query, items);
   await writeEvents(

@@ -27,7 +27,7 @@ import { claimMode, postgresMode } from "./mode.ts";
 import { finishRebases } from "./rebase.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
-import { databaseTime, processTime, type Time } from "./time.ts";
+import { databaseTime, processTime } from "./time.ts";
 
 interface Options extends DurabilityOptions {
   clock: Clock;
@@ -61,7 +61,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
       if (mode) await claimMode(pool, mode);
       const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
       const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";
-      return await open(createDatabase(pool, time, { ...options, skipLocked }), time, options);
+      return await open(createDatabase(pool, time, { ...options, skipLocked }), options);
     } catch (error) {
       await pool.end();
       throw error;
@@ -69,7 +69,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   });
 }
 
-async function open(db: Database, time: Time, { server, emit = silent }: Options): Promise<Storage> {
+async function open(db: Database, { clock, server, emit = silent }: Options): Promise<Storage> {
   const lanes: { idle(): Promise<void> }[] = [];
   let isClosed = false;
   /** Refuses work after the storage was closed, also the rest of an operation in several steps. */
@@ -87,7 +87,7 @@ async function open(db: Database, time: Time, { server, emit = silent }: Options
       return whileOpen(lane.add) as never;
     },
   };
-  const latest = await keepLatestTime(db, time);
+  const latest = await keepLatestTime(db, clock, { server });
   if (server) await finishRebases(context, { all: true });
   const storage: Storage = {
     ...merchants(context),

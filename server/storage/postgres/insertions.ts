@@ -1,9 +1,10 @@
 import type { Insertion } from "../../domain/storage.ts";
 import type { Checkout, Disbursement } from "../../domain/types.ts";
-import type { Row, StoredMerchant, Values } from "../rows.ts";
+import type { Row, Values } from "../rows.ts";
 import { toValues } from "../record-rows.ts";
 import { inserter, unnested, type Columns } from "./context.ts";
 import type { Query } from "./database.ts";
+import type { LockedMerchant } from "./merchant-rows.ts";
 import { byText } from "./record-columns.ts";
 
 interface RecordTable<T> {
@@ -33,8 +34,8 @@ export function recordInserter<T extends Disbursement | Checkout>({ table, colum
     return new Map(found.rows.map((row) => [keyOf(row), toRecord(row)]));
   }
 
-  return async (query: Query, items: readonly { record: T; merchant: StoredMerchant }[]): Promise<Insertion<T>[]> => {
-    const rows = items.map(({ record, merchant }) => toValues(record, merchant));
+  return async (query: Query, items: readonly { record: T; merchant: LockedMerchant }[]): Promise<Insertion<T>[]> => {
+    const rows = items.map(({ record, merchant }) => toValues(record, merchant, merchant.dated - merchant.now));
     // Concurrent transactions insert in the same order, so that they cannot deadlock.
     const inserted = await insert(
       query,

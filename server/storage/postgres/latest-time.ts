@@ -1,8 +1,13 @@
+import type { Clock } from "../../domain/clock.ts";
+import { DATES_HELD_MS } from "../../domain/dates.ts";
+import { createRepairs, futureTimes, sharedFutureTimes } from "../future-times.ts";
 import type { Database } from "./database.ts";
-import type { Time } from "./time.ts";
+import { DATABASE_CLOCK } from "./time.ts";
 
-/** How often a process records the database's time, in milliseconds. */
+/** How often a process compares its clock with the database's, in milliseconds. */
 const EVERY_MS = 1_000;
+/** The most that one record moves the counter of leases. A lease may be shorter by as much. */
+const LONGEST_STEP_MS = 1_000;
 
 export interface LatestTime {
   /** Records the time, which also shows that the database can commit. */
@@ -11,16 +16,48 @@ export interface LatestTime {
   stop(): Promise<void>;
 }
 
+const READ = `SELECT latest_real, leased, ${DATABASE_CLOCK} AS database FROM service WHERE id = 1`;
+const RECORD = `UPDATE service SET leased = leased + CASE leased WHEN $1 THEN $2::bigint ELSE 0 END,
+    latest_real = CASE WHEN latest_real > :now + ${DATES_HELD_MS} THEN :now ELSE greatest(latest_real, :now) END
+  WHERE id = 1 RETURNING latest_real, leased, ${DATABASE_CLOCK} AS database`;
+const FUTURE_TIMES = [
+  ...futureTimes("(SELECT :now)", "a.merchant_id = events.merchant_id AND a.event_id = events.id"),
+  ...sharedFutureTimes("(SELECT :now)"),
+];
+
 /**
- * Keeps time from going back to before times already recorded, in case the database's clock was set back, and this
- * process's clock close to the database's.
+ * Compares this process's clock with the database's and with the times that other processes record. Also moves the
+ * counter of leases, which all processes share, by what their monotonic counters measure: a process adds the time for
+ * which it has seen one value, unless another process was faster. The counter is therefore never ahead of real time.
+ * @param server true for a server, which corrects the times that a clock that was ahead has left
  */
-export async function keepLatestTime(db: Database, time: Time): Promise<LatestTime> {
-  const sql = "UPDATE service SET latest_real = greatest(latest_real, :now) WHERE id = 1 RETURNING latest_real";
-  async function record() {
-    const { rows } = await db.transaction((query) => query(sql), { repeatable: true });
-    time.seen(rows[0]!.latest_real as number);
+export async function keepLatestTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<LatestTime> {
+  const repairs = server
+    ? createRepairs(clock, async () => {
+        for (const sql of FUTURE_TIMES) await db.transaction((query) => query(sql), { repeatable: true });
+      })
+    : undefined;
+  let seen: { leased: number; at: number } | undefined;
+  function see({ latest_real: latest, leased, database }: Record<string, unknown>, begunAt: number) {
+    // The database read its clock between the two.
+    const delay = clock.monotonic() - begunAt;
+    clock.compare((database as number) + Math.round(delay / 2), latest as number);
+    clock.datedUntil(latest as number);
+    repairs?.note(latest as number);
+    if (seen?.leased !== leased) seen = { leased: leased as number, at: clock.monotonic() };
   }
+
+  async function record() {
+    const begunAt = clock.monotonic();
+    const elapsed = seen ? Math.floor(Math.min(LONGEST_STEP_MS, begunAt - seen.at)) : 0;
+    const expected = seen?.leased ?? -1;
+    const { rows } = await db.transaction((query) => query(RECORD, [expected, elapsed]), { repeatable: true });
+    see(rows[0]!, begunAt);
+    await repairs?.run();
+  }
+
+  const begunAt = clock.monotonic();
+  see((await db.read(READ)).rows[0]!, begunAt);
   await record();
   const timer = setInterval(() => record().catch(() => undefined), EVERY_MS).unref();
   return {

@@ -31,7 +31,7 @@ async function keepClaims(
   const [held, lost] = [true, false].map((is) =>
     rows.filter((row) => (tokens.get(row.id as string) === row.claim_token) === is).map(({ id }) => id),
   );
-  await query(`UPDATE events SET due_real = :now + $3::bigint ${OF_IDS}`, [merchantId, held, leaseMs]);
+  await query(`UPDATE events SET due_real = :leased + $3::bigint ${OF_IDS}`, [merchantId, held, leaseMs]);
   await query(`UPDATE events SET ready = true, claimed = false, due_real = NULL ${OF_IDS}`, [merchantId, lost]);
 }
 

@@ -18,6 +18,8 @@ const CLAUSES: Record<Lock, string> = {
 export interface LockedMerchant extends StoredMerchant {
   /** Real time after the lock was acquired. */
   now: number;
+  /** Real time as records are dated with it. */
+  dated: number;
 }
 
 /**
@@ -32,9 +34,10 @@ export async function lockMerchants(
   { wait = true } = {},
 ): Promise<Map<string, LockedMerchant>> {
   const clause = `${CLAUSES[lock]}${wait ? "" : " SKIP LOCKED"}`;
-  const sql = `SELECT *, :now AS now FROM merchants WHERE id = ANY($1::text[]) ORDER BY id ${clause}`;
+  const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = ANY($1::text[]) ORDER BY id ${clause}`;
   const { rows } = await query(sql, [[...new Set(ids)]]);
-  return new Map(rows.map((row) => [row.id as string, { ...toStored(row), now: row.now as number }]));
+  const times = (row: Row) => ({ now: row.now as number, dated: row.dated as number });
+  return new Map(rows.map((row) => [row.id as string, { ...toStored(row), ...times(row) }]));
 }
 
 /** Locks one merchant. @throws Error if there is no such merchant */

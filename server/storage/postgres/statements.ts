@@ -1,15 +1,16 @@
 import { encodeText } from "./text.ts";
-import type { Time } from "./time.ts";
+import { NAMES, type Time } from "./time.ts";
 
 interface Statement {
   name: string;
   text: string;
-  usesTime: boolean;
+  /** Returns the values of the parameters that stand for times. */
+  times: (() => number)[];
 }
 
 /**
- * Returns a function that makes a prepared statement of a text and its values. `:now` becomes a further parameter. Every
- * statement of this adapter is a constant text, so the cache does not grow.
+ * Returns a function that makes a prepared statement of a text and its values. The names of times become further
+ * parameters. Every statement of this adapter is a constant text, so the cache does not grow.
  * @param skipLocked false for a database without SKIP LOCKED, where a statement waits for locked rows instead
  */
 export function statements(time: Time, skipLocked = true) {
@@ -18,21 +19,26 @@ export function statements(time: Time, skipLocked = true) {
   function prepared(text: string, count: number): Statement {
     const found = known.get(text);
     if (found) return found;
-    const usesTime = text.includes(":now");
-    const clocked = usesTime ? text.replaceAll(":now", time.sql(`$${count + 1}`)) : text;
+    const times: Statement["times"] = [];
+    let clocked = text;
+    for (const name of NAMES) {
+      if (!clocked.includes(name)) continue;
+      const { sql, parameter } = time[name];
+      clocked = clocked.replaceAll(name, sql(`$${count + times.length + 1}`));
+      if (parameter) times.push(parameter);
+    }
     const made = {
       name: `s${known.size}`,
       text: skipLocked ? clocked : clocked.replaceAll(" SKIP LOCKED", ""),
-      usesTime,
+      times,
     };
     known.set(text, made);
     return made;
   }
 
   return (sql: string, values: readonly unknown[]) => {
-    const { name, text, usesTime } = prepared(sql, values.length);
-    const encoded = values.map(encode);
-    return { name, text, values: usesTime ? [...encoded, time.parameter()] : encoded };
+    const { name, text, times } = prepared(sql, values.length);
+    return { name, text, values: [...values.map(encode), ...times.map((value) => value())] };
   };
 }
 

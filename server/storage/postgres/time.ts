@@ -1,32 +1,52 @@
-import type { Clock } from "../../domain/clock.ts";
+import { CLOCKS_AGREE_MS, type Clock } from "../../domain/clock.ts";
 
-/** The meaning of `:now` in a statement: real time, in milliseconds since 1970. */
-export interface Time {
-  /** SQL that uses the parameter `place`. */
-  sql(place: string): string;
-  /** The value of that parameter. */
-  parameter(): number;
-  /** Notes a time that a statement returned, so that this process sees none before it. */
-  seen(now: number): void;
-}
+/** The database's clock, in milliseconds since 1970. */
+export const DATABASE_CLOCK = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/** Those first whose SQL contains others. */
+export const NAMES = [":dated", ":now", ":leased"] as const;
 
 /**
- * The database's clock, which all processes share. It is not set back below the latest time that this process has
- * seen.
+ * A time that a statement may name:
+ * - `:now` is real time, in milliseconds since 1970;
+ * - `:dated` is real time for dates of records, which stands still instead of going back (D48);
+ * - `:leased` is the counter that leases are measured with. No wall clock affects it (D47).
+ */
+interface Name {
+  /** SQL that uses the parameter `place`. */
+  sql(place: string): string;
+  /** The value of that parameter; undefined if there is none. */
+  parameter?(): number;
+}
+export type Time = Readonly<Record<(typeof NAMES)[number], Name>>;
+
+/**
+ * The database's clock, which all processes share, unless it differs from this process's time: then the latter, which
+ * has been compared with more clocks.
  */
 export function databaseTime(clock: Clock): Time {
-  let latest = 0;
+  const now = (real: string) =>
+    `(CASE WHEN abs(${DATABASE_CLOCK} - ${real}::bigint) <= ${CLOCKS_AGREE_MS} THEN ${DATABASE_CLOCK} ELSE ${real}::bigint END)`;
   return {
-    sql: (place) => `greatest(${place}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`,
-    parameter: () => latest,
-    seen(now) {
-      latest = Math.max(latest, now);
-      clock.notBefore(now);
-    },
+    ":now": { sql: now, parameter: clock.now },
+    ":dated": { sql: (place) => `greatest(:now, ${place}::bigint)`, parameter: () => heldDate(clock) },
+    ":leased": { sql: () => "(SELECT leased FROM service WHERE id = 1)" },
   };
+}
+
+/** Returns the time at which dates stand still, or 0 if they do not. */
+function heldDate(clock: Clock): number {
+  const now = clock.now();
+  const dated = clock.dated();
+  return dated > now ? dated : 0;
 }
 
 /** This process's clock, for tests that control it. */
 export function processTime(clock: Clock): Time {
-  return { sql: (place) => `${place}::bigint`, parameter: clock.now, seen: clock.notBefore };
+  const sql = (place: string) => `${place}::bigint`;
+  return {
+    ":now": { sql, parameter: clock.now },
+    ":dated": { sql, parameter: clock.dated },
+    ":leased": { sql, parameter: clock.monotonic },
+  };
 }

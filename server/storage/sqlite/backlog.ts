@@ -9,15 +9,18 @@ const count = (table: string, where: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}))`;
 const SETTLEMENTS = ["disbursements", "checkouts"];
 
+/** The due_real of a claimed delivery is the end of its lease. The conditions before this are the range of the index. */
+const DUE_FROM = "CASE claimed WHEN 1 THEN :leased ELSE :now END";
+
 /**
  * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Those to listeners
  * wait for the merchants.
  */
 const COUNTS = `SELECT
   ${count("events", `ready = 1 AND merchant_id > '' AND host <> '${LISTENER_HOST}'`)} AS ready,
-  ${count("events", "due_real <= :now")} AS lapsed,
-  ${count("events", "due_real > :now")} AS waiting_deliveries,
-  (SELECT min(due_real) FROM events WHERE due_real <= :now) AS oldest_lapsed,
+  ${count("events", `due_real <= max(:now, :leased) AND due_real <= ${DUE_FROM}`)} AS lapsed,
+  ${count("events", `due_real > min(:now, :leased) AND due_real > ${DUE_FROM}`)} AS waiting_deliveries,
+  (SELECT min(due_real) FROM events WHERE due_real <= :now AND claimed = 0) AS oldest_lapsed,
   ${SETTLEMENTS.map((table) => count(table, "due_real <= :now")).join(" + ")} AS due_settlements,
   ${SETTLEMENTS.map((table) => `(SELECT min(due_real) FROM ${table} WHERE due_real <= :now)`)
     .map((oldest, index) => `${oldest} AS oldest_${SETTLEMENTS[index]}`)
@@ -29,7 +32,7 @@ function earliest(...times: unknown[]): number | null {
   return least === Infinity ? null : least;
 }
 
-export function backlog({ db, read, now, merchantOf }: Context): Storage["readBacklog"] {
+export function backlog({ db, read, now, leased, merchantOf }: Context): Storage["readBacklog"] {
   const counts = db.prepare(COUNTS);
   const firstOfLane = db.prepare(
     `SELECT merchant_id, host, next_attempt_at FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
@@ -53,7 +56,7 @@ export function backlog({ db, read, now, merchantOf }: Context): Storage["readBa
 
   return async () =>
     read(() => {
-      const row = counts.get({ now: now() })!;
+      const row = counts.get({ now: now(), leased: leased() })!;
       return toBacklog({
         due_deliveries: Math.min(MOST_COUNTED, (row.ready as number) + (row.lapsed as number)),
         waiting_deliveries: row.waiting_deliveries,

@@ -8,7 +8,7 @@ import { CHECKOUT_COLUMNS, dueValues, recorded, toCheckout, toValues } from "../
 
 const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
 
-export function checkouts({ db, write, writeNew, read, now, merchantOf, events }: Context): CheckoutStore {
+export function checkouts({ db, write, writeNew, read, now, dated, merchantOf, events }: Context): CheckoutStore {
   const list = recordList({ db, merchantOf }, { table: "checkouts", statuses: STATUSES, toRecord: toCheckout });
   const customerFor = customers(db);
   const selectAny = db.prepare("SELECT * FROM checkouts WHERE reference = ?");
@@ -51,8 +51,9 @@ export function checkouts({ db, write, writeNew, read, now, merchantOf, events }
         const merchant = merchantOf(draft.merchantId)!;
         const existing = selectByMerchants.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toCheckout(existing) };
-        const record = recorded(draft, merchant, now());
-        insert(toValues(record, merchant));
+        const date = dated();
+        const record = recorded(draft, merchant, date);
+        insert(toValues(record, merchant, date - now()));
         return { inserted: true, record };
       }),
     async findCheckout(merchantId, reference) {

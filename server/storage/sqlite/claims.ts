@@ -5,7 +5,7 @@ import type { Context, Row } from "./context.ts";
 import { secretReader } from "./secrets.ts";
 
 /** Returns functions that claim deliveries inside a transaction. */
-export function claimer({ db, now, merchantOf }: Pick<Context, "db" | "now" | "merchantOf">) {
+export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased" | "merchantOf">) {
   const secretsOf = secretReader(db);
   const selectReady = db.prepare(
     `SELECT * FROM events WHERE ready = 1 AND merchant_id = ? AND host = ? ORDER BY next_attempt_at LIMIT ?`,
@@ -24,7 +24,7 @@ export function claimer({ db, now, merchantOf }: Pick<Context, "db" | "now" | "m
       return undefined;
     }
     const { epoch: _, ...merchant } = stored!;
-    const { claim_token: token } = claim.get(now() + leaseMs, row.seq!)!;
+    const { claim_token: token } = claim.get(leased() + leaseMs, row.seq!)!;
     return {
       event: toEvent(row),
       url: row.url as string,

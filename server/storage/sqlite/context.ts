@@ -18,6 +18,10 @@ export interface Context {
   read: Read;
   /** Real time. */
   now(): number;
+  /** Real time as records are dated with it. */
+  dated(): number;
+  /** The counter that leases are measured with (D47). */
+  leased(): number;
   merchantOf: MerchantCache["merchantOf"];
   /** A transaction that changes a merchant or a key must clear it. */
   cache: MerchantCache;

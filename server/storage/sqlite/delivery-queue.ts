@@ -21,18 +21,21 @@ const ATTEMPT_COLUMNS = [
   "token",
 ];
 
+/** Whether a retry is due, or a lease has ended. The first condition is the range of the index. */
+const DUE = `due_real <= max(:now, :leased) AND due_real <= CASE claimed WHEN 1 THEN :leased ELSE :now END`;
+
 export function deliveryQueue(context: Context): DeliveryQueue {
-  const { db, write, writeUnflushed, now, merchantOf, audit } = context;
+  const { db, write, writeUnflushed, now, leased, merchantOf, audit } = context;
   const { claimRow, claimLane } = claimer(context);
   const promote = (where: string, order: "due_real" | "next_attempt_at") =>
     db.prepare(
       `UPDATE events SET ready = 1, claimed = 0, due_real = NULL
        WHERE seq IN (SELECT seq FROM events WHERE ${where} ORDER BY ${order} LIMIT :limit)`,
     );
-  const anyDue = db.prepare("SELECT 1 FROM events WHERE due_real <= ? LIMIT 1");
-  const promoteAll = promote("due_real <= :now", "due_real");
+  const anyDue = db.prepare(`SELECT 1 FROM events WHERE ${DUE} LIMIT 1`);
+  const promoteAll = promote(DUE, "due_real");
   const promoteOfMerchant = promote(
-    "merchant_id = :merchant AND epoch = :epoch AND next_attempt_at <= :now + :offset AND due_real <= :now",
+    "merchant_id = :merchant AND epoch = :epoch AND next_attempt_at <= :now + :offset AND " + DUE,
     "next_attempt_at",
   );
   const selectWaiting = `SELECT seq FROM events WHERE merchant_id = :merchant AND host = :host AND epoch = :epoch
@@ -69,7 +72,8 @@ export function deliveryQueue(context: Context): DeliveryQueue {
     return isCurrent ? row : undefined;
   }
 
-  const isUnderway = (row: Row) => row.claimed === 1 && (row.due_real as number) > now();
+  const times = () => ({ now: now(), leased: leased() });
+  const isUnderway = (row: Row) => row.claimed === 1 && (row.due_real as number) > leased();
 
   function recordReplay({ id, merchant_id: merchantId, status }: Row, actor: Actor): void {
     const details = { delivery: id as string, status: status as string };
@@ -94,11 +98,11 @@ export function deliveryQueue(context: Context): DeliveryQueue {
   return {
     async promoteDue(limit, merchantId) {
       // Usually nothing is due. Avoid a transaction then.
-      if (!anyDue.get(now())) return 0;
-      if (merchantId === undefined) return writeUnflushed(() => Number(promoteAll.run({ now: now(), limit }).changes));
+      if (!anyDue.get(times())) return 0;
+      if (merchantId === undefined) return writeUnflushed(() => Number(promoteAll.run({ ...times(), limit }).changes));
       return write(() => {
         const { epoch, clockOffset } = merchantOf(merchantId)!;
-        const values = { merchant: merchantId, epoch, offset: clockOffset, now: now(), limit };
+        const values = { merchant: merchantId, epoch, offset: clockOffset, ...times(), limit };
         return Number(promoteOfMerchant.run(values).changes);
       });
     },
@@ -146,7 +150,7 @@ export function deliveryQueue(context: Context): DeliveryQueue {
     async renewClaims(claims, leaseMs) {
       if (claims.length === 0) return;
       await writeUnflushed(() => {
-        for (const { event, token } of claims) renew.run(now() + leaseMs, event.id, token);
+        for (const { event, token } of claims) renew.run(leased() + leaseMs, event.id, token);
       });
     },
     recordAttempt: (claim, attempt, next) =>

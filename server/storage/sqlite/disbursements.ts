@@ -7,7 +7,7 @@ import { DISBURSEMENT_COLUMNS, recorded, toDisbursement, toValues } from "../rec
 
 const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
 
-export function disbursements({ db, writeNew, read, now, merchantOf, events }: Context): DisbursementStore {
+export function disbursements({ db, writeNew, read, now, dated, merchantOf, events }: Context): DisbursementStore {
   const list = recordList({ db, merchantOf }, { table: "disbursements", statuses: STATUSES, toRecord: toDisbursement });
   const customerFor = customers(db);
   const select = db.prepare("SELECT * FROM disbursements WHERE reference = ?");
@@ -27,8 +27,9 @@ export function disbursements({ db, writeNew, read, now, merchantOf, events }: C
         const existing = selectByMerchants.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
         const customer = customerFor(merchant, draft.customer);
-        const record = recorded<Disbursement>({ ...draft, customer }, merchant, now());
-        insert(toValues(record, merchant));
+        const date = dated();
+        const record = recorded<Disbursement>({ ...draft, customer }, merchant, date);
+        insert(toValues(record, merchant, date - now()));
         if (record.status !== "pending") events.insert(record, merchant);
         return { inserted: true, record };
       }),

@@ -65,9 +65,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
     const ownership = lock && takeOwnership(db, path, lock.id);
     if (server) finishRebases(db);
 
-    const latest = latestTime(db, clock);
     const cache = createMerchantCache(db, respondToChallenge);
-    const health = watchHealth(path, clock.now, emit);
+    const health = watchHealth(path, clock.monotonic, emit);
     const { write, writeNew, writeSoon, writeUnflushed, writeApart, read } = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
@@ -80,7 +79,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       sleep: clock.sleep,
       pace: createPace(() => performance.now()),
     });
+    const latest = latestTime(db, clock, server ? write : undefined);
     if (server) db.exec("PRAGMA busy_timeout = 0");
+    // At once, so that a start after the clock was corrected continues without delay.
+    void latest.repair();
 
     /** Shows a second server that this one is running. */
     function respondToChallenge() {
@@ -96,6 +98,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       writeApart,
       read,
       now: () => clock.now(),
+      dated: () => clock.dated(),
+      leased: latest.leased,
       merchantOf: cache.merchantOf,
       cache,
       events: eventWriter(db, () => clock.now()),
@@ -118,10 +122,14 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...changes(context),
       ...housekeeping(context),
       readBacklog: backlog(context),
-      ping: () => ping(context, health, latest.recordNow),
+      async ping() {
+        await ping(context, health, latest.recordNow);
+        await latest.repair();
+      },
       async close() {
         // Wait for the writes in progress.
         await write(() => undefined).catch(() => undefined);
+        latest.close();
         cache.close();
         health.close(db);
         lock?.release();

@@ -18,7 +18,7 @@ export function listenerEnder(db: DatabaseSync): (merchantId: string, keyId: str
 }
 
 export function listeners(context: Context): ListenerStore {
-  const { db, write, writeUnflushed, now, merchantOf } = context;
+  const { db, write, writeUnflushed, now, leased, merchantOf } = context;
   const { claimLane } = claimer(context);
   const select = db.prepare("SELECT * FROM listeners WHERE merchant_id = ?");
   const replace = db.prepare(
@@ -75,7 +75,7 @@ export function listeners(context: Context): ListenerStore {
         requireKey(keyId);
         const row = search.get(now(), keyId ?? null, merchantId, session);
         if (!row) return undefined;
-        keepClaims(merchantId, new Map(holding.map(({ id, token }) => [id, token])), now() + leaseMs);
+        keepClaims(merchantId, new Map(holding.map(({ id, token }) => [id, token])), leased() + leaseMs);
         return row.poll as number;
       }),
     async claimForListener(merchantId, wanted, count, leaseMs) {

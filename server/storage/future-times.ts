@@ -1,0 +1,72 @@
+import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
+import { LINK_MS } from "../domain/dashboard.ts";
+
+/** A limit is full again a second later at the most, and the work on a clock's move is repeated after 30 seconds. */
+const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };
+
+/**
+ * Returns the statements that correct the times which a clock that was ahead has left behind. Without them, what was
+ * written then would wait until time has passed them: payments for their final status, retries for their attempt. What
+ * was written with the right time does not change. The statements may be repeated.
+ * @param now SQL of real time
+ * @param attemptsOf the SQL condition that joins attempts `a` to the table events
+ */
+export function futureTimes(now: string, attemptsOf: string): string[] {
+  const future = `${now} + ${CLOCKS_AGREE_MS}`;
+  const settlements = ["disbursements", "checkouts"].map(
+    // The last change set the time at which the record falls due, relative to itself.
+    (table) => `UPDATE ${table} SET due_real = ${now} + due_at - updated_at FROM merchants m
+      WHERE m.id = ${table}.merchant_id AND due_real > ${future} AND updated_at - m.clock_offset > ${future}
+        AND due_real > ${now} + due_at - updated_at`,
+  );
+  return [
+    ...settlements,
+    `UPDATE events SET due_real = ${now} WHERE due_real > ${future} AND NOT claimed
+       AND EXISTS (SELECT 1 FROM attempts a WHERE ${attemptsOf} AND a.sent_real > ${future})`,
+    `UPDATE replays SET due_real = ${now} WHERE state = 'running' AND due_real > ${now} + ${LONGEST_MS.pause}`,
+    `UPDATE listeners SET seen_real = ${now} WHERE seen_real > ${future}`,
+    // Sign-in must not last longer than it was meant to. Whoever signed in then signs in again.
+    `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,
+    `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LINK_MS}`,
+  ];
+}
+
+/** The same for tables that only PostgreSQL has, where several processes share limits and work. */
+export function sharedFutureTimes(now: string): string[] {
+  return [
+    `DELETE FROM request_rates WHERE full_at > ${now} + ${LONGEST_MS.rate}`,
+    `UPDATE merchants SET rebasing_until_real = ${now} WHERE rebasing_until_real > ${now} + ${LONGEST_MS.rebase}`,
+  ];
+}
+
+/** Finds out when time has gone back, and then corrects what is dated later. */
+export interface Repairs {
+  /** Notes the latest time that the database has when it is opened. Later calls have no effect. */
+  note(latest: number): void;
+  /** Runs the statements if they are due. If they fail, the next call runs them again. */
+  run(): Promise<void>;
+}
+
+export function createRepairs(clock: Pick<Clock, "now">, repair: () => Promise<unknown>): Repairs {
+  let latest: number | undefined;
+  let running = false;
+  return {
+    note(recorded) {
+      latest ??= recorded;
+    },
+    async run() {
+      const now = clock.now();
+      latest = Math.max(latest ?? 0, now);
+      if (running || latest - now <= CLOCKS_AGREE_MS) return;
+      running = true;
+      try {
+        await repair();
+        latest = now;
+      } catch {
+        // The storage reports why it does not work.
+      } finally {
+        running = false;
+      }
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { LEASE_MS } from "../../workers/scan.ts";
+import {
+  ACTOR,
+  addDelivery,
+  addMerchant,
+  aDisbursement,
+  claimAll,
+  HOUR,
+  SECOND,
+} from "../../testing/storage/fixtures.ts";
+import { createSqliteWorld, type Process, type World } from "../../testing/storage/world.ts";
+
+const YEAR = 365 * 24 * HOUR;
+/** By how much the clock is wrong. */
+const WRONG = [20 * SECOND, HOUR, YEAR].flatMap((ms) => [ms, -ms]);
+
+let folder: string;
+let world: World;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "clocks-"));
+  world = createSqliteWorld(join(folder, "server.db"));
+});
+afterEach(async () => {
+  await world.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function create({ storage }: Process, merchantId: string) {
+  const { record } = await storage.insertDisbursement(aDisbursement(merchantId));
+  return { ...record, error: record.createdAt - world.time() };
+}
+
+/** Fails unless a payout gets its final status in time, and a lease ends in time. */
+async function expectWork(process: Process, merchantId: string): Promise<void> {
+  const { storage } = process;
+  const { reference } = await create(process, merchantId);
+  const { id } = await addDelivery(storage, merchantId);
+  expect((await claimAll(storage, { leaseMs: LEASE_MS, count: 100 })).map(({ event }) => event.id)).toContain(id);
+  await world.pass(2 * SECOND);
+  await storage.settleDue(100);
+  const settled = (await storage.findDisbursement(merchantId, reference))!;
+  expect(settled.status).toBe("success");
+  expect(settled.updatedAt).toBeGreaterThanOrEqual(settled.createdAt);
+  expect(await storage.claimDelivery(merchantId, id, LEASE_MS, ACTOR)).toBe("claimed");
+  await world.pass(2 * SECOND);
+  const again = await claimAll(storage, { leaseMs: LEASE_MS, count: 100 });
+  const claim = again.find(({ event }) => event.id === id)!;
+  const attempt = { at: world.time(), sentAt: world.time(), latencyMs: 1 };
+  expect(await storage.recordAttempt(claim, attempt, { status: "delivered", step: 1 })).toBe(true);
+}
+
+const errorOf = ({ clock }: Process) => clock.now() - world.time();
+
+test.each(WRONG)("a clock that is wrong by %i ms for 3 s changes nothing but a report", async (ms) => {
+  const process = await world.open("process");
+  const { id } = await addMerchant(process.storage);
+  await world.set({ process: ms });
+  expect((await create(process, id)).error).toBe(0);
+  await world.pass(3 * SECOND);
+  expect(errorOf(process)).toBe(0);
+  expect(await process.storage.settleDue(10)).toBe(1);
+  await world.set({ process: 0 });
+  await expectWork(process, id);
+  expect(process.reports).toEqual([
+    { clock: "process", aheadMs: ms },
+    { clock: "process", aheadMs: 0 },
+  ]);
+});
+
+test.each(WRONG)("a clock that stays wrong by %i ms is followed, there and back, and all work goes on", async (ms) => {
+  const process = await world.open("process");
+  const { id } = await addMerchant(process.storage);
+  await world.set({ process: ms });
+  await world.pass(12 * SECOND);
+  expect(errorOf(process)).toBe(ms);
+  await expectWork(process, id);
+  const during = await create(process, id);
+
+  await world.set({ process: 0 });
+  await world.pass(12 * SECOND);
+  expect(errorOf(process)).toBe(0);
+  const after = await create(process, id);
+  if (ms <= HOUR) expect(after.createdAt).toBeGreaterThanOrEqual(during.createdAt);
+  else expect(after.error).toBe(0);
+  await world.pass(2 * SECOND);
+  expect(await process.storage.settleDue(10)).toBe(2);
+  await expectWork(process, id);
+});
+
+test.each(WRONG)("a clock that was wrong by %i ms until the last start does not stop the work", async (ms) => {
+  await world.set({ process: ms });
+  const before = await world.open("process");
+  const { id } = await addMerchant(before.storage);
+  const during = await create(before, id);
+  await addDelivery(before.storage, id);
+  expect(await claimAll(before.storage, { leaseMs: LEASE_MS, count: 1 })).toHaveLength(1);
+  await world.end();
+
+  await world.set({ process: 0 });
+  const process = await world.open("process");
+  expect(errorOf(process)).toBe(0);
+  const after = await create(process, id);
+  if (ms <= HOUR) expect(after.createdAt).toBeGreaterThanOrEqual(during.createdAt);
+  else expect(after.error).toBe(0);
+  await world.pass(LEASE_MS);
+  expect(await process.storage.settleDue(10)).toBe(2);
+  expect(await claimAll(process.storage, { leaseMs: LEASE_MS, count: 10 })).toHaveLength(1);
+});
+
+test("a retry and a sign-in from a time that was ahead are corrected", async () => {
+  const process = await world.open("process");
+  const { storage } = process;
+  const { id } = await addMerchant(storage);
+  await world.set({ process: YEAR });
+  await world.pass(12 * SECOND);
+  await addDelivery(storage, id);
+  const [claim] = await claimAll(storage, { leaseMs: LEASE_MS, count: 1 });
+  const at = process.clock.now();
+  const retry = { status: "pending", step: 1, nextAttemptAt: at + 5 * SECOND } as const;
+  await storage.recordAttempt(claim!, { at, sentAt: at, latencyMs: 1 }, retry);
+  await storage.insertLink({ hash: new Uint8Array(32), name: "ada", lifetimeMs: 600_000 }, ACTOR);
+
+  await world.set({ process: 0 });
+  await world.pass(12 * SECOND);
+  expect(await claimAll(storage, { leaseMs: LEASE_MS, count: 1 })).toHaveLength(1);
+  expect((await storage.listTeam({ idleMs: HOUR, limit: 10 })).links).toEqual([]);
+});

@@ -1,0 +1,111 @@
+import { DatabaseSync } from "node:sqlite";
+import { createSystemClock, type Clock, type ClockReport } from "../../domain/clock.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { openPostgres } from "../../storage/postgres/index.ts";
+import { openSqlite } from "../../storage/sqlite/index.ts";
+import { createTestDatabase, POSTGRES_SERVERS } from "../postgres.ts";
+import { SECOND, START } from "./fixtures.ts";
+
+export interface Process {
+  storage: Storage;
+  clock: Clock;
+  reports: ClockReport[];
+}
+
+/** Processes and a database whose clocks a test sets. */
+export interface World {
+  /** The true time. */
+  time(): number;
+  /** How far the clocks are ahead of the true time. */
+  ahead: { process: number; other: number; database: number };
+  open(which: "process" | "other"): Promise<Process>;
+  /** Lets time pass; each process compares its clock once per second. */
+  pass(milliseconds: number): Promise<void>;
+  /** Ends the processes, so that others can be opened. */
+  end(): Promise<void>;
+  /** Sets the clocks to what `ahead` says. */
+  set(ahead: Partial<World["ahead"]>): Promise<void>;
+  run(sql: string): Promise<Record<string, unknown>[]>;
+  close(): Promise<void>;
+}
+
+/** The test's clock of the database takes the place of PostgreSQL's own. */
+const DATABASE_CLOCK = `CREATE SCHEMA testing;
+  CREATE TABLE testing.clock (ms bigint NOT NULL);
+  INSERT INTO testing.clock VALUES (${START});
+  CREATE FUNCTION testing.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT pg_catalog.to_timestamp(ms / 1000.0) FROM testing.clock'`;
+
+/** Creates a world with a PostgreSQL database. */
+export async function createPostgresWorld(): Promise<World> {
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  await database.run(DATABASE_CLOCK);
+  const name = new URL(database.url).pathname.slice(1);
+  await database.run(`ALTER DATABASE ${name} SET search_path = public, testing, pg_catalog`);
+  return createWorld({
+    open: (clock) => openPostgres(database.url, { clock, server: true }),
+    setClock: (ms) => database.run(`UPDATE testing.clock SET ms = ${ms}`),
+    run: database.run,
+    close: database.drop,
+  });
+}
+
+/** Creates a world with a SQLite database, which only one process uses. `close` ends that process. */
+export function createSqliteWorld(path: string): World {
+  return createWorld({
+    open: async (clock) => openSqlite(path, { clock, server: true }),
+    setClock: async () => undefined,
+    run: async (sql) => {
+      const db = new DatabaseSync(path);
+      const rows = db.prepare(sql).all();
+      db.close();
+      return rows;
+    },
+    close: async () => undefined,
+  });
+}
+
+interface Place {
+  open(clock: Clock): Promise<Storage>;
+  setClock(ms: number): Promise<unknown>;
+  run: World["run"];
+  close(): Promise<void>;
+}
+
+function createWorld({ open, setClock, run, close }: Place): World {
+  let time = START;
+  const ahead = { process: 0, other: 0, database: 0 };
+  const processes: Process[] = [];
+  const world: World = {
+    time: () => time,
+    ahead,
+    async open(which) {
+      const reports: ClockReport[] = [];
+      const source = { wall: () => time + ahead[which], monotonic: () => time - START };
+      const clock = createSystemClock((report) => void reports.push(report), source);
+      const opened = { clock, reports, storage: await open(clock) };
+      processes.push(opened);
+      return opened;
+    },
+    async pass(milliseconds) {
+      for (let left = milliseconds; left > 0; left -= SECOND) {
+        time += Math.min(SECOND, left);
+        await setClock(time + ahead.database);
+        for (const { storage } of processes) await storage.ping();
+      }
+    },
+    async set(changes) {
+      Object.assign(ahead, changes);
+      await setClock(time + ahead.database);
+    },
+    run,
+    async end() {
+      for (const { storage } of processes.splice(0)) await storage.close();
+    },
+    async close() {
+      await world.end();
+      await close();
+    },
+  };
+  return world;
+}
