@@ -68,7 +68,7 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
   "storage/sqlite/health.ts": "Notices that the disk or the database file fails, which no client can cause.",
   "storage/sqlite/housekeeping.ts": "Deletes rows that are already invisible.",
-  "storage/sqlite/latest-time.ts": "Matters only after a restart with a clock that was set back.",
+  "storage/sqlite/latest-time.ts": "Matters only after a clock was set back, or a restart.",
   "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
   "storage/sqlite/ownership.ts": "Detects a second server with the same database.",
   "storage/sqlite/pace.ts": "Decides within milliseconds when background work is committed.",

@@ -32,6 +32,20 @@ function pass(milliseconds: number): void {
   }
 }
 
+/** Lets time pass, with a comparison each second. @param others how far the times of other processes are ahead */
+function compare(seconds = 1, others = 0): void {
+  for (let second = 0; second < seconds; second += 1) {
+    pass(SECOND);
+    clock.compare(time + databaseAhead, time + others);
+  }
+}
+
+/** Sets the wall clock, and waits until it is followed. */
+function moveWall(ahead: number): void {
+  wallAhead = ahead;
+  pass(11 * SECOND);
+}
+
 const error = () => clock.now() - time;
 
 describe("with the wall clock alone", () => {
@@ -82,14 +96,6 @@ describe("with the wall clock alone", () => {
 });
 
 describe("with the clock of a database", () => {
-  /** Lets time pass, with a comparison each second. @param others how far the times of other processes are ahead */
-  function compare(seconds = 1, others = 0): void {
-    for (let second = 0; second < seconds; second += 1) {
-      pass(SECOND);
-      clock.compare(time + databaseAhead, time + others);
-    }
-  }
-
   test("follows the database's clock while both are close", () => {
     databaseAhead = 300;
     compare();
@@ -186,16 +192,10 @@ describe("durations", () => {
 });
 
 describe("dates", () => {
-  /** Sets the wall clock, and waits until it is followed. */
-  function jump(ahead: number) {
-    wallAhead = ahead;
-    pass(11 * SECOND);
-  }
-
   test("stand still when time goes back by up to an hour, until time has passed them", () => {
-    jump(HOUR / 2);
+    moveWall(HOUR / 2);
     const date = clock.dated();
-    jump(0);
+    moveWall(0);
     expect(error()).toBe(0);
     expect(clock.dated()).toBe(date);
     pass(HOUR / 2);
@@ -203,9 +203,9 @@ describe("dates", () => {
   });
 
   test("go back too when it is by more", () => {
-    jump(YEAR);
+    moveWall(YEAR);
     expect(clock.dated()).toBe(time + YEAR);
-    jump(0);
+    moveWall(0);
     expect(clock.dated()).toBe(time);
   });
 

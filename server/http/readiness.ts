@@ -7,10 +7,10 @@ const KEPT_MS = 1_000;
  * Returns `probe` with its result kept for a second, a failure too. Calls during a probe share it. Anyone may ask whether the
  * server is ready, and each probe costs the database a commit.
  */
-export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "now">): () => Promise<void> {
+export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "monotonic">): () => Promise<void> {
   let last: { result: Promise<void>; endedAt?: number } | undefined;
   const isKept = ({ endedAt }: NonNullable<typeof last>) =>
-    endedAt === undefined || Math.abs(clock.monotonic() - endedAt) < KEPT_MS;
+    endedAt === undefined || clock.monotonic() - endedAt < KEPT_MS;
 
   function begin() {
     const begun: NonNullable<typeof last> = { result: probe() };

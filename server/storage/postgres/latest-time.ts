@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 import { DATABASE_CLOCK } from "./time.ts";
 
 /** How often a process compares its clock with the database's, in milliseconds. */
-const EVERY_MS = 1_000;
+const EVERY_MS = 900;
 /** The most that one record moves the counter of leases. A lease may be shorter by as much. */
 const LONGEST_STEP_MS = 1_000;
 
@@ -17,7 +17,7 @@ export interface LatestTime {
 }
 
 const READ = `SELECT latest_real, leased, ${DATABASE_CLOCK} AS database FROM service WHERE id = 1`;
-const RECORD = `UPDATE service SET leased = leased + CASE leased WHEN $1 THEN $2::bigint ELSE 0 END,
+const RECORD = `UPDATE service SET leased = CASE leased WHEN 0 THEN ${DATABASE_CLOCK} WHEN $1 THEN leased + $2::bigint ELSE leased END,
     latest_real = CASE WHEN latest_real > :now + ${DATES_HELD_MS} THEN :now ELSE greatest(latest_real, :now) END
   WHERE id = 1 RETURNING latest_real, leased, ${DATABASE_CLOCK} AS database`;
 const FUTURE_TIMES = [
@@ -28,7 +28,9 @@ const FUTURE_TIMES = [
 /**
  * Compares this process's clock with the database's and with the times that other processes record. Also moves the
  * counter of leases, which all processes share, by what their monotonic counters measure: a process adds the time for
- * which it has seen one value, unless another process was faster. The counter is therefore never ahead of real time.
+ * which it has seen one value, unless another process was faster. The counter is therefore never ahead of real time. The first process
+ * starts the counter with the time, because processes of an earlier version may still be running, and measure leases with
+ * that.
  * @param server true for a server, which corrects the times that a clock that was ahead has left
  */
 export async function keepLatestTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<LatestTime> {

@@ -36,8 +36,7 @@ export async function lockMerchants(
   const clause = `${CLAUSES[lock]}${wait ? "" : " SKIP LOCKED"}`;
   const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = ANY($1::text[]) ORDER BY id ${clause}`;
   const { rows } = await query(sql, [[...new Set(ids)]]);
-  const times = (row: Row) => ({ now: row.now as number, dated: row.dated as number });
-  return new Map(rows.map((row) => [row.id as string, { ...toStored(row), ...times(row) }]));
+  return new Map(rows.map((row) => [row.id as string, toLocked(row)]));
 }
 
 /** Locks one merchant. @throws Error if there is no such merchant */
@@ -53,3 +52,9 @@ export function required<T>(merchants: ReadonlyMap<string, T>, id: string): T {
 }
 
 export const toStored = (row: Row): StoredMerchant => ({ ...toMerchant(row), epoch: row.epoch as number });
+
+const toLocked = (row: Row): LockedMerchant => ({
+  ...toStored(row),
+  now: row.now as number,
+  dated: row.dated as number,
+});

@@ -20,15 +20,18 @@ interface Name {
 }
 export type Time = Readonly<Record<(typeof NAMES)[number], Name>>;
 
+const realTime = (real: string) =>
+  `(CASE WHEN abs(${DATABASE_CLOCK} - ${real}::bigint) <= ${CLOCKS_AGREE_MS} THEN ${DATABASE_CLOCK} ELSE ${real}::bigint END)`;
+
+const asNumber = (place: string) => `${place}::bigint`;
+
 /**
  * The database's clock, which all processes share, unless it differs from this process's time: then the latter, which
  * has been compared with more clocks.
  */
 export function databaseTime(clock: Clock): Time {
-  const now = (real: string) =>
-    `(CASE WHEN abs(${DATABASE_CLOCK} - ${real}::bigint) <= ${CLOCKS_AGREE_MS} THEN ${DATABASE_CLOCK} ELSE ${real}::bigint END)`;
   return {
-    ":now": { sql: now, parameter: clock.now },
+    ":now": { sql: realTime, parameter: clock.now },
     ":dated": { sql: (place) => `greatest(:now, ${place}::bigint)`, parameter: () => heldDate(clock) },
     ":leased": { sql: () => "(SELECT leased FROM service WHERE id = 1)" },
   };
@@ -43,10 +46,9 @@ function heldDate(clock: Clock): number {
 
 /** This process's clock, for tests that control it. */
 export function processTime(clock: Clock): Time {
-  const sql = (place: string) => `${place}::bigint`;
   return {
-    ":now": { sql, parameter: clock.now },
-    ":dated": { sql, parameter: clock.dated },
-    ":leased": { sql, parameter: clock.monotonic },
+    ":now": { sql: asNumber, parameter: clock.now },
+    ":dated": { sql: asNumber, parameter: clock.dated },
+    ":leased": { sql: asNumber, parameter: clock.monotonic },
   };
 }

@@ -1,7 +1,8 @@
 -- Leases of claims are measured with leased, a counter of milliseconds that the processes move on by their monotonic
--- clocks. No wall clock affects it (D47). It starts with the time, because processes of the previous version, which may
--- still be running, measure leases with that. A claim's due_real is its end on this counter. latest_real is the latest
--- time with which a record may be dated; it goes back when a clock that was more than an hour ahead is corrected (D48).
+-- clocks. No wall clock affects it (D47). It is 0 until the first process starts it. A claim's due_real is its end on this
+-- counter. latest_real is the latest time with which a record may be dated; it goes back when a clock that was more than an
+-- hour ahead is corrected (D48).
 ALTER TABLE service ADD COLUMN leased bigint NOT NULL DEFAULT 0;
-UPDATE service SET leased = floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
-UPDATE events SET due_real = (SELECT leased + 4000 FROM service) WHERE due_real IS NOT NULL AND claimed;
+-- Claims from a time when a clock was ahead.
+UPDATE events SET due_real = floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+  WHERE claimed AND due_real > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + 60000;
