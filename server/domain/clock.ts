@@ -17,8 +17,9 @@ export interface Clock extends Dates {
    * Compares this clock with the clock of the database.
    * @param database the database's time now
    * @param latest the latest time that any process has recorded; 0 if none has
+   * @param accuracyMs how far from the truth `database` may be; a difference of less changes nothing
    */
-  compare(database: number, latest: number): void;
+  compare(database: number, latest: number, accuracyMs?: number): void;
 }
 
 /** The two sources of time of a process. */
@@ -111,8 +112,10 @@ export function createSystemClock(
     monotonic,
     counter,
     sleep,
-    compare(database, latest) {
+    compare(read, latest, accuracyMs = 0) {
       const isFirst = databaseOffset === undefined;
+      const own = isFirst ? wall() : offset + monotonic();
+      const database = Math.abs(own - read) <= accuracyMs ? own : read;
       databaseOffset = database - monotonic();
       isConfirmed = agree(database - latest);
       if (isFirst) {

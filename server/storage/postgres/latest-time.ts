@@ -9,6 +9,9 @@ const EVERY_MS = 900;
 /** The most that one record moves the counter of leases. A lease may be shorter by as much. */
 const LONGEST_STEP_MS = 1_000;
 
+/** A response that took longer does not tell what the database's time is. */
+const LONGEST_DELAY_MS = 1_000;
+
 export interface LatestTime {
   /** Records the time, which also shows that the database can commit. */
   record(): Promise<void>;
@@ -43,7 +46,8 @@ export async function keepLatestTime(db: Database, clock: Clock, { server }: { s
   function see({ latest_real: latest, leased, database }: Record<string, unknown>, begunAt: number) {
     // The database read its clock between the two.
     const delay = clock.monotonic() - begunAt;
-    clock.compare((database as number) + Math.round(delay / 2), latest as number);
+    if (seen === undefined || delay <= LONGEST_DELAY_MS)
+      clock.compare((database as number) + delay / 2, latest as number, delay / 2 + 1);
     clock.datedUntil(latest as number);
     repairs?.note(latest as number);
     if (seen?.leased !== leased) seen = { leased: leased as number, at: clock.monotonic() };
