@@ -53,7 +53,8 @@ export function createHandlers(context: HandlerContext): Handlers {
     readClock: async ({ merchant }) => clockView(merchant, clock.dated()),
     advanceClock: async ({ merchant, actor, body }) =>
       clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.dated()),
-    resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.dated()),
+    resetSandbox: async ({ merchant, actor }) =>
+      clockView(await merchantClock.reset(merchant.id, actor), clock.dated()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query: { reference, limit, cursor } }) =>
