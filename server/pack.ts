@@ -19,7 +19,13 @@ if (argument !== "--clean") build();
 function build(): void {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", dist], { cwd: here, stdio: "inherit" });
-  for (const file of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json"]) {
+  for (const file of [
+    "LICENSE",
+    "spec/openapi.yaml",
+    "generated/openapi.json",
+    "client/README.md",
+    "conformance/README.md",
+  ]) {
     cpSync(join(root, file), join(dist, file));
   }
   // What the server reads at run time besides its code. Each entry is copied by itself, because dist/ may be in this folder,

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { pages } from "./http/docs/pages.ts";
 import { installPacked, type PackedServer } from "./testing/packed.ts";
 import { freePort } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
@@ -82,5 +83,7 @@ test("tells an old Node what it lacks", async () => {
 test("contains no TypeScript, tests or settings of the repository", () => {
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
   expect(files).toEqual(expect.arrayContaining(["bin.js", "README.md", "dist/LICENSE", "dist/server/cli.js"]));
+  const guides = pages.flatMap(({ file }) => (file ? [`dist/${file}`] : []));
+  expect(files).toEqual(expect.arrayContaining(guides));
   expect(files.filter((file) => /\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { pages } from "../http/docs/pages.ts";
 import { followDockerfile, instructionsOf, type Image } from "../testing/image.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
 import { startProcess } from "../testing/process.ts";
@@ -75,6 +76,7 @@ test("the server runs from the copied files alone, as another user who may write
 test("the image has no tests, secrets or development packages, and runs as an ordinary user", () => {
   const names = allIn(image.root).filter((name) => !name.includes("node_modules/"));
   expect(names).toContain("app/server/storage/postgres/migrations/001-initial.sql");
+  expect(names).toEqual(expect.arrayContaining(pages.flatMap(({ file }) => (file ? [`app/${file}`] : []))));
   expect(names.filter((name) => /\.test\.ts$|\.env|testing|deploy|first-api-key/.test(name))).toEqual([]);
   const packages = JSON.parse(readFileSync(join(context, "package.json"), "utf8")).devDependencies as object;
   const { devDependencies, dependencies } = JSON.parse(readFileSync(join(context, "server/package.json"), "utf8"));

@@ -15,7 +15,7 @@ const WITHOUT_SANDBOX =
 
 /** The Markdown of a page, as it is served and as the HTML is made from. */
 export async function markdownOf(page: Page, settings: Settings): Promise<string> {
-  const text = (await sourceOf(page.name))
+  const text = (await sourceOf(page))
     .replace("{{outcomes}}", () => outcomeTable(settings.settleDelayMs))
     .replace("{{errors}}", errorTable)
     .replace("{{fields}}", fieldTable)
@@ -25,11 +25,15 @@ export async function markdownOf(page: Page, settings: Settings): Promise<string
   return text.replace("\n\n", () => `\n\n> ${note} ${WITHOUT_SANDBOX}\n\n`);
 }
 
-function sourceOf(name: string): Promise<string> | string {
+async function sourceOf({ name, file }: Page): Promise<string> {
   if (name === "contract") return `# The contract\n\n${document.info.description}`;
   if (name === "reference") return referenceMarkdown(document);
-  return readFile(new URL(`../../docs/${name}.md`, import.meta.url), "utf8");
+  const text = await readFile(new URL(`../../../${file ?? `server/docs/${name}.md`}`, import.meta.url), "utf8");
+  return file ? withoutFileLinks(text) : text;
 }
+
+/** Keeps the words of links to files of the repository, which this server does not serve. */
+const withoutFileLinks = (text: string) => text.replace(/\[([^\]]+)\]\((?!#|https?:)[^)]*\)/g, "$1");
 
 /** Encodes what a shell would interpret, because the guides' commands are pasted into one. */
 const safeInShell = (url: string) => url.replace(/[^\w.:/~%[\]-]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);

@@ -4,6 +4,8 @@ export interface Page {
   title: string;
   summary: string;
   group: "Guides" | "Look up" | undefined;
+  /** The file that has its text, from the root of the repository; without it `server/docs/NAME.md`. */
+  file?: string;
   /** True if its examples work in a sandbox only. */
   needsSandbox?: true;
 }
@@ -75,6 +77,26 @@ export const pages: readonly Page[] = [
     title: "For platforms",
     summary: "You run a service that keeps the contract: check it, and show the result.",
     group: "Guides",
+  },
+  {
+    name: "operating",
+    title: "Operating the server",
+    summary: "Settings, several processes, containers, commands, backups, metrics and failures.",
+    group: "Guides",
+  },
+  {
+    name: "client",
+    title: "@disbursement-checkout/client",
+    summary: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
+    group: "Guides",
+    file: "client/README.md",
+  },
+  {
+    name: "conformance",
+    title: "certify",
+    summary: "The suite that certifies a service, a client or a receiver of webhooks.",
+    group: "Guides",
+    file: "conformance/README.md",
   },
   {
     name: "for-maintainers",
