@@ -124,6 +124,14 @@ test("a disk that refuses writes: creates get 503, the log stays short, and noth
   expect([(await next.create()).status, await next.ready()]).toEqual([200, 200]);
 });
 
+test.each([8, 64, 200])("a start on a disk with room for %i blocks says that the disk is full", async (fileBlocks) => {
+  const { code, stderr } = await runServer(env, { fileBlocks });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^Cannot open the database .+: disk I\/O error\. Its disk may be full, read-only or broken: free space or repair it, then start again\.\n$/,
+  );
+});
+
 test("another program's write lock delays writes only, and they succeed when it is released", async () => {
   const server = await start();
   const other = new DatabaseSync(file);

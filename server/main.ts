@@ -25,6 +25,7 @@ import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
 import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
+import { whenAvailable } from "./storage/wait.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
 async function start(config: Config): Promise<void> {
@@ -38,14 +39,17 @@ async function start(config: Config): Promise<void> {
   logTelemetry(telemetry, log);
   const clock = createSystemClock((report) => telemetry.emit("clock", report));
   const ids = createIds(randomBytes);
-  const storage = await openStorage(config.database, {
-    clock,
-    server: true,
-    mode: config.mode,
-    emit: telemetry.emit,
-    live: !config.sandbox,
-    warn: (message) => log.warn(message),
-  });
+  const open = () =>
+    openStorage(config.database, {
+      clock,
+      server: true,
+      emit: telemetry.emit,
+      live: !config.sandbox,
+      warn: (message) => log.warn(message),
+    });
+  const onPause = ({ message }: Error, ms: number) =>
+    log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
+  const storage = await untilSignal(() => whenAvailable(open, { sleep: clock.sleep, onPause }), flush);
   const commands = await serveCommands(config, storage, (reason) =>
     log.warn(
       `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
@@ -87,6 +91,18 @@ async function start(config: Config): Promise<void> {
   stopOnSignal({ config, service, listener, commands, storage, traces, clock, flush });
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
+}
+
+/** Lets a signal end the process while nothing has to be finished, also where it is the first of a container. */
+async function untilSignal<T>(work: () => Promise<T>, flush: (timeoutMs: number) => Promise<void>): Promise<T> {
+  const exit = () => void flush(500).then(() => process.exit(0));
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  for (const signal of signals) process.once(signal, exit);
+  try {
+    return await work();
+  } finally {
+    for (const signal of signals) process.off(signal, exit);
+  }
 }
 
 /** The library is loaded only if it is used. */

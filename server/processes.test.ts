@@ -1,8 +1,17 @@
 // Runs several real processes on one PostgreSQL database.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createHttpClient } from "./testing/http.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
-import { freePort, runCommand, runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import {
+  freePort,
+  launchServer,
+  runCommand,
+  runKeys,
+  runServer,
+  startProcess,
+  type ServerProcess,
+} from "./testing/process.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 
@@ -93,12 +102,61 @@ test("while the database is away, requests get 503 with Retry-After; later the s
   await proxy.close();
 });
 
-test("a start without the database says what to do, without the password", async () => {
+test("a start without the database waits for it, says so without the password, and ends on a signal", async () => {
   const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await freePort()}/pay`;
+  const waiting = launchServer({ ...env, DATABASE_URL });
+  const attempts = () => waiting.output().match(/Cannot open the PostgreSQL database: [^"]*/g) ?? [];
+  await expect.poll(() => attempts().length, { timeout: 20_000 }).toBeGreaterThan(1);
+  waiting.kill("SIGTERM");
+  expect((await waiting.ended).code).toBe(0);
+  expect(attempts()[0]).toMatch(
+    /ECONNREFUSED.*\. Check DATABASE_URL\. The start waits for the database and tries again in 0\.5 s\./,
+  );
+  expect(attempts()[1]).toMatch(/in 1 s\./);
+  expect(waiting.output()).not.toContain("hunter2");
+});
+
+test("a start that waited serves requests when the database is there", async () => {
+  const proxy = await startPostgresProxy(database.url);
+  await proxy.refuse();
+  const port = await freePort();
+  const server = launchServer({ ...env, DATABASE_URL: proxy.url, PORT: String(port) });
+  await expect.poll(server.output, { timeout: 20_000 }).toContain("The start waits for the database");
+  await proxy.restore();
+  await expect.poll(server.output, { timeout: 20_000 }).toContain("curl ");
+  const { request, close } = createHttpClient({ port, key: KEY, sandbox: true });
+  expect((await request("POST", "/v1/disbursements", { body: aPayout() })).status).toBe(200);
+  await close();
+  server.kill("SIGTERM");
+  await server.ended;
+  await proxy.close();
+});
+
+test.each([
+  ["a wrong password", { password: "hunter2" }, /password authentication failed.* Check DATABASE_URL\.\n$/],
+  [
+    "a database that does not exist",
+    { pathname: "/absent" },
+    /database "absent" does not exist\. Check DATABASE_URL\.\n$/,
+  ],
+  [
+    "a host that does not exist",
+    { hostname: "database.invalid" },
+    /ENOTFOUND database\.invalid\. Check DATABASE_URL\.\n$/,
+  ],
+])("%s ends the start at once, and the password is not shown", async (_, changes, message) => {
+  const DATABASE_URL = Object.assign(new URL(database.url), changes).href;
   const { code, stderr } = await runServer({ ...env, DATABASE_URL });
   expect(code).toBe(1);
+  expect(stderr).toMatch(message);
+  expect(stderr).not.toContain(new URL(DATABASE_URL).password);
+});
+
+test("a command does not wait for the database", async () => {
+  const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await freePort()}/pay`;
+  const { code, stderr } = await runKeys({ ...env, DATABASE_URL }, "list");
+  expect(code).not.toBe(0);
   expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .*ECONNREFUSED.*\. Check DATABASE_URL\.\n$/);
-  expect(stderr).not.toContain("hunter2");
 });
 
 test("a backup names the program that makes it", async () => {

@@ -9,6 +9,7 @@ import { declaredInput, type Declared, type InputDeclaration } from "./contract-
 import { jsonBody } from "./json-body.ts";
 import type { KeyOwner } from "../domain/storage.ts";
 import type { Merchant } from "../domain/types.ts";
+import { withTimeBudget } from "./time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
 /** The operations that this server implements. Those named `on…` are webhooks, which it sends. */
@@ -91,6 +92,8 @@ export function createContract(options: Options): Contract {
     const isControl = path.startsWith("/sandbox/");
     if (isControl && !sandbox) continue;
     const [before, isLost] = isControl ? [limits, () => false] : [[...limits, disturb], losesResponse];
+    // A control may wait for settlements and webhooks, which take their own time.
+    const budget: RequestHandler = isControl ? (_req, _res, next) => next() : withTimeBudget;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     const allowed: string[] = [];
     for (const method of METHODS) {
@@ -100,10 +103,11 @@ export function createContract(options: Options): Contract {
       const identify = identifyFor(operation.operationId);
       // A body may take long to arrive. Authenticate again after it, because meanwhile the key may have been revoked
       // or the merchant's clock moved.
-      const body = operation.requestBody ? [jsonBody, identify] : [];
+      const body = operation.requestBody ? [jsonBody, budget, identify] : [];
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
-      route[method](identify, ...before, ...body, ...check, respond(handle, declaredInput(operation), isLost));
+      const send = respond(handle, declaredInput(operation), isLost);
+      route[method](budget, identify, ...before, ...body, ...check, budget, send);
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");

@@ -15,6 +15,10 @@ export interface PostgresProxy {
   refuse(): Promise<void>;
   /** Passes nothing on until `restore`. */
   freeze(): void;
+  /** Passes nothing on from the connections that exist, as a network does that has forgotten them. New ones work. */
+  forget(): void;
+  /** How long what the server sends is on its way, in milliseconds. */
+  delayMs: number;
   restore(): Promise<void>;
   /** Leads new connections to another server. */
   leadTo(server: string): void;
@@ -27,12 +31,14 @@ const COMMIT = Buffer.from("COMMIT\0");
 export async function startPostgresProxy(server: string): Promise<PostgresProxy> {
   let target = new URL(server);
   const pairs = new Set<readonly [client: Socket, upstream: Socket]>();
+  const forgotten = new WeakSet<object>();
   let isFrozen = false;
 
   const listener = createServer((client) => {
     const upstream = connect(Number(target.port || 5432), target.hostname);
     const pair = [client, upstream] as const;
     pairs.add(pair);
+    const isSilent = () => isFrozen || forgotten.has(pair);
     const end = () => {
       pairs.delete(pair);
       for (const socket of pair) socket.destroy();
@@ -44,12 +50,14 @@ export async function startPostgresProxy(server: string): Promise<PostgresProxy>
       if (cutting !== "pass") proxy.onCommit = "pass";
       if (cutting === "cut-before") return end();
       isCommitting = cutting === "cut-after";
-      if (!isFrozen) upstream.write(data);
+      if (!isSilent()) upstream.write(data);
     });
     upstream.on("data", (data) => {
       // The server responds after it has committed.
       if (isCommitting) return end();
-      if (!isFrozen) client.write(data);
+      if (isSilent()) return;
+      if (proxy.delayMs === 0) client.write(data);
+      else setTimeout(() => client.write(data), proxy.delayMs);
     });
   });
 
@@ -73,6 +81,10 @@ export async function startPostgresProxy(server: string): Promise<PostgresProxy>
       await once(listener, "close");
     },
     freeze: () => void (isFrozen = true),
+    forget() {
+      for (const pair of pairs) forgotten.add(pair);
+    },
+    delayMs: 0,
     async restore() {
       isFrozen = false;
       cut();

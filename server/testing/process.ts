@@ -85,8 +85,15 @@ export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}): P
   };
 }
 
+/** Runs `node server/main.ts` without waiting until it listens. */
+export function launchServer(env: NodeJS.ProcessEnv): Pick<ServerProcess, "output" | "kill" | "ended"> {
+  const { child, printed, ended } = run(main, [], { PORT: "0", ...env });
+  return { output: () => printed.stdout + printed.stderr, kill: (signal) => void child.kill(signal), ended };
+}
+
 /** Runs `node server/main.ts` and waits until it exits by itself. */
-export const runServer = (env: NodeJS.ProcessEnv): Promise<Ended> => run(main, [], { PORT: "0", ...env }).ended;
+export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}): Promise<Ended> =>
+  run(main, [], { PORT: "0", ...env }, limits).ended;
 
 /** Runs `disbursement-checkout ARGS`. */
 export const runCommand = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => run(cli, args, env).ended;

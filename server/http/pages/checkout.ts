@@ -3,6 +3,7 @@ import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
 import type { PageContext } from "./context.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
+import { withTimeBudget } from "../time-budget.ts";
 import { htmlErrors } from "./page-errors.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
 import { pageHeaders } from "./render.ts";
@@ -26,12 +27,12 @@ export function checkoutPages(context: PageContext): Router {
     next();
   };
 
-  router.use("/checkouts", pageHeaders);
+  router.use("/checkouts", pageHeaders, withTimeBudget);
   router
     .route("/checkouts/:reference")
     .all(find)
     .get((_req, res) => show(context, res, openedIn(res)))
-    .post(readForm, (req, res) => submit(context, req, res))
+    .post(readForm, withTimeBudget, (req, res) => submit(context, req, res))
     .all(onlyFor("GET, HEAD, POST"));
   router
     .route("/checkouts/:reference/return")

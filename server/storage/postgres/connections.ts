@@ -1,6 +1,6 @@
 import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfig } from "pg";
-import { StorageError } from "../storage-error.ts";
-import { classified, ConnectionLost } from "./errors.ts";
+import { StorageAway, StorageError } from "../storage-error.ts";
+import { classified, ConnectionLost, isAway } from "./errors.ts";
 import { explanation } from "./explanation.ts";
 import { keepsStatements, prepareSession } from "./sessions.ts";
 import { decodeText } from "./text.ts";
@@ -12,6 +12,7 @@ const CONNECTIONS = 10;
  */
 export const QUERY_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
+export const TOO_SLOW = "The database is too slow.";
 const [BIGINT, TEXT] = [20, 25];
 
 /** The name under which PostgreSQL lists this service's connections. */
@@ -72,25 +73,44 @@ export async function withConnection<T>(
   }, variable);
 }
 
-/** Resolves with the result of `work`. @throws StorageError in place of any error of `work`; it says what to do */
+/**
+ * Resolves with the result of `work`.
+ * @throws StorageError in place of any error of `work`; it says what to do, and is a `StorageAway` if waiting may help
+ */
 export async function explained<T>(work: () => Promise<T>, variable = "DATABASE_URL"): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    throw new StorageError(`Cannot open the PostgreSQL database: ${explanation(error as Error, variable)}`, {
+    const Failure = isAway(error) ? StorageAway : StorageError;
+    throw new Failure(`Cannot open the PostgreSQL database: ${explanation(error as Error, variable)}`, {
       cause: error,
     });
   }
 }
 
-/** @throws ConnectionLost */
-export async function connect(pool: Pool): Promise<PoolClient> {
+/** Takes a connection from the pool. @throws ConnectionLost if none can be had by the deadline */
+export async function connect(pool: Pool, deadline: number): Promise<PoolClient> {
+  const connecting = pool.connect();
+  const isLate = Symbol();
+  let timer: NodeJS.Timeout | undefined;
+  const left = deadline - performance.now();
+  const late = new Promise<typeof isLate>((resolve) => {
+    if (left < CONNECT_TIMEOUT_MS) timer = setTimeout(() => resolve(isLate), Math.max(left, 0));
+  });
   try {
-    return await pool.connect();
+    const client = await Promise.race([connecting, late]);
+    if (client !== isLate) return client;
   } catch (error) {
     throw new ConnectionLost((error as Error).message, { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
+  connecting.then(
+    (client) => client.release(),
+    () => undefined,
+  );
+  throw new ConnectionLost(TOO_SLOW);
 }
 
 export interface Result {

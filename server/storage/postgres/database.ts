@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { overloaded } from "../overloaded.ts";
-import { connect, QUERY_TIMEOUT_MS, send, type Result, type Statement } from "./connections.ts";
+import { withinBudget } from "../../domain/time-budget.ts";
+import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement } from "./connections.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
@@ -63,16 +64,17 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
   const prepare = statements(time, skipLocked);
   // A count, because a Set of all operations would keep ended ones in memory: V8 copies it often, and its copies stay.
   let active = 0;
+  const unusable = new WeakSet<PoolClient>();
   let becomesIdle: (() => void) | undefined;
 
-  async function withClient<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await connect(pool);
+  async function withClient<T>(deadline: number, use: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await connect(pool, deadline);
     let isLost = false;
     try {
       return await use(client);
     } catch (error) {
       // A server that has become read-only stays so, but a new connection may reach its successor.
-      isLost = isOutage(error) || error instanceof UnknownOutcome;
+      isLost = isOutage(error) || error instanceof UnknownOutcome || unusable.has(client);
       throw error;
     } finally {
       client.release(isLost);
@@ -80,10 +82,10 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
   }
 
   const attemptRead = (text: string, values: readonly unknown[], deadline: number) =>
-    withClient((client) => send(client, timed(prepare(text, values), deadline)));
+    withClient(deadline, (client) => send(client, timed(prepare(text, values), deadline)));
 
   const attemptTransaction = <T>(work: (query: Query) => Promise<T>, items: number, deadline: number) =>
-    withClient(async (client) => {
+    withClient(deadline, async (client) => {
       const begunAt = performance.now();
       const query: Query = async (text, values = []) =>
         send(client, timed(prepare(text, values), deadline - COMMIT_MS));
@@ -95,7 +97,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
         result = await work(query);
         await begun;
       } catch (error) {
-        if (!(error instanceof ConnectionLost)) await send(client, timed({ text: "ROLLBACK" }, deadline));
+        if (!(error instanceof ConnectionLost)) await rollBack(client, deadline);
         throw error;
       }
       await commit(client, deadline);
@@ -103,11 +105,20 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
       return result;
     });
 
+  /** Keeps the error that ended the transaction, also if the connection is lost with it. */
+  async function rollBack(client: PoolClient, deadline: number): Promise<void> {
+    try {
+      await send(client, timed({ text: "ROLLBACK" }, deadline));
+    } catch {
+      unusable.add(client);
+    }
+  }
+
   async function track<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
     if (active >= mostOperations) throw overloaded();
     active += 1;
     try {
-      return await patiently(operation, repeatable);
+      return await withinBudget((limit) => patiently(operation, repeatable, limit));
     } finally {
       active -= 1;
       if (active === 0) becomesIdle?.();
@@ -128,7 +139,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
 /** Returns the statement with a time-out that ends by the deadline. @throws ConnectionLost if the time is up */
 function timed(statement: Statement, deadline: number): Statement {
   const left = Math.floor(deadline - performance.now());
-  if (left <= 0) throw new ConnectionLost("The database is too slow.");
+  if (left <= 0) throw new ConnectionLost(TOO_SLOW);
   return left < QUERY_TIMEOUT_MS ? { ...statement, query_timeout: left } : statement;
 }
 
@@ -145,18 +156,20 @@ async function commit(client: PoolClient, deadline: number): Promise<void> {
   if (command !== "COMMIT") throw new Error("The transaction was rolled back.");
 }
 
-/** Repeats an operation that failed without effect, or that may be repeated. */
-async function patiently<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
+/** Repeats an operation that failed without effect, or that may be repeated, until the limit. */
+async function patiently<T>(operation: Attempt<T>, repeatable: boolean, limit: number): Promise<T> {
   const begun = performance.now();
+  const deadline = Math.min(begun + LONGEST_MS, limit);
+  const patience = Math.min(begun + PATIENCE_MS, limit);
   let unknown: UnknownOutcome | undefined;
   for (let pause = 1; ; pause *= 2) {
     try {
-      return await operation(begun + LONGEST_MS);
+      return await operation(deadline);
     } catch (error) {
       if (error instanceof UnknownOutcome) unknown = error;
       const mayRepeat =
         error instanceof UnknownOutcome ? repeatable : error instanceof ConnectionLost || isConflict(error);
-      if (!mayRepeat || performance.now() > begun + PATIENCE_MS) throw unknown ?? error;
+      if (!mayRepeat || performance.now() > patience) throw unknown ?? error;
       await sleep(Math.min(pause, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
     }
   }

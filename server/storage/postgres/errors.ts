@@ -1,4 +1,5 @@
 import { DatabaseError } from "pg";
+import { UnknownOutcome } from "../storage-error.ts";
 
 /** The connection failed or could not be made. Unless it is an `UnknownOutcome`, nothing was recorded. */
 export class ConnectionLost extends Error {
@@ -31,4 +32,27 @@ const isPlanStale = (error: DatabaseError) => error.routine === "RevalidateCache
 export function classified(error: unknown): unknown {
   if (error instanceof DatabaseError && !has(error, SHUTDOWN) && !isPlanStale(error)) return error;
   return new ConnectionLost((error as Error).message, { cause: error });
+}
+
+/** Errors of the network that a database which is restarting, moving or not yet started causes. */
+const UNREACHABLE =
+  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|EAI_AGAIN)$/;
+/** The driver's messages about a connection that ended or does not respond. */
+const SILENT = /timeout|terminated|too slow/i;
+/** PgBouncer uses one code for its own configuration errors and for a database that is away. */
+const PGBOUNCER = "08P01";
+const PGBOUNCER_AWAY = /cannot connect to server|server login has been failing|query_wait_timeout|shutting down/;
+
+/** True if the database cannot be used at the moment, and waiting may help; false for wrong credentials or a wrong URL. */
+export function isAway(error: unknown): boolean {
+  const isWrapped = error instanceof ConnectionLost || error instanceof UnknownOutcome;
+  if (isWrapped && error.cause !== undefined) return isAway(error.cause);
+  const { code = "", message, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof DatabaseError) {
+    return code === PGBOUNCER ? PGBOUNCER_AWAY.test(message) : has(error, SHUTDOWN) || has(error, OUTAGE);
+  }
+  // The socket of a local server that has not started does not exist.
+  return (
+    UNREACHABLE.test(code) || (code === "ENOENT" && syscall === "connect") || (code === "" && SILENT.test(message))
+  );
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { withBudget, withinBudget } from "../../domain/time-budget.ts";
 import { createLane, type LaneOptions } from "./lane.ts";
 
 const options: LaneOptions = { concurrency: 1, largest: 3, capacity: 5, patienceMs: 60_000 };
@@ -77,4 +78,31 @@ test("refuses items that have waited for too long", async () => {
   await expect(lane.add(1)).rejects.toMatchObject(unavailable);
   expect(batches).toEqual([]);
   await lane.idle();
+});
+
+test("does not begin an item whose request has too little time left", async () => {
+  const { lane, batches } = heldLane({});
+  const late = withBudget({ leftMs: 1_000 }, () => lane.add(1));
+  await expect(late).rejects.toMatchObject(unavailable);
+  expect(batches).toEqual([]);
+});
+
+test("takes the time of an item, its wait included, from its own request's budget", async () => {
+  const [long, longer] = [{ leftMs: 20_000 }, { leftMs: 50_000 }];
+  const limits: number[] = [];
+  const lane = createLane(
+    async (items: number[]) => {
+      await withinBudget(async (deadline) => void limits.push(deadline - performance.now()));
+      return items;
+    },
+    { concurrency: 1, largest: 8, capacity: 10, patienceMs: 1_000 },
+  );
+  await Promise.all([withBudget(longer, () => lane.add(1)), withBudget(long, () => lane.add(2))]);
+  expect(limits).toHaveLength(1);
+  expect(limits[0]).toBeGreaterThan(15_000);
+  expect(limits[0]).toBeLessThanOrEqual(20_000);
+  expect([long.leftMs < 20_000, longer.leftMs < 50_000, longer.leftMs > 40_000]).toEqual([true, true, true]);
+  // A batch that was begun for one request does not limit a later one.
+  await lane.add(3);
+  expect(limits[1]).toBe(Infinity);
 });

@@ -1,4 +1,5 @@
 import { ServiceError } from "../../domain/errors.ts";
+import { withBudget, withinBudget } from "../../domain/time-budget.ts";
 import { overloaded } from "../overloaded.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { isUnavailable } from "./errors.ts";
@@ -14,9 +15,14 @@ export interface LaneOptions {
   patienceMs: number;
 }
 
+/** An item is not begun with less time than this, in milliseconds: a statement and its commit may need as much. */
+const LEAST_MS = 4_000;
+
 interface Job<Item, Result> {
   item: Item;
   since: number;
+  /** When the item's request must have its response. */
+  deadline: number;
   resolve(result: Result): void;
   reject(error: unknown): void;
 }
@@ -37,7 +43,7 @@ export function createLane<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
   { concurrency, largest, capacity, patienceMs }: LaneOptions,
 ): Lane<Item, Result> {
-  const waiting: Job<Item, Result>[] = [];
+  let waiting: Job<Item, Result>[] = [];
   const inProgress = new Set<Promise<void>>();
   let isScheduled = false;
   /** The next look for items that have waited for too long. */
@@ -45,7 +51,9 @@ export function createLane<Item, Result>(
 
   async function run(batch: Job<Item, Result>[]): Promise<void> {
     try {
-      const results = await work(batch.map(({ item }) => item));
+      // The batch ends in time for each of its items, whichever request it was begun for.
+      const leftMs = Math.min(...batch.map(({ deadline }) => deadline)) - performance.now();
+      const results = await withBudget({ leftMs }, () => work(batch.map(({ item }) => item)));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
       if (
@@ -59,16 +67,21 @@ export function createLane<Item, Result>(
     }
   }
 
+  /** When an item that still waits is refused. */
+  const lastStart = ({ since, deadline }: Job<Item, Result>) => Math.min(since + patienceMs, deadline - LEAST_MS);
+
   function refuseOld() {
-    const oldest = performance.now() - patienceMs;
-    const tooOld = waiting.findLastIndex(({ since }) => since < oldest) + 1;
-    for (const { reject } of waiting.splice(0, tooOld)) reject(overloaded());
+    const now = performance.now();
+    const old = waiting.filter((job) => lastStart(job) < now);
+    if (old.length === 0) return;
+    waiting = waiting.filter((job) => lastStart(job) >= now);
+    for (const { reject } of old) reject(overloaded());
   }
 
   /** Refuses items in time even if the batches in progress do not end. */
   function watch() {
     if (timer || waiting.length === 0) return;
-    const untilOld = waiting[0]!.since + patienceMs - performance.now();
+    const untilOld = waiting.reduce((first, job) => Math.min(first, lastStart(job)), Infinity) - performance.now();
     timer = setTimeout(
       () => {
         timer = undefined;
@@ -103,11 +116,14 @@ export function createLane<Item, Result>(
   return {
     add(item) {
       if (waiting.length >= capacity) return Promise.reject(overloaded());
-      return new Promise((resolve, reject) => {
-        waiting.push({ item, since: performance.now(), resolve, reject });
-        schedule();
-        watch();
-      });
+      return withinBudget(
+        (deadline) =>
+          new Promise((resolve, reject) => {
+            waiting.push({ item, since: performance.now(), deadline, resolve, reject });
+            schedule();
+            watch();
+          }),
+      );
     },
     async idle() {
       while (isScheduled || inProgress.size > 0) {

@@ -2,7 +2,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
 import { createLockFile, createPrivately, keepPrivate } from "./file-modes.ts";
-import { isBusy } from "./sqlite-errors.ts";
+import { adviceOf, isBusy } from "./sqlite-errors.ts";
 
 /** The path of an in-memory database. */
 export const MEMORY = ":memory:";
@@ -97,6 +97,6 @@ export function explained<T>(path: string, work: () => T): T {
   } catch (error) {
     if (error instanceof StorageError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StorageError(`Cannot open the database ${path}: ${reason}. Check DATABASE_URL.`, { cause: error });
+    throw new StorageError(`Cannot open the database ${path}: ${reason}. ${adviceOf(error)}`, { cause: error });
   }
 }

@@ -14,7 +14,8 @@ export function migrate(db: DatabaseSync): Migrated {
     db.exec("COMMIT");
     return { from: current, to: migrations.length };
   } catch (error) {
-    db.exec("ROLLBACK");
+    // Some errors, such as a full disk, roll back by themselves. A second error would hide them.
+    if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }

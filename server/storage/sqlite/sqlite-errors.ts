@@ -4,7 +4,7 @@ import type { Harm } from "./file-watch.ts";
 export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | Harm;
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
-const [BUSY, LOCKED, READONLY, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 11, 13, 26, 778];
+const [BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 10, 11, 13, 26, 778];
 
 /** Returns what is wrong with the storage if an error says that nothing was recorded; undefined for any other error. */
 export function troubleOf(error: unknown): Trouble | undefined {
@@ -23,3 +23,11 @@ export function troubleOf(error: unknown): Trouble | undefined {
 }
 
 export const isBusy = (error: unknown): boolean => troubleOf(error) === "busy";
+
+const DISK = "Its disk may be full, read-only or broken: free space or repair it, then start again.";
+
+/** Returns what an operator does about a database that cannot be opened. */
+export function adviceOf(error: unknown): string {
+  const { errcode = 0 } = error as { errcode?: number };
+  return [IOERR, FULL].includes(errcode & 0xff) ? DISK : "Check DATABASE_URL.";
+}

@@ -1,0 +1,26 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** How long a request may still wait for the storage, over all its operations, in milliseconds. */
+export interface TimeBudget {
+  leftMs: number;
+}
+
+const budgets = new AsyncLocalStorage<TimeBudget>();
+
+/** Runs `work`, whose operations share the budget. */
+export const withBudget = <T>(budget: TimeBudget, work: () => T): T => budgets.run(budget, work);
+
+/**
+ * Runs an operation of the storage and takes its time from the caller's budget, if the caller has one.
+ * @param operation is passed the time at which it must have ended, as `performance.now()` counts
+ */
+export async function withinBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
+  const budget = budgets.getStore();
+  if (!budget) return operation(Infinity);
+  const begun = performance.now();
+  try {
+    return await operation(begun + budget.leftMs);
+  } finally {
+    budget.leftMs -= performance.now() - begun;
+  }
+}
