@@ -43,6 +43,7 @@ async function start(config: Config): Promise<void> {
     openStorage(config.database, {
       clock,
       server: true,
+      mode: config.mode,
       emit: telemetry.emit,
       live: !config.sandbox,
       warn: (message) => log.warn(message),

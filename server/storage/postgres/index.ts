@@ -22,7 +22,7 @@ import { createLane } from "./lane.ts";
 import { listeners } from "./listeners.ts";
 import { keepLatestTime } from "./latest-time.ts";
 import { merchants } from "./merchants.ts";
-import { migrate } from "./migrate.ts";
+import { migratePostgres } from "./migrate.ts";
 import { claimMode, postgresMode } from "./mode.ts";
 import { finishRebases } from "./rebase.ts";
 import { replays } from "./replays.ts";
@@ -54,10 +54,10 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   // Before anything else, so that a refusal changes nothing, not even the schema.
   const found = asked && (await withConnection(url, (client) => postgresMode(client, clock.now())));
   const mode = found && modeOfServer(found, asked);
+  await migratePostgres(url);
   return explained(async () => {
     const pool = createPool(url);
     try {
-      await migrate(pool);
       if (mode) await claimMode(pool, mode);
       const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
       const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";

@@ -1,48 +1,166 @@
-import type { ClientBase, Pool } from "pg";
-import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DatabaseError, type ClientBase } from "pg";
+import {
+  missingMigrations,
+  readMigrations,
+  schemaAt,
+  type Migrated,
+  type Migration,
+  type Schema,
+} from "../migrations.ts";
+import { StorageError } from "../storage-error.ts";
 import { withConnection } from "./connections.ts";
-import { BEGIN } from "./sessions.ts";
+import { isAway, isUnavailable } from "./errors.ts";
+import { explanation } from "./explanation.ts";
+import { concurrentIndexes, missingIndexes, withIndexes, withoutIndexes } from "./migrated-indexes.ts";
+import { BEGIN, leadsToPooler } from "./sessions.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
+const indexes = concurrentIndexes(migrations);
 /** Identifies the advisory lock of this service's migrations; any number that no other program uses. */
 const LOCK = 7_305_808_868;
+/**
+ * How long a migration waits for a lock, in milliseconds. Meanwhile new transactions wait behind it, so the time is
+ * short; and shorter than the second after which PostgreSQL ends one side of a deadlock, which could be a payment.
+ */
+const LOCK_TIMEOUT_MS = 500;
+const LONGEST_PAUSE_MS = 2_000;
+/** How long to repeat a migration that cannot lock its tables, in milliseconds. */
+const PATIENCE_MS = 60_000;
+/** How often to look whether another process has finished migrating, in milliseconds. */
+const LOOK_EVERY_MS = 100;
 
-/** Applies the missing migrations when a process opens the database. */
-export async function migrate(pool: Pool): Promise<void> {
-  const client = await pool.connect();
+/**
+ * Applies the missing migrations, also while processes of the previous version run: each in a transaction of its own, and
+ * repeated until it gets its locks. Then builds the indexes that are missing, without keeping anyone from writing.
+ * @param patienceMs how long to repeat a migration that cannot lock its tables
+ * @throws StorageError
+ */
+export const migratePostgres = (url: string, patienceMs = PATIENCE_MS): Promise<Migrated> =>
+  withConnection(url, async (client) => {
+    if (!(await leadsToPooler(client))) await client.query("SET statement_timeout = 0; SET lock_timeout = 0");
+    const from = (await versionOf(client)) ?? 0;
+    while (await patiently(client, () => applyNext(client), patienceMs));
+    if ((await missingIndexes(client, indexes)).length > 0) {
+      await withConnection(url, (guard) => buildIndexes(client, guard, patienceMs));
+    }
+    return { from, to: migrations.length };
+  });
+
+/** Applies all missing migrations to a database that no server uses, within a transaction. */
+export async function migrateWithin(client: ClientBase): Promise<void> {
+  await client.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
+  await takeTurn(client);
+  await applyAll(client, (await versionOf(client)) ?? 0);
+}
+
+/** Applies the next migration, or all to an empty database. Resolves with false if there was none. */
+async function applyNext(client: ClientBase): Promise<boolean> {
+  await client.query(BEGIN);
   try {
-    await migrateWith(client);
-    client.release();
+    await client.query(`SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`);
+    await takeTurn(client);
+    await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    const version = await versionOf(client);
+    const [next] = missingMigrations(migrations, version ?? 0);
+    if (version === undefined) await applyAll(client, 0);
+    else if (next) await apply(client, next, withoutIndexes(next.sql));
+    await client.query("COMMIT");
+    return next !== undefined && version !== undefined;
   } catch (error) {
-    // Ending the connection rolls back.
-    client.release(true);
+    // A second error would hide the first.
+    await client.query("ROLLBACK").catch(() => undefined);
     throw error;
   }
 }
 
-/** Applies the missing migrations for an operator. @throws StorageError */
-export const migratePostgres = (url: string): Promise<Migrated> => withConnection(url, migrateWith);
-
-/** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
-async function migrateWith(client: ClientBase): Promise<Migrated> {
-  await client.query(BEGIN);
-  const migrated = await migrateWithin(client);
-  await client.query("COMMIT");
-  return migrated;
+async function applyAll(client: ClientBase, from: number): Promise<void> {
+  if (from === 0) {
+    await client.query("CREATE TABLE IF NOT EXISTS schema_migrations (version bigint PRIMARY KEY)");
+  }
+  for (const migration of missingMigrations(migrations, from)) {
+    await apply(client, migration, withIndexes(migration.sql));
+  }
 }
 
-/** Applies the missing migrations within a transaction. Other processes that migrate wait until it ends. */
-export async function migrateWithin(client: ClientBase): Promise<Migrated> {
-  await client.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
-  await client.query({ text: "SELECT pg_advisory_xact_lock($1)", values: [LOCK], query_timeout: 600_000 } as never);
-  const known = await versionOf(client);
-  if (known === undefined) await client.query("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
-  const from = known ?? 0;
-  for (const { sql, version } of missingMigrations(migrations, from)) {
-    await client.query({ text: sql, query_timeout: 600_000 } as never);
+async function apply(client: ClientBase, { name, version }: Migration, sql: string): Promise<void> {
+  try {
+    await client.query(sql);
     await client.query("INSERT INTO schema_migrations (version) VALUES ($1)", [version]);
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || isUnavailable(error) || isAway(error)) throw error;
+    const reason = explanation(error, "DATABASE_URL");
+    throw new StorageError(`Migration ${name} failed, and nothing of it was applied: ${reason}`, { cause: error });
   }
-  return { from, to: migrations.length };
+}
+
+/**
+ * Waits until no other process migrates, for the rest of the transaction. Asks again and again, because the snapshot of a
+ * statement that waits would stop another process that builds an index.
+ */
+async function takeTurn(client: ClientBase): Promise<void> {
+  for (;;) {
+    // With a parameter, the statement would keep its snapshot until the transaction's next one.
+    const { rows } = await client.query<{ taken: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`);
+    if (rows[0]!.taken) return;
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Builds the missing indexes, one after the other. @param guard a connection that keeps other processes from migrating */
+async function buildIndexes(client: ClientBase, guard: ClientBase, patienceMs: number): Promise<void> {
+  await guard.query(BEGIN);
+  await guard.query("SET LOCAL idle_in_transaction_session_timeout = 0");
+  await takeTurn(guard);
+  for (const { name, sql } of await missingIndexes(client, indexes)) {
+    await patiently(
+      client,
+      async () => {
+        // An index whose construction was interrupted is left behind without being used.
+        await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+        await client.query(sql);
+      },
+      patienceMs,
+    );
+  }
+  await guard.query("COMMIT");
+}
+
+/** Repeats work that lost a lock to other transactions. */
+async function patiently<T>(client: ClientBase, work: () => Promise<T>, patienceMs: number): Promise<T> {
+  const end = performance.now() + patienceMs;
+  for (let pause = 100; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof StorageError || isAway(error) || !isUnavailable(error)) throw error;
+      if (performance.now() > end) {
+        throw new StorageError(`The migration cannot lock the tables that it changes. ${await oldest(client)}`, {
+          cause: error,
+        });
+      }
+      await sleep(pause);
+    }
+  }
+}
+
+interface Oldest {
+  program: string;
+  pid: number;
+  seconds: number;
+}
+
+/** Names the transaction that is most likely in the way. */
+async function oldest(client: ClientBase): Promise<string> {
+  const { rows } = await client.query<Oldest>(
+    `SELECT coalesce(nullif(application_name, ''), 'a program without a name') AS program, pid,
+       floor(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds
+     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+     ORDER BY xact_start LIMIT 1`,
+  );
+  if (!rows[0]) return "Try again.";
+  const { program, pid, seconds } = rows[0];
+  return `The oldest transaction is that of ${program} (pid ${pid}), for ${seconds} s. When it has ended, try again.`;
 }
 
 /** Resolves with the schema's version without changing it. */

@@ -22,14 +22,18 @@ const BEGIN_POOLED = `${BEGIN}, ${LOCAL_TIMEOUTS.join(", ")}`;
 /** Connections to a pooler, such as PgBouncer, which may execute each transaction in another session. */
 const pooled = new WeakSet<object>();
 
+/** A pooler announces a process id of its own, so an id other than that of the session reveals one. */
+export async function leadsToPooler(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  return rows[0]!.pid !== (client as { processID?: number }).processID;
+}
+
 /**
- * Prepares a new connection. A pooler announces a process id of its own, so an id other than that of the session reveals
- * one. A setting of the session would then also affect other programs, and a prepared statement might be that of another
+ * Prepares a new connection. Behind a pooler, a setting of the session would also affect other programs, and a prepared statement might be that of another
  * connection: transactions get their own settings instead, and statements have no names.
  */
 export async function prepareSession(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-  if (rows[0]!.pid !== (client as { processID?: number }).processID) return void pooled.add(client);
+  if (await leadsToPooler(client)) return void pooled.add(client);
   const settings = Object.entries(TIMEOUTS).map(([name, value]) => `SET ${name} = ${value}`);
   await client.query(settings.join("; "));
 }

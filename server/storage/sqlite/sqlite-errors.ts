@@ -29,5 +29,6 @@ const DISK = "Its disk may be full, read-only or broken: free space or repair it
 /** Returns what an operator does about a database that cannot be opened. */
 export function adviceOf(error: unknown): string {
   const { errcode = 0 } = error as { errcode?: number };
+  if (isBusy(error)) return "Another program is writing to it. End that program, then try again.";
   return [IOERR, FULL].includes(errcode & 0xff) ? DISK : "Check DATABASE_URL.";
 }

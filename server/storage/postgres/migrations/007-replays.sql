@@ -24,4 +24,4 @@ CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'runn
 CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
 
 -- What an outage of one receiver has left. Deliveries that are not given up are not in it.
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');
+CREATE INDEX CONCURRENTLY deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');

@@ -1,0 +1,134 @@
+// Migrations from every released version, beside processes of that version that write.
+import { Client, DatabaseError } from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { createFakeClock } from "../../testing/clock.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { concurrently } from "../../testing/storage/fixtures.ts";
+import { readMigrations } from "../migrations.ts";
+import { openPostgres } from "./index.ts";
+import { migratePostgres } from "./migrate.ts";
+
+const MIGRATIONS = readMigrations(new URL("migrations/", import.meta.url));
+
+/** A database of an earlier version, with a merchant. */
+async function databaseOf(version: number): Promise<TestDatabase> {
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  onTestFinished(() => database.drop());
+  await database.run("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
+  for (const { sql, version: number } of MIGRATIONS.slice(0, version)) {
+    await database.run(sql.replaceAll("INDEX CONCURRENTLY", "INDEX"));
+    await database.run(`INSERT INTO schema_migrations VALUES (${number})`);
+  }
+  await database.run("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES ('m', 'Ada', 0, 'secret')");
+  return database;
+}
+
+const COLUMNS = `table_name, column_name, data_type, is_nullable, column_default, collation_name`;
+const schemaOf = async (database: TestDatabase) => [
+  await database.run(
+    `SELECT ${COLUMNS} FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position`,
+  ),
+  await database.run("SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"),
+  await database.run("SELECT indexrelid::regclass::text AS name FROM pg_index WHERE NOT indisvalid"),
+  await database.run("SELECT version FROM schema_migrations ORDER BY 1"),
+];
+
+/** The statements of a payout that is final at once, in the order of a server's. Each version has these columns. */
+const create = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
+  SELECT 1 FROM merchants WHERE id = 'm' FOR NO KEY UPDATE;
+  INSERT INTO customers VALUES ('m', 0, '${id}', '${id}');
+  INSERT INTO disbursements (merchant_id, epoch, merchants_reference, reference, id, customer_id, phone_number, amount,
+    fee, country, currency, status, created_at, updated_at)
+    VALUES ('m', 0, '${id}', '${id}', gen_random_uuid(), '${id}', '${id}', 1, 0, 'CI', 'XOF', 'success', 0, 0);
+  UPDATE merchants SET last_event = last_event + 1 WHERE id = 'm';
+  INSERT INTO events (merchant_id, id, epoch, seq, type, reference, created_at, body)
+    SELECT 'm', '${id}', 0, last_event, 'disbursement.completed', '${id}', 0, '' FROM merchants WHERE id = 'm';
+  COMMIT`;
+/** A delivery and a payment page look at other tables before they lock the merchant. */
+const look = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
+  SELECT count(*) FROM events WHERE id = '${id}'; SELECT count(*) FROM checkouts WHERE reference = '${id}';
+  SELECT count(*) FROM disbursements WHERE reference = '${id}'; SELECT 1 FROM merchants WHERE id = 'm' FOR KEY SHARE;
+  INSERT INTO attempts (merchant_id, event_id, number, at, sent_real, latency_ms) VALUES ('m', '${id}', 1, 0, 0, 1);
+  COMMIT`;
+
+/** Writes until it is ended. Resolves with the ids of what was committed. Repeats what lost a conflict, as a server does. */
+function startLoad(url: string): { end(): Promise<string[]> } {
+  let isEnded = false;
+  async function write(index: number) {
+    const client = new Client(url);
+    await client.connect();
+    const committed: string[] = [];
+    for (let round = 0; !isEnded; round += 1) {
+      for (const statements of [create, look]) {
+        const id = `${index}-${round}`;
+        while (!(await commits(client, statements(id))));
+        if (statements === create) committed.push(id);
+      }
+    }
+    await client.end();
+    return committed;
+  }
+  const writing = concurrently(4, write);
+  writing.catch(() => undefined);
+  return {
+    async end() {
+      isEnded = true;
+      return (await writing).flat();
+    },
+  };
+}
+
+async function commits(client: Client, statements: string): Promise<boolean> {
+  try {
+    await client.query(statements);
+    return true;
+  } catch (error) {
+    await client.query("ROLLBACK");
+    if (error instanceof DatabaseError && /^(40001|40P01)$/.test(error.code!)) return false;
+    throw error;
+  }
+}
+
+test.each(MIGRATIONS.map(({ version }) => version))(
+  "migrates from version %i beside processes that write, with a stricter isolation as the default",
+  async (version) => {
+    const [fresh, old] = [await databaseOf(MIGRATIONS.length), await databaseOf(version)];
+    const [{ name }] = (await old.run("SELECT current_database() AS name")) as [{ name: string }];
+    await old.run(`ALTER DATABASE ${name} SET default_transaction_isolation TO 'serializable'`);
+    const load = startLoad(old.url);
+    const options = { clock: createFakeClock(), server: true, time: "process" } as const;
+    const storages = await concurrently(3, () => openPostgres(old.url, options));
+    const committed = await load.end();
+    await Promise.all(storages.map((storage) => storage.close()));
+    expect(committed.length).toBeGreaterThan(0);
+    const stored = await old.run("SELECT merchants_reference AS id FROM disbursements");
+    expect(stored.map(({ id }) => id).toSorted()).toEqual(committed.toSorted());
+    expect(await schemaOf(old)).toEqual(await schemaOf(fresh));
+  },
+);
+
+test("a migration that cannot lock a table names the program that is in the way, and leaves the schema as it was", async () => {
+  const database = await databaseOf(5);
+  const dump = new Client({ connectionString: database.url, application_name: "pg_dump" });
+  await dump.connect();
+  await dump.query("BEGIN; LOCK TABLE merchants IN ACCESS SHARE MODE");
+  const before = await schemaOf(database);
+  const migrating = migratePostgres(database.url, 0);
+  await expect(migrating).rejects.toThrow(
+    /^The migration cannot lock the tables that it changes\. The oldest transaction is that of pg_dump \(pid \d+\), for \d+ s\. When it has ended, try again\.$/,
+  );
+  expect(await schemaOf(database)).toEqual(before);
+  const waiting = migratePostgres(database.url);
+  await dump.query("ROLLBACK");
+  await dump.end();
+  expect(await waiting).toEqual({ from: 5, to: MIGRATIONS.length });
+});
+
+test("an index whose construction was interrupted is built again at the next start", async () => {
+  const database = await databaseOf(MIGRATIONS.length);
+  const whole = await schemaOf(database);
+  await database.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'disbursements_by_phone'::regclass");
+  await database.run("DROP INDEX checkouts_by_phone");
+  await concurrently(2, () => migratePostgres(database.url));
+  expect(await schemaOf(database)).toEqual(whole);
+});
