@@ -7,6 +7,8 @@ import { init } from "./cli/init.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
 import { missingLines } from "./run/missing.ts";
+import { checks as dreddChecks } from "./checks/dredd.ts";
+import { NoDredd, requireDredd } from "./contract/dredd-parts.ts";
 import { NoPrism, startPrism } from "./contract/prism.ts";
 import { certifyClient } from "./merchants/client/command.ts";
 import { certifyReceiver } from "./merchants/receiver/command.ts";
@@ -40,6 +42,7 @@ async function certify(args: readonly string[]): Promise<number> {
       `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`,
     );
   }
+  if (planned.some((check) => dreddChecks.includes(check))) requireDredd();
   if (given.reporting.signing !== undefined && checksBeyondBudget(planned, options).length > 0) {
     throw new CannotRun(
       "This budget is too small to earn a certificate. Nothing was paid. Raise --max-payouts and --max-total as shown above, or omit --sign.",
@@ -123,7 +126,7 @@ async function main(args: readonly string[]): Promise<number> {
     return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError) complain(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);
-    else if (error instanceof CannotRun || error instanceof NoPrism) complain(error.message);
+    else if ([CannotRun, NoDredd, NoPrism].some((known) => error instanceof known)) complain((error as Error).message);
     else complain(error);
     return 2;
   }

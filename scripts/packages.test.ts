@@ -13,6 +13,7 @@ interface Manifest {
   bin?: Record<string, string>;
   exports?: Record<string, unknown>;
   dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
 }
 
 const root = join(import.meta.dirname, "..");
@@ -57,7 +58,7 @@ function installPacked(workspace: string) {
   const installed = join(modules, manifest.name);
   mkdirSync(installed, { recursive: true });
   execFileSync("tar", ["-xzf", join(project, tarball), "--strip-components=1", "-C", installed]);
-  for (const name of Object.keys(manifest.dependencies ?? {})) {
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
     const places = [join(root, workspace, "node_modules", name), join(root, "node_modules", name)];
     link(
       places.find((place) => existsSync(place))!,

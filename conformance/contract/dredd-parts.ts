@@ -32,11 +32,30 @@ export type DreddConfiguration = {
 
 type Output = { transports: { console: { silent: boolean } } };
 
+/** Thrown if Dredd is not installed. The message says what to do. */
+export class NoDredd extends Error {}
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Makes sure that Dredd is installed. It is an optional dependency, because it brings 200 packages with it.
+ * @throws NoDredd
+ */
+export function requireDredd(): void {
+  try {
+    require.resolve("dredd");
+  } catch {
+    throw new NoDredd(
+      "Dredd is not installed, because npm left out optional dependencies, and this run needs it to judge the " +
+        "documented responses. Nothing was paid. Run npm install --include=optional, or npm ci in the suite's repository.",
+    );
+  }
+}
+
 /** Creates a Dredd instance that prints nothing. */
 export function newDredd(configuration: DreddConfiguration): Dredd {
   // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings among the results.
   process.removeAllListeners("warning");
-  const require = createRequire(import.meta.url);
   const output = require("dredd/build/reporters/reporterOutputLogger.js") as { default: Output };
   output.default.transports.console.silent = true;
   const Constructor = require("dredd") as new (configuration: DreddConfiguration) => Dredd;

@@ -16,7 +16,12 @@ const name = "@disbursement-checkout/conformance";
  */
 const moduleFolders = [join(workspace, "node_modules"), join(workspace, "../node_modules")];
 
-type Manifest = { version: string; bin: Record<string, string>; dependencies?: Record<string, string> };
+type Manifest = {
+  version: string;
+  bin: Record<string, string>;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+};
 
 const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
@@ -50,11 +55,11 @@ function folderTree(dependency: string, from: string, seen: Set<string>): Set<st
   return seen;
 }
 
-/** Returns the names of the packages that `npm install` of this workspace installs without `omitted`, and their size. */
-export function installedWeight(omitted: string) {
+/** Returns the number of packages that `npm install --omit=optional` of this workspace installs, and their size. */
+export function installedWeight() {
   const folders = new Set<string>();
   for (const dependency of Object.keys(readManifest(workspace).dependencies ?? {})) {
-    if (dependency !== omitted) folderTree(dependency, workspace, folders);
+    folderTree(dependency, workspace, folders);
   }
   const sizes = [...folders].flatMap((folder) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -77,8 +82,8 @@ export async function installPacked() {
   mkdirSync(installed, { recursive: true });
   const tarball = join(folder, `disbursement-checkout-conformance-${readManifest(workspace).version}.tgz`);
   await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
-  const { bin, dependencies = {} } = readManifest(installed);
-  for (const [dependency, version] of Object.entries(dependencies)) {
+  const { bin, dependencies, optionalDependencies } = readManifest(installed);
+  for (const [dependency, version] of Object.entries({ ...dependencies, ...optionalDependencies })) {
     link(installedDependency(dependency, version), join(folder, "node_modules", dependency));
   }
   for (const [command, file] of Object.entries(bin)) {
