@@ -100,13 +100,17 @@ const LISTS = [
   "countDeliveries",
 ] as const satisfies readonly (keyof Storage)[];
 
-/** Returns the storage with its lists limited. */
+type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
+
+/** Returns the storage with its lists limited. Whatever is replaced in the given storage later takes effect here too. */
 export function withLimitedLists(storage: Storage, reads: Reads): Storage {
-  const limited = LISTS.map((name) => {
-    const read = storage[name] as (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
-    const run: typeof read = (query, ...more) =>
-      reads.run(typeof query === "string" ? query : (query.merchantId ?? ""), () => read(query, ...more));
-    return [name, run];
-  });
-  return { ...storage, ...Object.fromEntries(limited) };
+  const limited = Object.create(storage) as Storage;
+  for (const name of LISTS) {
+    const list: List = (query, ...more) =>
+      reads.run(typeof query === "string" ? query : (query.merchantId ?? ""), () =>
+        (storage[name] as List)(query, ...more),
+      );
+    Object.assign(limited, { [name]: list });
+  }
+  return limited;
 }
