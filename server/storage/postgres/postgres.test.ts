@@ -53,6 +53,7 @@ const ALLOWED = [
     sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/,
     why: "few rows, of all merchants",
   },
+  { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is ended" },
   {
     sql: /^(UPDATE (replays|listeners|merchants)|DELETE FROM (dashboard_|request_rates)).+ > \(SELECT \$1::bigint\) \+ \d+/,
     why: "runs once, after a clock that was ahead was corrected",
