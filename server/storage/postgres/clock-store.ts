@@ -2,7 +2,7 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
 import { movedTime } from "../../domain/time.ts";
 import { clockMoved } from "../rows.ts";
-import { recordAction } from "./audit.ts";
+import { recordAction } from "./executor.ts";
 import type { Context } from "./context.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { lockMerchant } from "./merchant-rows.ts";

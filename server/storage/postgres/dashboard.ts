@@ -16,7 +16,7 @@ import {
   toSession,
 } from "../dashboard-rows.ts";
 import type { Row } from "../rows.ts";
-import { recordAction } from "./audit.ts";
+import { recordAction } from "./executor.ts";
 import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
 
@@ -104,7 +104,7 @@ export function dashboard({ db }: Context): DashboardStore {
 /** Locks the session, so that its end waits for the link, and ends the link too. */
 const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = $1 AND id = $2 FOR SHARE";
 const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = $1
-  UNION SELECT name FROM dashboard_links WHERE merchant_id = $1`;
+  UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = $1`;
 
 /** Returns who let the person of a new link in. Expired links and sessions have been deleted. */
 async function invitedBy(query: Query, person: Person, actor: Actor): Promise<string> {

@@ -3,7 +3,7 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import type { DeliveryQueue, Lane } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { recordAttempt } from "./attempts.ts";
-import { recordAction } from "./audit.ts";
+import { recordAction } from "./executor.ts";
 import { among, claimLanes, claimOne } from "./claims.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";

@@ -3,9 +3,10 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/types.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
-import { auditLog } from "./audit.ts";
+import { auditLog } from "../portable/audit.ts";
+import { changes } from "../portable/changes.ts";
+import { requestLog } from "../portable/request-log.ts";
 import { backlog } from "./backlog.ts";
-import { changes } from "./changes.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
@@ -15,6 +16,7 @@ import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { requireDurable, type DurabilityOptions } from "./durability.ts";
+import { postgresExecutor } from "./executor.ts";
 import { eventLog } from "./event-log.ts";
 import { watchHealth } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
@@ -26,7 +28,6 @@ import { migratePostgres } from "./migrate.ts";
 import { claimMode, postgresMode } from "./mode.ts";
 import { finishRebases } from "./rebase.ts";
 import { replays } from "./replays.ts";
-import { requestLog } from "./request-log.ts";
 import { databaseTime, processTime } from "./time.ts";
 
 interface Options extends DurabilityOptions {
@@ -87,6 +88,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
       return whileOpen(lane.add) as never;
     },
   };
+  const executor = postgresExecutor(context.db);
   const latest = await keepLatestTime(db, clock, { server });
   if (server) await finishRebases(context, { all: true });
   const storage: Storage = {
@@ -98,10 +100,10 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     ...listeners(context),
     ...eventLog(context),
     ...replays(context),
-    ...auditLog(context),
+    ...auditLog(executor),
     ...dashboard(context),
-    ...requestLog(context),
-    ...changes(context),
+    ...requestLog(executor),
+    ...changes(executor),
     ...housekeeping(context),
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),

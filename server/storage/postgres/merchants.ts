@@ -4,7 +4,7 @@ import { MOST_KEYS, type KeyOwner, type MerchantStore } from "../../domain/stora
 import { sandboxTime } from "../../domain/time.ts";
 import type { WebhookSecrets } from "../../domain/types.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
-import { recordAction } from "./audit.ts";
+import { recordAction } from "./executor.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { endListenerOf } from "./listeners.ts";

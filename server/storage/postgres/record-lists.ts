@@ -2,7 +2,7 @@ import type { Page, RecordQuery } from "../../domain/storage.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import type { Row } from "../rows.ts";
 import type { Context } from "./context.ts";
-import { fromUuid, toUuid } from "./uuid.ts";
+import { fromUuid, toUuid } from "../uuid.ts";
 
 interface RecordTable<T> {
   table: "disbursements" | "checkouts";

@@ -12,7 +12,7 @@ import {
   type StoredReplay,
 } from "../replay-rows.ts";
 import type { Row } from "../rows.ts";
-import { recordAction } from "./audit.ts";
+import { recordAction } from "./executor.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { eventReader } from "./event-log.ts";

@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { NewEntry } from "../../domain/audit.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import type { EventReader } from "../event-search.ts";
 import type { Values } from "../rows.ts";
-import type { AuditWriter } from "./audit.ts";
 import type { EventWriter } from "./events.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
 import type { Read, Write } from "./writer.ts";
@@ -26,7 +26,10 @@ export interface Context {
   /** A transaction that changes a merchant or a key must clear it. */
   cache: MerchantCache;
   events: EventWriter;
-  audit: AuditWriter;
+  audit: {
+    /** Records an action inside its transaction. */
+    record(entry: NewEntry): void;
+  };
   reader: EventReader;
   emit: Emit;
 }

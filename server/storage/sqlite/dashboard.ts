@@ -49,7 +49,7 @@ export function dashboard({ db, write, now, audit }: Context): DashboardStore {
   );
   const selectInviter = db.prepare("SELECT invited_by FROM dashboard_sessions WHERE merchant_id = ? AND id = ?");
   const selectNames = db.prepare(
-    `SELECT name FROM dashboard_sessions WHERE merchant_id = ?1 UNION SELECT name FROM dashboard_links WHERE merchant_id = ?1`,
+    `SELECT name FROM dashboard_sessions WHERE merchant_id = ?1 UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = ?1`,
   );
 
   /** Returns who let the person of a new link in. Expired links and sessions have been deleted. */

@@ -4,10 +4,11 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/types.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
+import { auditLog, recordAction } from "../portable/audit.ts";
+import { changes } from "../portable/changes.ts";
+import { requestLog } from "../portable/request-log.ts";
 import { wrapped } from "../wrapped.ts";
-import { auditLog, auditWriter } from "./audit.ts";
 import { backlog } from "./backlog.ts";
-import { changes } from "./changes.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
@@ -17,6 +18,7 @@ import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog, eventReader } from "./event-log.ts";
 import { eventWriter } from "./events.ts";
+import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { watchHealth, type Health } from "./health.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { listeners } from "./listeners.ts";
@@ -29,7 +31,6 @@ import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
 import { replays } from "./replays.ts";
-import { requestLog } from "./request-log.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
@@ -67,7 +68,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
 
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.monotonic, emit);
-    const { write, writeNew, writeSoon, writeUnflushed, writeApart, read } = createWriter(db, {
+    const writer = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
         ownership?.require();
@@ -79,31 +80,27 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       sleep: clock.sleep,
       pace: createPace(() => performance.now()),
     });
-    const latest = latestTime(db, clock, server ? write : undefined);
+    const latest = latestTime(db, clock, server ? writer.write : undefined);
     if (server) db.exec("PRAGMA busy_timeout = 0");
     // At once, so that a start after the clock was corrected continues without delay.
     void latest.repair();
 
     /** Shows a second server that this one is running. */
     function respondToChallenge() {
-      if (ownership?.isChallenged()) write(ownership.respond).catch(() => undefined);
+      if (ownership?.isChallenged()) writer.write(ownership.respond).catch(() => undefined);
     }
 
+    const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
+    const execute = statementRunner(db, times);
+    const executor = sqliteExecutor(writer, execute);
     const context: Context = {
       db,
-      write,
-      writeNew,
-      writeSoon,
-      writeUnflushed,
-      writeApart,
-      read,
-      now: () => clock.now(),
-      dated: () => clock.dated(),
-      leased: latest.leased,
+      ...writer,
+      ...times,
       merchantOf: cache.merchantOf,
       cache,
       events: eventWriter(db, () => clock.now()),
-      audit: auditWriter(db, () => clock.now()),
+      audit: { record: (entry) => runNow(execute, recordAction(entry)) },
       reader: eventReader({ db }),
       emit,
     };
@@ -116,10 +113,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...listeners(context),
       ...eventLog(context),
       ...replays(context),
-      ...auditLog(context),
+      ...auditLog(executor),
       ...dashboard(context),
-      ...requestLog(context),
-      ...changes(context),
+      ...requestLog(executor),
+      ...changes(executor),
       ...housekeeping(context),
       readBacklog: backlog(context),
       async ping() {
@@ -128,7 +125,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       },
       async close() {
         // Wait for the writes in progress.
-        await write(() => undefined).catch(() => undefined);
+        await writer.write(() => undefined).catch(() => undefined);
         latest.close();
         cache.close();
         health.close(db);

@@ -1,0 +1,66 @@
+import { v7 } from "uuid";
+import { storedEntry, type ActorName, type AuditEntry, type NewEntry } from "../../domain/audit.ts";
+import type { AuditLog } from "../../domain/storage.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import { fromUuid, toUuid } from "../uuid.ts";
+import type { Row } from "../rows.ts";
+import { run, type Executor, type Work } from "./query.ts";
+
+/**
+ * SQLite numbers the entries. PostgreSQL, where several processes write, gives them UUIDs; the UUIDs of one process
+ * increase, so that the entries of one millisecond are in order.
+ */
+const INSERT = {
+  sqlite: `INSERT INTO audit (merchant_id, at_real, actor, action, details)
+    VALUES (:merchant, :now, :actor, :action, :details)`,
+  postgres: `INSERT INTO audit (merchant_id, at_real, id, actor, action, details)
+    VALUES (:merchant, :now, :id, :actor, :action, :details)`,
+};
+const ORDERS = {
+  sqlite: {
+    end: "seq < :at ORDER BY seq DESC LIMIT :limit",
+    position: ({ seq }: Row) => [seq as number],
+    length: 1,
+  },
+  postgres: {
+    end: "(at_real, id) < (:at, :id::uuid) ORDER BY at_real DESC, id DESC LIMIT :limit",
+    position: ({ at_real, id }: Row) => [at_real as number, ...fromUuid(id as string)],
+    length: 4,
+  },
+};
+
+/** Records an action inside its transaction. */
+export function* recordAction(entry: NewEntry): Work<void> {
+  const { actor, action, merchantId, details } = storedEntry(entry);
+  yield* run(INSERT, { merchant: merchantId, id: v7(), actor, action, details: JSON.stringify(details) });
+}
+
+export function auditLog({ database, read, write }: Executor): AuditLog {
+  const { end, position, length } = ORDERS[database];
+  return {
+    recordAction: (entry) => write(() => recordAction(entry)),
+    async listAudit({ merchantId, limit, cursor }) {
+      const scope = merchantId ?? "";
+      const [at, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor, length);
+      const which = merchantId === undefined ? "" : "merchant_id = :merchant AND ";
+      const found = await read({
+        text: `SELECT * FROM audit WHERE ${which}${end}`,
+        // One extra row shows whether another page follows.
+        values: { merchant: scope, at: at!, id: toUuid(id), limit: limit + 1 },
+      });
+      const rows = found.slice(0, limit);
+      const last = found.length > limit ? rows.at(-1) : undefined;
+      return { items: rows.map(toEntry), ...(last && { cursor: sealCursor("audit", scope, position(last)) }) };
+    },
+  };
+}
+
+function toEntry(row: Row): AuditEntry {
+  return {
+    at: row.at_real as number,
+    actor: row.actor as ActorName,
+    action: row.action as AuditEntry["action"],
+    merchantId: row.merchant_id as string,
+    details: JSON.parse(row.details as string) as AuditEntry["details"],
+  };
+}

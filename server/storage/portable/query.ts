@@ -1,0 +1,73 @@
+import type { Row, Values } from "../rows.ts";
+
+export type Database = "sqlite" | "postgres";
+export type QueryValue = string | number | boolean | Uint8Array | null | readonly string[];
+
+/**
+ * A statement that both databases execute, written in PostgreSQL's SQL. Its parameters have names, such as `:merchant`;
+ * `:now`, `:dated` and `:leased` are times (postgres/time.ts), and `:rows` is the table `given` of the query's rows.
+ * `sqlite/executor.ts` has the list of what is different in SQLite.
+ */
+export interface Query {
+  /** One text for each database if the databases store something differently. */
+  text: string | Readonly<Record<Database, string>>;
+  /** Values that the text does not name are ignored. */
+  values?: Readonly<Record<string, QueryValue>>;
+  /** PostgreSQL executes the statement once for all rows, SQLite once for each row. */
+  rows?: GivenRows;
+}
+
+export interface GivenRows {
+  /** The columns, with their types in PostgreSQL. */
+  columns: Readonly<Record<string, string>>;
+  /** A column without a value is NULL. */
+  values: readonly Values[];
+}
+
+export interface QueryResult {
+  rows: readonly Row[];
+  /** The number of rows that the statement returned or changed. */
+  count: number;
+}
+
+/**
+ * The statements of a transaction and what happens between them. Each step yields statements that do not depend on each
+ * other. A generator, because SQLite executes it within one turn of the event loop, so that it can share a commit with
+ * the work of other requests (D28), and PostgreSQL across several turns.
+ */
+export type Work<T> = Generator<readonly Query[], T, readonly QueryResult[]>;
+
+export interface WriteOptions {
+  /** How SQLite commits the work: as which function of `Writer`. The default is `write`. */
+  commit?: "write" | "writeNew" | "writeSoon" | "writeUnflushed" | "writeApart";
+  /** Whether PostgreSQL may run the work again after it was committed (`Queries.transaction`). */
+  repeatable?: boolean;
+}
+
+/** A database, as the storage's portable operations use it. */
+export interface Executor {
+  database: Database;
+  /** Executes a statement that only reads. */
+  read(query: Query): Promise<readonly Row[]>;
+  /** Executes statements that only read. SQLite reads them in one transaction. */
+  readAll(queries: readonly Query[]): Promise<(readonly Row[])[]>;
+  /** Executes work in a transaction. Resolves with its result after the commit. */
+  write<T>(work: () => Work<T>, options?: WriteOptions): Promise<T>;
+}
+
+/** Executes a statement as part of a transaction. */
+export function* run(text: Query["text"], values?: Query["values"]): Work<QueryResult> {
+  const [result] = yield [{ text, ...(values && { values }) }];
+  return result!;
+}
+
+/** Executes statements that do not depend on each other, as part of a transaction. */
+export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]> {
+  return yield queries;
+}
+
+/** A statement that inserts rows, except those that were inserted before. */
+export const insertNew = (table: string, rows: GivenRows): Query => ({
+  text: `INSERT INTO ${table} (${Object.keys(rows.columns).join(", ")}) SELECT * FROM :rows WHERE true ON CONFLICT DO NOTHING`,
+  rows,
+});

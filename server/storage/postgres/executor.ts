@@ -1,0 +1,59 @@
+import type { NewEntry } from "../../domain/audit.ts";
+import { recordAction as auditEntry } from "../portable/audit.ts";
+import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
+import type { Queries, Query as Send } from "./database.ts";
+import { NAMES } from "./time.ts";
+
+interface Placed {
+  text: string;
+  names: readonly string[];
+}
+
+/** The texts of the portable statements with `$1`, `$2`, … instead of names. The texts are constant, so they are few. */
+const known = new Map<string, Placed>();
+
+function placed(text: string, rows: GivenRows | undefined): Placed {
+  const found = known.get(text);
+  if (found) return found;
+  const columns = Object.entries(rows?.columns ?? {});
+  const given = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
+  const table = `unnest(${given}) AS given (${columns.map(([name]) => name).join(", ")})`;
+  const names: string[] = [];
+  const sql = text.replaceAll(":rows", table).replaceAll(/(?<!:):([a-z]\w*)/gi, (all, name: string) => {
+    if ((NAMES as readonly string[]).includes(all)) return all;
+    if (!names.includes(name)) names.push(name);
+    return `$${columns.length + names.indexOf(name) + 1}`;
+  });
+  const made = { text: sql, names };
+  known.set(text, made);
+  return made;
+}
+
+async function execute(send: Send, { text, values = {}, rows }: Query): Promise<QueryResult> {
+  const statement = placed(typeof text === "string" ? text : text.postgres, rows);
+  const given = Object.keys(rows?.columns ?? {}).map((column) => rows!.values.map((row) => row[column] ?? null));
+  return send(statement.text, [...given, ...statement.names.map((name) => toParameter(values[name]))]);
+}
+
+const toParameter = (value: QueryValue | undefined) =>
+  value instanceof Uint8Array ? Buffer.from(value) : (value ?? null);
+
+/** Executes portable work inside a transaction. */
+export async function runIn<T>(send: Send, work: Work<T>): Promise<T> {
+  let step = work.next();
+  while (!step.done) step = work.next(await Promise.all(step.value.map((query) => execute(send, query))));
+  return step.value;
+}
+
+/** Records an action inside its transaction. */
+export const recordAction = (send: Send, entry: NewEntry): Promise<void> => runIn(send, auditEntry(entry));
+
+export function postgresExecutor(db: Queries): Executor {
+  const read = async (query: Query) => (await execute(db.read, query)).rows;
+  return {
+    database: "postgres",
+    read,
+    readAll: (queries) => Promise.all(queries.map(read)),
+    write: (work, { repeatable = false } = {}) => db.transaction((send) => runIn(send, work()), { repeatable }),
+  };
+}
