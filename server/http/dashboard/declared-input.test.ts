@@ -1,0 +1,286 @@
+// Sends every name that storage and domain know, undeclared, to every page and with every form: the response and what is
+// stored must be the same as without it.
+import type { Express } from "express";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newLink, signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+import { storageNames } from "../../testing/storage-names.ts";
+
+const NAMES = storageNames();
+const MERCHANT = "/dashboard/m/:merchant";
+/** The parameters of links and of the forms that search. */
+const SEARCH = ["status", "type", "host", "reference", "from", "to"];
+const PAYMENTS = ["search", "status", "from", "to", "cursor"];
+const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
+  "/dashboard/sign-in": ["token"],
+  [`${MERCHANT}/disbursements`]: PAYMENTS,
+  [`${MERCHANT}/disbursements.csv`]: PAYMENTS,
+  [`${MERCHANT}/checkouts`]: PAYMENTS,
+  [`${MERCHANT}/checkouts.csv`]: PAYMENTS,
+  [`${MERCHANT}/webhooks`]: [...SEARCH, "cursor"],
+  [`${MERCHANT}/replays/new`]: SEARCH,
+  [`${MERCHANT}/requests`]: ["result", "operation", "reference", "request", "cursor"],
+  [`${MERCHANT}/sandbox`]: ["stop", "count", "unit"],
+  [`${MERCHANT}/audit`]: ["cursor"],
+};
+
+/** Pages that show an error without a parameter. */
+const NEEDED: Readonly<Record<string, string>> = { [`${MERCHANT}/replays/new`]: "status=failed" };
+
+/** A server with a payment of each kind, a webhook and a replay. Each has the same ids. */
+async function aService() {
+  const server = await startServer();
+  const operator = await signedIn(server, { name: "Grace" });
+  await signedIn(server, { name: "Alan" });
+  const member = await signedIn(server, { merchantId: server.merchant.id });
+  const payout = await server.createPayout({
+    reference: "paid",
+    phoneNumber: "2250700000001",
+    webhookURL: "https://merchant.example/",
+  });
+  const checkout = await server.createCheckout({ reference: "order" });
+  const other = await server.createCheckout({ reference: "another" });
+  await server.service.deliveries.idle();
+  const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
+  const at = `/m/${server.merchant.id}`;
+  const { headers } = await member.post(`${at}/replays`, { status: "pending", pace: "1" });
+  const values: Readonly<Record<string, string>> = {
+    merchant: server.merchant.id,
+    disbursement: payout.body.data.reference,
+    checkout: checkout.body.data.reference,
+    otherCheckout: other.body.data.reference,
+    webhook: items[0]!.id,
+    replay: headers.get("location")!.split("/").at(-1)!,
+    page: "operating",
+    file: "docs.css",
+  };
+  return { server, operator, member, at, values };
+}
+type Service = Awaited<ReturnType<typeof aService>>;
+
+/** The path of a route, whose parameters name what precedes them: `/webhooks/:id` is a webhook's. */
+function pathOf(route: string, values: Service["values"]): string {
+  return route.replaceAll(/(\w+?)s?\/:(\w+)/g, (_, kind: string, name: string) => {
+    const value = values[name] ?? values[kind] ?? name;
+    return `${kind === "m" ? kind : `${kind}s`}/${value}`;
+  });
+}
+
+interface Layer {
+  route?: { path: string | string[]; methods: Record<string, boolean> };
+  handle: { stack?: Layer[] };
+}
+
+/** The paths of what people open or send with a browser: everything outside the contract. */
+function routesOf({ router }: Express, method: "get" | "post"): string[] {
+  const visit = ({ route, handle }: Layer): string[] => {
+    if (route) return route.methods[method] === true ? [route.path].flat() : [];
+    return (handle.stack ?? []).flatMap(visit);
+  };
+  const paths = (router as unknown as { stack: Layer[] }).stack.flatMap(visit);
+  // The stream of a live page does not end, and the metrics count their own requests. Neither reads parameters.
+  return [...new Set(paths)].filter((path) => !/^\/(v1|sandbox)\/|\/live$|^\/metrics$/.test(path));
+}
+
+/** A response without what differs between two equal requests. */
+async function responseTo(server: TestServer, path: string, { cookie }: Visitor, form?: URLSearchParams) {
+  const init = form && { method: "POST", body: form };
+  const headers = { cookie, origin: server.url };
+  const response = await fetch(`${server.url}${path}`, { redirect: "manual", ...init, headers });
+  const [id, text] = [response.headers.get("x-request-id"), await response.text()];
+  const shown = text.replaceAll(server.url, "").replaceAll(id ?? server.url, "");
+  return { status: response.status, location: response.headers.get("location")?.replace(server.url, ""), text: shown };
+}
+
+/** What is stored, as everyone who may read it sees it. Each export adds an entry to the audit trail. */
+async function stored({ server: { storage, merchant }, at, operator, values }: Service) {
+  const page = { merchantId: merchant.id, limit: 100 };
+  const audit = (await storage.listAudit({ limit: 100 })).items.filter(({ action }) => action !== "payments.export");
+  return {
+    audit: audit.map(({ action, actor, details, merchantId }) => ({ action, actor, details, merchantId })),
+    merchants: await storage.listMerchants(),
+    keys: await storage.listKeysOf(merchant.id),
+    payments: [await storage.listDisbursements(page), await storage.listCheckouts(page)],
+    webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
+    replays: [await storage.listReplays(merchant.id, 50), await storage.findReplay(merchant.id, values.replay!)],
+    team: await storage.listTeam({ idleMs: 3_600_000, limit: 100 }),
+    settings: (await operator.get(`${at}/settings`)).html.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, ""),
+  };
+}
+
+const VARIANTS: [string, (name: string) => string][] = [
+  ["once", (name) => `${name}=1`],
+  ["twice", (name) => `${name}=1&${name}=2`],
+  ["as a list", (name) => `${name}[]=1&${name}%5B%5D=2`],
+  ["as an object", (name) => `${name}[gt]=1&${name}%5Blt%5D=2`],
+];
+
+describe("pages", () => {
+  let service: Service;
+  let routes: string[];
+  beforeAll(async () => {
+    service = await aService();
+    routes = routesOf(service.server.service.app, "get");
+  });
+  afterAll(() => service.server.close());
+  const open = (path: string, query = "") => responseTo(service.server, `${path}?${query}`, service.operator);
+
+  test("are found by the server's own routes", () => {
+    expect(routes).toEqual(expect.arrayContaining([...Object.keys(PARAMETERS), "/checkouts/:reference", "/readyz"]));
+    expect(NAMES).toEqual(expect.arrayContaining(["phoneNumber", "phone_number", "createdAfter", "merchantId"]));
+  });
+
+  test.each(VARIANTS)("ignore undeclared parameters, sent %s", async (_, parameter) => {
+    const before = await stored(service);
+    const opened: string[] = [];
+    for (const route of routes) {
+      const path = pathOf(route, service.values);
+      const needed = NEEDED[route] ?? "";
+      const plain = await open(path, needed);
+      if (plain.status < 400) opened.push(route);
+      const names = NAMES.filter((name) => !(PARAMETERS[route] ?? []).includes(name));
+      const response = await open(path, [needed, ...names.map(parameter)].join("&"));
+      expect([route, response]).toEqual([route, plain]);
+    }
+    expect(opened).toEqual(routes);
+    expect(await stored(service)).toEqual(before);
+  });
+
+  test.each(VARIANTS.slice(1))("never fail for declared parameters, sent %s", async (_, parameter) => {
+    for (const [route, names] of Object.entries(PARAMETERS)) {
+      for (const name of [...names, names.join()]) {
+        const query = name.split(",").map(parameter).join("&");
+        const { status } = await open(pathOf(route, service.values), query);
+        expect(status, `${route} ${query}`).toBeLessThan(500);
+      }
+    }
+  });
+});
+
+type Fields = Record<string, string>;
+/** The fields of every form, in an order in which each can be sent. */
+const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fields>][] = [
+  ["/dashboard/merchants", () => ({ name: "Grace Stores" })],
+  ["/dashboard/team/links", () => ({ name: "Barbara" })],
+  [`${MERCHANT}/team/links`, () => ({ name: "Barbara" })],
+  [`${MERCHANT}/webhooks/:id/replay`, () => ({})],
+  [`${MERCHANT}/replays/:id/stop`, () => ({})],
+  [
+    `${MERCHANT}/replays`,
+    () => ({ ...Object.fromEntries(SEARCH.map((name) => [name, ""])), status: "failed", pace: "1" }),
+  ],
+  [`${MERCHANT}/settings/keys`, () => ({ name: "second" })],
+  [`${MERCHANT}/settings/keys/revoke`, async ({ server }) => ({ key: await oneKey(server) })],
+  [`${MERCHANT}/settings/secret/reveal`, () => ({})],
+  [`${MERCHANT}/settings/secret/rotate`, () => ({})],
+  [`${MERCHANT}/settings/default-webhook`, () => ({ url: "https://other.example/hooks" })],
+  [`${MERCHANT}/sandbox/disbursements`, () => ({ phoneNumber: "2250700000473", amount: "500" })],
+  [`${MERCHANT}/sandbox/checkouts`, () => ({ amount: "500" })],
+  [`${MERCHANT}/sandbox/chaos`, () => ({ ...CALM, lostWebhooksPercent: "5" })],
+  ["/checkouts/:reference", () => PAY],
+  [`${MERCHANT}/sandbox/advance`, ({ server }) => ({ to: new Date(server.clock.now() + 60_000).toISOString() })],
+  [`${MERCHANT}/sandbox/reset`, () => ({})],
+  [`${MERCHANT}/team/end`, async (service) => ({ session: await sessionOf(service, "Ada") })],
+  [`${MERCHANT}/team/end-all`, () => ({ name: "Barbara" })],
+  ["/dashboard/team/end", async (service) => ({ session: await sessionOf(service, "Alan") })],
+  ["/dashboard/team/end-all", () => ({ name: "Barbara" })],
+  ["/dashboard/sign-out", () => ({ everywhere: "" })],
+  ["/dashboard/sign-in", async ({ server }) => ({ token: await newLink(server, { name: "Edsger" }) })],
+];
+const PAY = { action: "pay", phoneNumber: "2250700000129" };
+const CALM = { latencyMs: "", failedRequestsPercent: "", lostResponsesPercent: "" };
+const oneKey = async ({ storage, merchant }: TestServer) => (await storage.listKeysOf(merchant.id))[0]!.id;
+async function sessionOf({ server }: Service, name: string): Promise<string> {
+  const { sessions } = await server.storage.listTeam({ idleMs: 3_600_000, limit: 100 });
+  return sessions.find((session) => session.name === name)!.id;
+}
+
+/** How many fields more than the declared ones a form of the dashboard, and that of the payment page, may have. */
+const ROOM = { dashboard: 22, payment: 6 };
+function chunksOf(names: readonly string[], size: number): string[][] {
+  return Array.from({ length: Math.ceil(names.length / size) }, (_, index) =>
+    names.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** The responses to all forms on a new server, and what is stored after each. */
+async function effectsOf({ query = "", names = [] }: { query?: string; names?: readonly string[] }) {
+  const service = await aService();
+  const { server, operator, values } = service;
+  const effects: [route: string, response: Awaited<ReturnType<typeof responseTo>>, after: object][] = [];
+  for (const [route, fieldsOf] of FORMS) {
+    const fields = await fieldsOf(service);
+    const isOfDashboard = route.startsWith("/dashboard/");
+    const extra = isOfDashboard ? names.filter((name) => !Object.hasOwn(fields, name)) : [];
+    const form = new URLSearchParams({
+      ...fields,
+      ...(isOfDashboard && { csrf: operator.csrf }),
+      ...Object.fromEntries(extra.map((name) => [name, "1"])),
+    });
+    const path = pathOf(route, values);
+    effects.push([route, await responseTo(server, `${path}?${query}`, operator, form), await stored(service)]);
+  }
+  await server.close();
+  return effects;
+}
+
+describe("forms", () => {
+  let plain: Awaited<ReturnType<typeof effectsOf>>;
+  beforeAll(async () => {
+    plain = await effectsOf({});
+  });
+
+  test("are those of the server's own routes, and take effect", async () => {
+    const { server } = await aService();
+    expect(FORMS.map(([route]) => route).toSorted()).toEqual(routesOf(server.service.app, "post").toSorted());
+    await server.close();
+    let before: unknown;
+    for (const [route, { status }, after] of plain) {
+      expect([200, 303], `${route}`).toContain(status);
+      if (route !== "/dashboard/m/:merchant/settings/secret/reveal") expect(after, `${route}`).not.toEqual(before);
+      before = after;
+    }
+  });
+
+  test.each(VARIANTS)("ignore undeclared parameters, sent %s", async (_, parameter) => {
+    expect(await effectsOf({ query: NAMES.map(parameter).join("&") })).toEqual(plain);
+  });
+
+  test.each(chunksOf(NAMES, ROOM.dashboard).map((names) => [names[0], names]))(
+    "ignore the fields from %s",
+    async (_, names) => {
+      expect(await effectsOf({ names })).toEqual(plain);
+    },
+  );
+
+  test("of a payment ignore all fields", async () => {
+    const { server, member } = await aService();
+    async function paidWith(names: readonly string[]) {
+      const { reference } = (await server.createCheckout()).body.data;
+      const form = new URLSearchParams({ ...Object.fromEntries(names.map((name) => [name, "1"])), ...PAY });
+      const { status, text } = await responseTo(server, `/checkouts/${reference}`, member, form);
+      const { id: _, ...record } = (await server.storage.findCheckout(server.merchant.id, reference))!;
+      const paid = { status, text, record };
+      return JSON.parse(JSON.stringify(paid).replaceAll(reference, "REFERENCE"));
+    }
+    const expected = await paidWith([]);
+    expect(expected).toMatchObject({ status: 200, record: { customer: { phoneNumber: PAY.phoneNumber } } });
+    for (const names of chunksOf(NAMES, ROOM.payment))
+      expect([names, await paidWith(names)]).toEqual([names, expected]);
+    await server.close();
+  });
+
+  test("never fail for fields sent twice", async () => {
+    const service = await aService();
+    const { server, operator, values } = service;
+    for (const [route, fieldsOf] of FORMS.filter(([path]) => path !== "/dashboard/sign-out")) {
+      const fields = Object.entries(await fieldsOf(service));
+      for (const [name, value] of fields) {
+        const form = new URLSearchParams([...fields, [name, value], ["csrf", operator.csrf]]);
+        const { status } = await responseTo(server, pathOf(route, values), operator, form);
+        expect(status, `${route} ${name}`).toBeLessThan(500);
+      }
+    }
+    await server.close();
+  });
+});
