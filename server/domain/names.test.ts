@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkedName, visible } from "./names.ts";
+import { checkedName, looksSame, visible } from "./names.ts";
 
 test.each([
   "Ada",
@@ -47,4 +47,23 @@ test.each(REFUSED)("refuses %s", (_kind, character) => {
 
 test.each(["", "  ", "x".repeat(101)])("refuses the length of %j", (name) => {
   expect(() => checkedName(name)).toThrow("A name has 1 to 100 characters");
+});
+
+test.each([
+  ["other capitals", "aDA"],
+  ["a full-width letter", "\uff21da"],
+  ["a variation selector", "Ada\ufe0f"],
+  ["a supplementary variation selector", "Ada\u{e0100}"],
+  ["a Mongolian variation selector", "A\u180bda"],
+  ["a grapheme joiner", "Ada\u034f"],
+  ["a Khmer inherent vowel", "Ada\u17b4"],
+  ["a blank Braille pattern", "Ada\u2800"],
+  ["a second space", "Ada \u00a0"],
+])("takes a name with %s for the same", (_kind, name) => {
+  expect(looksSame("Ada", name)).toBe(true);
+  expect(looksSame(name, "Ada")).toBe(true);
+});
+
+test.each(["Ad", "Adá", "Ada B", "A da"])("takes %j for another name", (name) => {
+  expect(looksSame("Ada", name)).toBe(false);
 });
