@@ -1,5 +1,5 @@
 import type { ChangeStore } from "../../domain/storage.ts";
-import { NEWEST } from "../newest.ts";
+import { NEWEST } from "./newest.ts";
 import type { Database, Executor } from "./query.ts";
 
 const OF_MERCHANT = "merchant_id = m.id AND epoch = m.epoch";

@@ -1,7 +1,7 @@
 import type { Row, Values } from "../rows.ts";
 
 export type Database = "sqlite" | "postgres";
-export type QueryValue = string | number | boolean | Uint8Array | null | readonly string[];
+export type QueryValue = string | number | boolean | Uint8Array | null | readonly (string | number)[];
 
 /**
  * A statement that both databases execute, written in PostgreSQL's SQL. Its parameters have names, such as `:merchant`;

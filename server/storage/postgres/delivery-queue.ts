@@ -7,7 +7,8 @@ import { recordAction } from "./executor.ts";
 import { among, claimLanes, claimOne } from "./claims.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
-import { lockMerchant, type LockedMerchant } from "./merchant-rows.ts";
+import type { LockedMerchant } from "../portable/locked-merchant.ts";
+import { lockMerchant } from "./merchant-rows.ts";
 
 const PROMOTE = `UPDATE events e SET ready = true, claimed = false, due_real = NULL WHERE ${among("due")}`;
 /** Whether a retry is due, or a lease has ended. The first condition is the range of the index. */

@@ -5,21 +5,22 @@ import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { auditLog } from "../portable/audit.ts";
 import { changes } from "../portable/changes.ts";
+import { housekeeping } from "../portable/housekeeping.ts";
+import { replays } from "../portable/replays.ts";
 import { requestLog } from "../portable/request-log.ts";
+import { signInStore } from "../portable/sign-in.ts";
 import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { requireDurable, type DurabilityOptions } from "./durability.ts";
 import { postgresExecutor } from "./executor.ts";
-import { eventLog } from "./event-log.ts";
+import { eventLog, eventReader } from "./event-log.ts";
 import { watchHealth } from "./health.ts";
-import { housekeeping } from "./housekeeping.ts";
 import { createLane } from "./lane.ts";
 import { listeners } from "./listeners.ts";
 import { keepLatestTime } from "./latest-time.ts";
@@ -27,7 +28,6 @@ import { merchants } from "./merchants.ts";
 import { migratePostgres } from "./migrate.ts";
 import { claimMode, postgresMode } from "./mode.ts";
 import { finishRebases } from "./rebase.ts";
-import { replays } from "./replays.ts";
 import { databaseTime, processTime } from "./time.ts";
 
 interface Options extends DurabilityOptions {
@@ -99,12 +99,12 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     ...deliveryQueue(context),
     ...listeners(context),
     ...eventLog(context),
-    ...replays(context),
+    ...replays(executor, eventReader(context)),
     ...auditLog(executor),
-    ...dashboard(context),
+    ...signInStore(executor),
     ...requestLog(executor),
     ...changes(executor),
-    ...housekeeping(context),
+    ...housekeeping(executor, () => finishRebases(context, { all: false })),
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),
     async close() {

@@ -4,7 +4,7 @@ import type { Row, Values } from "../rows.ts";
 import { toValues } from "../record-rows.ts";
 import { inserter, unnested, type Columns } from "./context.ts";
 import type { Query } from "./database.ts";
-import type { LockedMerchant } from "./merchant-rows.ts";
+import type { LockedMerchant } from "../portable/locked-merchant.ts";
 import { byText } from "./record-columns.ts";
 
 interface RecordTable<T> {

@@ -49,7 +49,6 @@ const ALLOWED = [
   { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
   { sql: /^UPDATE replays SET state = 'stopped'/, why: "an index of the running ones, at most one per merchant" },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
-  { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is taken away" },
   {
     sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/,
     why: "few rows, of all merchants",

@@ -1,7 +1,8 @@
 import type { StoredMerchant } from "../rows.ts";
 import type { Context } from "./context.ts";
 import type { Query } from "./database.ts";
-import { lockMerchant, toStored } from "./merchant-rows.ts";
+import { toStored } from "../portable/locked-merchant.ts";
+import { lockMerchant } from "./merchant-rows.ts";
 
 /** After this time without an end, in milliseconds, another process repeats the work. */
 export const REBASE_LEASE_MS = 30_000;

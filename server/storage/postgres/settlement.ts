@@ -7,7 +7,8 @@ import type { Row } from "../rows.ts";
 import { unnested, type Context } from "./context.ts";
 import type { Query } from "./database.ts";
 import { writeEvents } from "./events.ts";
-import { lockMerchants, type LockedMerchant } from "./merchant-rows.ts";
+import type { LockedMerchant } from "../portable/locked-merchant.ts";
+import { lockMerchants } from "./merchant-rows.ts";
 
 const TABLES = { disbursements: toDisbursement, checkouts: toCheckout } as const;
 type Table = keyof typeof TABLES;

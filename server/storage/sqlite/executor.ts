@@ -30,7 +30,8 @@ export function statementRunner(db: DatabaseSync, times: Times): (query: Query) 
     if (found) return found;
     const sql = translated(text, rows);
     const names = [...new Set([...sql.matchAll(/:(\w+)/g)].map(([, name]) => name!))];
-    const made = { statement: db.prepare(sql), names, returns: /^\s*(SELECT|WITH)\b|\bRETURNING\b/.test(sql) };
+    const statement = db.prepare(sql);
+    const made = { statement, names, returns: statement.columns().length > 0 };
     known.set(text, made);
     return made;
   }

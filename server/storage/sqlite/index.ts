@@ -6,21 +6,22 @@ import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { auditLog, recordAction } from "../portable/audit.ts";
 import { changes } from "../portable/changes.ts";
+import { housekeeping } from "../portable/housekeeping.ts";
+import { replays } from "../portable/replays.ts";
 import { requestLog } from "../portable/request-log.ts";
+import { signInStore } from "../portable/sign-in.ts";
 import { wrapped } from "../wrapped.ts";
 import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
 import { explained, lockDatabase, openDatabase } from "./database.ts";
-import { dashboard } from "./dashboard.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog, eventReader } from "./event-log.ts";
 import { eventWriter } from "./events.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { watchHealth, type Health } from "./health.ts";
-import { housekeeping } from "./housekeeping.ts";
 import { listeners } from "./listeners.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
@@ -30,7 +31,6 @@ import { claimMode, sqliteMode } from "./mode.ts";
 import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
-import { replays } from "./replays.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
@@ -112,12 +112,12 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...deliveryQueue(context),
       ...listeners(context),
       ...eventLog(context),
-      ...replays(context),
+      ...replays(executor, context.reader),
       ...auditLog(executor),
-      ...dashboard(context),
+      ...signInStore(executor),
       ...requestLog(executor),
       ...changes(executor),
-      ...housekeeping(context),
+      ...housekeeping(executor),
       readBacklog: backlog(context),
       async ping() {
         await ping(context, health, latest.recordNow);

@@ -1,7 +1,7 @@
-import type { RequestQuery } from "../domain/storage.ts";
-import type { LoggedRequest } from "../domain/types.ts";
-import { openCursor, sealCursor } from "./cursor.ts";
-import { optional, type Row, type Values } from "./rows.ts";
+import type { RequestQuery } from "../../domain/storage.ts";
+import type { LoggedRequest } from "../../domain/types.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import { optional, type Row, type Values } from "../rows.ts";
 
 /** The columns of `request_log`, with their types in PostgreSQL. */
 export const REQUEST_COLUMNS = {

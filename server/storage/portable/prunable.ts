@@ -1,5 +1,5 @@
-import type { PruneQuery } from "../domain/storage.ts";
-import type { Row } from "./rows.ts";
+import type { PruneQuery } from "../../domain/storage.ts";
+import type { Row } from "../rows.ts";
 
 /** The columns of an event that show whether it may be deleted. */
 export const PRUNE_COLUMNS = "id, seq, created_at, octet_length(body) AS bytes, url, status, ready, claimed";

@@ -1,14 +1,14 @@
-import type { Actor, ActorName, NewEntry } from "../domain/audit.ts";
+import type { Actor, ActorName, NewEntry } from "../../domain/audit.ts";
 import {
   actorOf,
   type DashboardSession,
   type EndedSessions,
   type Person,
   type UnusedLink,
-} from "../domain/dashboard.ts";
-import { ServiceError } from "../domain/errors.ts";
-import { looksSame } from "../domain/names.ts";
-import type { Row } from "./rows.ts";
+} from "../../domain/dashboard.ts";
+import { ServiceError } from "../../domain/errors.ts";
+import { looksSame } from "../../domain/names.ts";
+import type { Row } from "../rows.ts";
 
 /** How often the use of a session is recorded. */
 export const RECORD_USE_MS = 60_000;

@@ -1,0 +1,39 @@
+import { toMerchant, type Row, type StoredMerchant } from "../rows.ts";
+import { run, type Work } from "./query.ts";
+
+/**
+ * How a transaction locks a merchant. Work that depends on the merchant's clock or epoch `shares` it, which excludes
+ * moves and resets. Work that writes events has them in `order`, which excludes other writers of events, so that their
+ * positions are in the order of commits. A move or reset is `alone`.
+ */
+export type Lock = "shares" | "orders" | "alone";
+
+export const LOCK_CLAUSES: Record<Lock, string> = {
+  shares: "FOR KEY SHARE",
+  orders: "FOR NO KEY UPDATE",
+  alone: "FOR UPDATE",
+};
+
+/** A locked merchant. */
+export interface LockedMerchant extends StoredMerchant {
+  /** Real time after the lock was acquired. */
+  now: number;
+  /** Real time as records are dated with it. */
+  dated: number;
+}
+
+export const toStored = (row: Row): StoredMerchant => ({ ...toMerchant(row), epoch: row.epoch as number });
+
+export const toLocked = (row: Row): LockedMerchant => ({
+  ...toStored(row),
+  now: row.now as number,
+  dated: row.dated as number,
+});
+
+/** Locks one merchant until the end of the transaction. @throws Error if there is no such merchant */
+export function* lockMerchant(id: string, lock: Lock): Work<LockedMerchant> {
+  const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
+  const [row] = (yield* run(sql, { merchant: id })).rows;
+  if (!row) throw new Error(`There is no merchant ${id}.`);
+  return toLocked(row);
+}

@@ -1,0 +1,134 @@
+import type { Actor } from "../../domain/audit.ts";
+import { actorOf, type EndedSessions, type Person } from "../../domain/dashboard.ts";
+import type { DashboardStore } from "../../domain/storage.ts";
+import type { Row } from "../rows.ts";
+import { recordAction } from "./audit.ts";
+import { run, type Executor, type Work } from "./query.ts";
+import {
+  invitedIn,
+  invitedMark,
+  nameIn,
+  requireFreeName,
+  scopeOfMaker,
+  sessionEnded,
+  RECORD_USE_MS,
+  scopeOf,
+  signInEntry,
+  signOutEntry,
+  toLink,
+  toSession,
+} from "./sign-in-rows.ts";
+
+const FORGET_LINKS = "DELETE FROM dashboard_links WHERE expires_real <= :now";
+const FORGET_SESSIONS = "DELETE FROM dashboard_sessions WHERE expires_real <= :now";
+const INSERT_LINK = `INSERT INTO dashboard_links (merchant_id, hash, name, invited_by, expires_real)
+  VALUES (:merchant, :hash, :name, :invitedBy, :now + :lifetime::bigint)`;
+const OF_LINK = "FROM dashboard_links WHERE hash = :hash AND expires_real > :now";
+const INSERT_SESSION = `INSERT INTO dashboard_sessions
+    (merchant_id, id, hash, name, invited_by, created_real, used_real, expires_real)
+  SELECT :merchant, :id, :hash, :name, :invitedBy, given.now, given.now, given.now + :lifetime::bigint FROM (SELECT :now AS now) AS given
+  RETURNING *`;
+const LIVE = "expires_real > :now AND used_real > :now - :idle::bigint";
+const SELECT_SESSION = `SELECT *, :now AS now FROM dashboard_sessions WHERE hash = :hash AND ${LIVE}`;
+const RECORD_USE =
+  "UPDATE dashboard_sessions SET used_real = :now WHERE merchant_id = :merchant AND id = :id RETURNING *";
+const SELECT_SESSIONS = (which: string) =>
+  `SELECT * FROM dashboard_sessions WHERE ${which}${LIVE} ORDER BY merchant_id, id LIMIT :limit`;
+const SELECT_LINKS = (which: string) =>
+  `SELECT * FROM dashboard_links WHERE ${which}expires_real > :now ORDER BY merchant_id, hash LIMIT :limit`;
+const END_SESSION = "DELETE FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id RETURNING name";
+const END_ACCESS = (table: string) => `DELETE FROM ${table} WHERE (merchant_id = :scope AND name = :name)
+  OR (:scope IN ('', merchant_id) AND strpos(invited_by, :invited) > 0) RETURNING name`;
+/** Locks the session, so that its end waits for the link, and ends the link too. */
+const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id FOR SHARE";
+const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :merchant
+  UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant`;
+
+/** The links and sessions with which people use the dashboard. */
+export function signInStore({ read, write }: Executor): DashboardStore {
+  const rowOf = async (hash: Uint8Array, idle: number) =>
+    (await read({ text: SELECT_SESSION, values: { hash, idle } }))[0];
+
+  return {
+    insertLink: ({ hash, lifetimeMs, ...person }, actor) =>
+      write(function* () {
+        yield* run(FORGET_LINKS);
+        yield* run(FORGET_SESSIONS);
+        const [merchant, invitedBy] = [scopeOf(person), yield* inviters(person, actor)];
+        yield* run(INSERT_LINK, { merchant, hash, name: person.name, invitedBy, lifetime: lifetimeMs });
+        yield* recordAction({ actor, action: "dashboard.link", merchantId: merchant, details: { name: person.name } });
+      }),
+    async signIn(linkHash, { id, hash, lifetimeMs }) {
+      const found = await read({ text: `SELECT 1 ${OF_LINK}`, values: { hash: linkHash } });
+      if (found.length === 0) return undefined;
+      return write(function* () {
+        const [link] = (yield* run(`DELETE ${OF_LINK} RETURNING *`, { hash: linkHash })).rows;
+        // Another request may have used it meanwhile.
+        if (!link) return undefined;
+        const { merchant_id: merchant, name, invited_by: invitedBy } = link as Record<string, string>;
+        const values = { merchant: merchant!, name: name!, invitedBy: invitedBy!, id, hash, lifetime: lifetimeMs };
+        const session = toSession((yield* run(INSERT_SESSION, values)).rows[0]!);
+        yield* recordAction(signInEntry(session));
+        return session;
+      });
+    },
+    async useSession(hash, idleMs) {
+      const row = await rowOf(hash, idleMs);
+      if (!row) return undefined;
+      if ((row.used_real as number) > (row.now as number) - RECORD_USE_MS) return toSession(row);
+      const session = { merchant: row.merchant_id as string, id: row.id as string };
+      const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true })).rows;
+      return used && toSession(used);
+    },
+    async findSession(hash, idleMs) {
+      const row = await rowOf(hash, idleMs);
+      return row && toSession(row);
+    },
+    async listTeam({ merchantId, idleMs, limit }) {
+      const which = merchantId === undefined ? "" : "merchant_id = :merchant AND ";
+      const values = { merchant: merchantId ?? "", idle: idleMs, limit };
+      const sessions = await read({ text: SELECT_SESSIONS(which), values });
+      const links = await read({ text: SELECT_LINKS(which), values });
+      return { sessions: sessions.map(toSession), links: links.map(toLink) };
+    },
+    endSessions: (which, actor) =>
+      write(function* () {
+        const ended = yield* endSessions(which);
+        if (ended[0]) yield* recordAction(signOutEntry(which, nameIn(which, ended[0]), actor));
+        return ended.length;
+      }),
+  };
+}
+
+/** Returns who let the person of a new link in. Expired links and sessions have been deleted. */
+function* inviters(person: Person, actor: Actor): Work<string> {
+  if (typeof actor === "string") return "";
+  const merchant = scopeOf(person);
+  const place = { scope: scopeOfMaker(actor.name, merchant), id: actor.session };
+  const [inviter] = (yield* run(SELECT_INVITER, place)).rows;
+  if (!inviter) throw sessionEnded();
+  const { rows } = yield* run(SELECT_NAMES, { merchant });
+  requireFreeName(
+    person,
+    actor.name,
+    rows.map(({ name }) => name as string),
+  );
+  return invitedIn(inviter.invited_by as string, actor.name);
+}
+
+/** Returns the names of the sessions and links that it has deleted. */
+function* endSessions(which: EndedSessions): Work<readonly Row[]> {
+  const scope = scopeOf(which);
+  if ("id" in which) return (yield* run(END_SESSION, { scope, id: which.id })).rows;
+  const invited = "invited" in which ? invitedMark(actorOf(which)) : null;
+  const ended: Row[] = [];
+  // Links first: this waits for a sign-in in progress, whose session is then deleted too. A session that is deleted may
+  // just have made a link, so look again until there is nothing more.
+  for (let before = -1; before < ended.length;) {
+    before = ended.length;
+    for (const table of ["dashboard_links", "dashboard_sessions"]) {
+      ended.push(...(yield* run(END_ACCESS(table), { scope, name: which.name, invited })).rows);
+    }
+  }
+  return ended;
+}
