@@ -24,7 +24,6 @@ import {
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { createListeners } from "./workers/listeners.ts";
 import { startLoop } from "./workers/loop.ts";
-import { createChanges } from "./workers/changes.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReads, withLimitedLists } from "./workers/reads.ts";
 import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
@@ -163,7 +162,6 @@ export function createService(options: Options): Service {
       [settlementLoop, deliveryLoop, returnLoop, replayLoop, pruningLoop, retentionLoop].map((loop) => loop?.stop()),
     );
 
-  const changes = createChanges({ storage, telemetry, clock, log });
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
   const { sandbox, settleDelayMs, fees } = config;
@@ -193,7 +191,6 @@ export function createService(options: Options): Service {
       metrics,
       traces,
       keyUses,
-      changes,
       draining,
       stopping,
       chaos,
@@ -219,7 +216,7 @@ export function createService(options: Options): Service {
       drain.abort();
       abort.abort();
       await endSearch();
-      await Promise.race([Promise.all([changes.stop(), requestLog?.stop()]), clock.sleep(drainMs)]);
+      await Promise.race([requestLog?.stop(), clock.sleep(drainMs)]);
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();

@@ -75,7 +75,6 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/replays.ts": "Stores replays of many webhooks, which only the dashboard and the command line start.",
   "storage/sqlite/request-log.ts": "Stores the log of requests, which only the dashboard shows.",
   "storage/sqlite/sqlite-errors.ts": "Classifies failures of the database, which no client can cause.",
-  "workers/changes.ts": "Tells people's pages that something has changed.",
   "workers/replays.ts": "Advances replays of many webhooks, which only the dashboard and the command line start.",
   "workers/request-log.ts": "Keeps the log of requests, which only the dashboard shows.",
   "webhooks/fairness.ts": "Shares capacity among receivers; matters only with dozens of attempts in progress.",

@@ -23,6 +23,8 @@ export interface AppContext extends DashboardContext, ObserverContext {
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
   keyUses: Pick<KeyUses, "note">;
+  /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
+  draining: AbortSignal;
   /** Aborted when the server stops. */
   stopping: AbortSignal;
   chaos: ChaosSwitch;

@@ -4,7 +4,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { DashboardContext } from "./context.ts";
 import { dashboardErrors } from "./errors.ts";
 import { auditPage } from "./audit.ts";
-import { livePages, liveScript } from "./live.ts";
+import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
 import { paymentPages } from "./payments.ts";
 import { replayPages } from "./replays.ts";
@@ -36,7 +36,6 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(paymentPages(context));
   router.use(webhookPages(context));
   router.use(replayPages(context));
-  router.use(livePages(context));
   if (context.config.requestLog) router.use(requestPages(context));
   if (context.config.sandbox) router.use(sandboxPages(context));
   router.use(settingsPages(context));

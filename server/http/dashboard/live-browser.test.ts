@@ -59,11 +59,14 @@ test("a payment appears and settles on an open page, which keeps what is typed, 
   await page.context().close();
 });
 
-test("a page whose stream is blocked asks by itself, and says when one is signed out", async () => {
+test("a page asks again after its server was away, gets nothing that it has, and says when one is signed out", async () => {
   const page = await opened();
-  await page.context().route("**/live", (route) => route.abort());
-  await page.reload();
-  await page.evaluate(() => Object.assign(globalThis, { isFirst: true }));
+  const statuses: number[] = [];
+  page.on("response", (response) => void statuses.push(response.status()));
+  await expect.poll(() => statuses, { timeout: 20_000 }).toContain(304);
+  await page.context().route("**/disbursements", (route) => route.abort());
+  await page.waitForEvent("requestfailed");
+  await page.context().unroute("**/disbursements");
   await server.createPayout({ reference: "asked for" });
   await shows(page, "asked for");
   expect(await isFirst(page)).toBe(true);

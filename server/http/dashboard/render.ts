@@ -6,7 +6,7 @@ import { formatAmount } from "../pages/money.ts";
 import { loadTemplates } from "../templates.ts";
 import { describeChaos } from "./chaos.ts";
 import type { DashboardContext } from "./context.ts";
-import { scriptName } from "./live-script.ts";
+import { scriptName, sendPage } from "./live.ts";
 import { rootOf, type Visit } from "./visit.ts";
 
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
@@ -80,7 +80,6 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     css,
     scriptName,
     isLive: page.section !== undefined,
-    stream: area && `${area}/live`,
     // The response to a form has an address that cannot be read again. Its section shows the same.
     address: res.req.method === "GET" ? undefined : nav.find(({ current }) => current)?.href,
     title: page.title,
@@ -95,10 +94,7 @@ export function showPage({ config }: Pick<DashboardContext, "config">, res: Resp
     publicUrl,
     chaos,
   };
-  res
-    .status(page.status ?? 200)
-    .type("html")
-    .send(render(page.template, { ...common, ...data }));
+  sendPage(res.status(page.status ?? 200), render(page.template, { ...common, ...data }));
 }
 
 function linksOf(area: string, { sandbox, requestLog: requests }: DashboardContext["config"]) {

@@ -3,6 +3,7 @@ import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import { findSession, useSession } from "../../domain/dashboard.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
+import { isByItself } from "./live.ts";
 import { field, PageError, rootOf, seeOther, visitOf, type Visit } from "./visit.ts";
 
 /** Far more than a person sends. */
@@ -30,9 +31,6 @@ export const setSession = (config: Address, res: Response, token: string): void 
 export const clearSession = (config: Address, res: Response): void =>
   void res.clearCookie(nameOf(config), optionsOf(config));
 
-/** The header of requests that a page sends by itself (`templates/live.js`). */
-const BY_ITSELF = "x-live";
-
 /** Returns a function that tells whether the request's session has not ended since. */
 export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
   const token = sessionToken(context.config, req)!;
@@ -52,7 +50,7 @@ const formToken = (token: string): string => createHmac("sha256", token).update(
 export function findVisit(context: DashboardContext): RequestHandler {
   return async (req, res, next) => {
     const token = sessionToken(context.config, req);
-    const find = req.get(BY_ITSELF) === undefined ? useSession : findSession;
+    const find = isByItself(req) ? findSession : useSession;
     const session = token === undefined ? undefined : await find(context, token);
     if (session) res.locals.visit = { session, csrf: formToken(token!) } satisfies Visit;
     next();

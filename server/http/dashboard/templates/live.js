@@ -1,76 +1,48 @@
-// Keeps a page up to date. The server says that something has changed; the page then reads itself again and changes what
-// differs in its parts that have `data-live`. `data-live="requests"` stands for what changes with the log of requests, and
-// `data-live="settings"` for what no event announces.
-// Without server-sent events the page reads itself every two seconds.
-const TICK_MS = 2_000;
-/** A connection on which nothing arrives for this long does not work. The server sends something every five seconds. */
-const SILENCE_MS = 12_000;
-/** How often a page reads itself in any case: not every change is announced. */
-const REREAD_MS = 5_000;
-/** How long a page waits before it opens a connection again that the server has refused. */
-const REOPEN_MS = 30_000;
-/** After reading itself a page rests for as long as that took, so that a slow server gets fewer requests, but no longer. */
-const LONGEST_REST_MS = 1_000;
+// Keeps a page up to date: reads the page again every two seconds and changes what differs in its parts that have
+// `data-live`.
+const PAUSE_MS = 2_000;
+/** How long a request may take. A connection that has died silently would keep the page as it is for ever. */
+const PATIENCE_MS = 15_000;
 
-const { stream, address = location.href } = document.querySelector("main").dataset;
+const { address = location.href } = document.querySelector("main").dataset;
 const parts = (page) => [...page.querySelectorAll("[data-live]")];
-const topics = new Set(parts(document).map((part) => part.dataset.live || "payments"));
-let source;
-let openedAt;
-let heardAt = Infinity;
-let readAt = performance.now();
-/** True if the page changed while it was being read. */
-let isStale = false;
+/** The version of the page that was read last. The server sends no page that has this version. */
+let version = "";
 let isReading = false;
 let isOver = false;
 
-function open() {
-  openedAt = performance.now();
-  heardAt = openedAt;
-  source = new EventSource(stream);
-  // Something may have changed before the connection was open.
-  source.addEventListener("open", read);
-  source.addEventListener("error", () => (heardAt = -Infinity));
-  source.addEventListener("message", ({ data }) => {
-    heardAt = performance.now();
-    if (data === "signed-out") signedOut();
-    else if (topics.has(data)) read();
-  });
-}
-
-function close() {
-  source?.close();
-  source = undefined;
-}
-
-function signedOut() {
-  isOver = true;
-  close();
-  document.querySelector("#signed-out").hidden = false;
-}
-
 async function read() {
-  isStale = true;
-  if (isReading || isOver) return;
+  // A page that nobody sees stays as it is.
+  if (isReading || isOver || document.hidden) return;
   isReading = true;
-  while (isStale && !isOver) {
-    isStale = false;
-    const begun = performance.now();
-    // The page stays as it is while the server cannot be reached.
-    await readOnce().catch(() => undefined);
-    readAt = performance.now();
-    const rest = Math.min(readAt - begun, LONGEST_REST_MS);
-    await new Promise((resolve) => setTimeout(resolve, rest));
-  }
+  // So does a page whose server cannot be reached.
+  await readOnce().catch(() => undefined);
   isReading = false;
 }
 
 async function readOnce() {
-  const response = await fetch(address, { headers: { "x-live": "yes" } });
+  const response = await fetch(address, {
+    headers: { "x-live": "yes", "if-none-match": version },
+    // In other modes some browsers ask for the whole page, whatever version they name.
+    cache: "no-cache",
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  });
   if (response.redirected && response.url.endsWith("/sign-in")) return signedOut();
   if (!response.ok) return;
   const next = parts(new DOMParser().parseFromString(await response.text(), "text/html"));
   for (const [index, part] of parts(document).entries()) if (next[index]) update(part, next[index]);
+  version = response.headers.get("etag");
+}
+
+function signedOut() {
+  isOver = true;
+  document.querySelector("#signed-out").hidden = false;
+}
+
+/** Rests between two requests, so that a slow server gets fewer of them. */
+async function follow() {
+  await read();
+  if (!isOver) setTimeout(follow, PAUSE_MS);
 }
 
 const keyOf = (node) => node.dataset?.key;
@@ -121,21 +93,7 @@ function updateChildren(parent, next) {
   while (place) drop();
 }
 
-function tick() {
-  if (isOver || document.hidden) return;
-  const now = performance.now();
-  const isSilent = now - heardAt > SILENCE_MS;
-  if (isSilent || now - readAt > REREAD_MS) read();
-  // Pages that belong to no merchant have no stream.
-  if (stream && (!source || (isSilent && now - openedAt > REOPEN_MS))) {
-    close();
-    open();
-  }
-}
-
-// A page that nobody sees needs no connection, of which a browser has few.
-document.addEventListener("visibilitychange", () => (document.hidden ? close() : tick()));
-if (topics.size > 0) {
-  setInterval(tick, TICK_MS);
-  tick();
+if (parts(document).length > 0) {
+  document.addEventListener("visibilitychange", read);
+  setTimeout(follow, PAUSE_MS);
 }
