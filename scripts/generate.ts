@@ -1,4 +1,5 @@
-// Generates all files in generated/ from spec/openapi.yaml. With --check it writes nothing and fails if a file is stale.
+// Generates all files in generated/ from spec/openapi.yaml, and the suite's copy of the theme of the server's pages. With
+// --check it writes nothing and fails if a file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
@@ -41,18 +42,20 @@ const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 const bundled = await spec(false);
 const { schemas } = bundled["components"] as { schemas: Record<string, Schema> };
 const files: Record<string, string> = {
-  "openapi.json": json(bundled),
-  "openapi.dredd.json": json(await flattened()),
-  "models.ts": banner + modelsOf(schemas, models),
+  "generated/openapi.json": json(bundled),
+  "generated/openapi.dredd.json": json(await flattened()),
+  "generated/models.ts": banner + modelsOf(schemas, models),
+  // The report looks like the pages, but the suite imports nothing from the server.
+  "conformance/report/templates/theme.css": await readFile(new URL("server/http/styles/theme.css", root), "utf8"),
   // A request may omit a field that has a default.
-  "openapi.ts": banner + astToString(await openapiTS(source, { defaultNonNullable: false })),
+  "generated/openapi.ts": banner + astToString(await openapiTS(source, { defaultNonNullable: false })),
 };
 
 const stale: string[] = [];
 for (const [name, text] of Object.entries(files)) {
-  const file = new URL(`generated/${name}`, root);
+  const file = new URL(name, root);
   if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
-  stale.push(`generated/${name}`);
+  stale.push(name);
   if (!process.argv.includes("--check")) await writeFile(file, text);
 }
 

@@ -55,7 +55,7 @@ const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " 
  */
 export function renderHtml(report: Report): string {
   const script = read("filter.js");
-  const style = read("style.css");
+  const style = `${read("theme.css")}\n${read("style.css")}`;
   return render("report", {
     report,
     words,

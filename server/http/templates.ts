@@ -12,11 +12,13 @@ export interface Templates {
   policy: string;
 }
 
-const palette = readFileSync(join(import.meta.dirname, "palette.css"), "utf8");
+const shared = ["theme", "base", "forms"]
+  .map((name) => readFileSync(join(import.meta.dirname, "styles", `${name}.css`), "utf8"))
+  .join("");
 
 /**
  * Reads and compiles the templates of a folder, at start. On first use the process may have no file descriptor left.
- * @param stylesheet the name of a file in the folder; the palette of all pages is added before it
+ * @param stylesheet the name of a file in the folder; what all pages share is added before it
  */
 export function loadTemplates(folder: string, stylesheet: string): Templates {
   const eta = new Eta({ views: folder, cache: true, autoEscape: true });
@@ -24,7 +26,7 @@ export function loadTemplates(folder: string, stylesheet: string): Templates {
     const path = join(folder, name);
     eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
   }
-  const css = palette + readFileSync(join(folder, stylesheet), "utf8");
+  const css = shared + readFileSync(join(folder, stylesheet), "utf8");
   const policy = [
     "default-src 'none'",
     `style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'`,

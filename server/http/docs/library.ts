@@ -52,7 +52,12 @@ const here = (path: string) => new URL(path, import.meta.url).href;
 const FILES: Record<string, Source> = {
   "/openapi.json": file("application/json", here("../../../generated/openapi.json")),
   "/openapi.yaml": file("application/yaml; charset=utf-8", here("../../../spec/openapi.yaml")),
-  "/docs/assets/docs.css": file(STYLE, here("../palette.css"), here("templates/docs.css")),
+  "/docs/assets/docs.css": file(
+    STYLE,
+    here("../styles/theme.css"),
+    here("../styles/base.css"),
+    here("templates/docs.css"),
+  ),
   "/docs/assets/icon.svg": file("image/svg+xml", here("templates/icon.svg")),
   "/docs/assets/reference.css": file(STYLE, here("templates/reference.css")),
   "/docs/assets/reference.js": file(SCRIPT, here("templates/reference.js")),
