@@ -23,9 +23,9 @@ function follow(path: string, { cookie } = visitor): () => Promise<number> {
   };
 }
 
-describe("what a page reads by itself", () => {
-  const pageOf = (id: string, name = "disbursements") => `/m/${id}/${name}`;
+const pageOf = (id: string, name = "disbursements") => `/m/${id}/${name}`;
 
+describe("what a page reads by itself", () => {
   test("is sent again only after the page has changed, and not because of another merchant", async () => {
     const other = await server.addMerchant("Other");
     const [mine, others] = [follow(pageOf(server.merchant.id)), follow(pageOf(other.merchant.id))];
