@@ -97,6 +97,14 @@ describe.each(everywhere)("$name, in $locale", ({ locale, reach }) => {
   });
 });
 
+test("the note about the sandbox is at the top of the card, and the only line with a background of its own", async () => {
+  await page.goto((await shop.checkout()).url);
+  const [note, last, card] = [page.locator("p").first(), page.locator("p").last(), page.locator("main")];
+  expect((await note.boundingBox())!.y).toBe((await card.boundingBox())!.y);
+  const background = () => last.evaluate((element) => getComputedStyle(element).backgroundColor);
+  expect(await background()).toBe("rgba(0, 0, 0, 0)");
+});
+
 /** The focused element, and whether its focus is visible. */
 const focused = () =>
   page.locator(":focus").evaluate((element) => ({
