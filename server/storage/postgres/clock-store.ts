@@ -8,7 +8,6 @@ import { UnknownOutcome } from "../storage-error.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 import { REBASE_LEASE_MS, rebase } from "./rebase.ts";
 import { settlement } from "./settlement.ts";
-import { upcoming } from "./upcoming.ts";
 
 const SET_CLOCK = "UPDATE merchants SET clock_offset = $2, moved_to = $3, rebasing_until_real = $4 WHERE id = $1";
 const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = $1 AND (
@@ -18,7 +17,7 @@ const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = $1 AND (
     AND (e.host <> '${LISTENER_HOST}' OR EXISTS (SELECT 1 FROM listeners l
       WHERE l.merchant_id = $1 AND l.seen_real > (SELECT :now) - ${LISTENER_ATTENDS_MS}))))`;
 
-export function clockStore(context: Context): ClockStore {
+export function clockStore(context: Context): Omit<ClockStore, "listUpcoming"> {
   const { db } = context;
   return {
     settleDue: settlement(context),
@@ -44,7 +43,6 @@ export function clockStore(context: Context): ClockStore {
     async hasDue(merchantId, until) {
       return (await db.read(HAS_DUE, [merchantId, until])).count > 0;
     },
-    listUpcoming: upcoming(context),
     reset: (merchantId, actor) =>
       db.transaction(async (query) => {
         const { epoch } = await lockMerchant(query, merchantId, "alone");

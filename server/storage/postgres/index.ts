@@ -9,6 +9,7 @@ import { housekeeping } from "../portable/housekeeping.ts";
 import { replays } from "../portable/replays.ts";
 import { requestLog } from "../portable/request-log.ts";
 import { signInStore } from "../portable/sign-in.ts";
+import { upcoming } from "../portable/upcoming.ts";
 import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
 import { clockStore } from "./clock-store.ts";
@@ -96,6 +97,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     ...disbursements(context),
     ...checkouts(context),
     ...clockStore(context),
+    ...upcoming(executor),
     ...deliveryQueue(context),
     ...listeners(context),
     ...eventLog(context),

@@ -6,7 +6,6 @@ import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Context, Row } from "./context.ts";
 import { clockMoved } from "../rows.ts";
 import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
-import { upcoming } from "./upcoming.ts";
 
 const RECORDS = [
   { table: "disbursements", toRecord: toDisbursement },
@@ -27,7 +26,7 @@ const PENDING = [
   { table: "events", dueAt: "next_attempt_at", which: "due_real IS NOT NULL AND claimed = 0" },
 ] as const;
 
-export function clockStore(context: Context): ClockStore {
+export function clockStore(context: Context): Omit<ClockStore, "listUpcoming"> {
   const { db, write, writeSoon, now, merchantOf, cache, emit, audit } = context;
   const { anyDue, settle, settleOf } = settlement(context);
   const hasDueRecord = RECORDS.map(({ table }) =>
@@ -80,7 +79,6 @@ export function clockStore(context: Context): ClockStore {
       if (hasDueRecord.some((statement) => statement.get(merchantId, epoch, until))) return true;
       return hasDueEvent.get(merchantId, epoch, until, now() - LISTENER_ATTENDS_MS) !== undefined;
     },
-    listUpcoming: upcoming(context),
     async reset(merchantId, actor) {
       await write(() => {
         const { epoch } = startEpoch.get(merchantId)!;

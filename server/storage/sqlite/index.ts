@@ -10,6 +10,7 @@ import { housekeeping } from "../portable/housekeeping.ts";
 import { replays } from "../portable/replays.ts";
 import { requestLog } from "../portable/request-log.ts";
 import { signInStore } from "../portable/sign-in.ts";
+import { upcoming } from "../portable/upcoming.ts";
 import { wrapped } from "../wrapped.ts";
 import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
@@ -109,6 +110,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...disbursements(context),
       ...checkouts(context),
       ...clockStore(context),
+      ...upcoming(executor),
       ...deliveryQueue(context),
       ...listeners(context),
       ...eventLog(context),
