@@ -78,10 +78,10 @@ test("the image has no tests, secrets or development packages, and runs as an or
   expect(names).toContain("app/server/storage/postgres/migrations/001-initial.sql");
   expect(names).toEqual(expect.arrayContaining(pages.flatMap(({ file }) => (file ? [`app/${file}`] : []))));
   expect(names.filter((name) => /\.test\.ts$|\.env|testing|deploy|first-api-key/.test(name))).toEqual([]);
-  const packages = JSON.parse(readFileSync(join(context, "package.json"), "utf8")).devDependencies as object;
+  const root = JSON.parse(readFileSync(join(context, "package.json"), "utf8"));
   const { devDependencies, dependencies } = JSON.parse(readFileSync(join(context, "server/package.json"), "utf8"));
   const inProduction = (name: string) => existsSync(join(image.root, "app/node_modules", name));
-  for (const name of Object.keys({ ...packages, ...devDependencies })) {
+  for (const name of Object.keys({ ...root.dependencies, ...root.devDependencies, ...devDependencies })) {
     // The validator depends on ajv itself.
     if (!(name in dependencies) && name !== "ajv" && !name.startsWith("@types/")) {
       expect.soft(inProduction(name), name).toBe(false);
@@ -92,7 +92,7 @@ test("the image has no tests, secrets or development packages, and runs as an or
 
 test("the base is the version of Node that the project is tested with, and nothing is a secret", () => {
   const instructions = instructionsOf(readFileSync(dockerfile, "utf8"));
-  const { node } = JSON.parse(readFileSync(join(context, "package.json"), "utf8")).devDependencies;
+  const { node } = JSON.parse(readFileSync(join(context, "package.json"), "utf8")).dependencies;
   const bases = instructions.filter(({ name }) => name === "FROM").map(({ rest }) => rest.split(" ")[0]);
   expect(new Set(bases)).toEqual(new Set(["${NODE_IMAGE}"]));
   expect(Object.keys(image.env)).toEqual(["NODE_ENV", "HOST", "PORT"]);
