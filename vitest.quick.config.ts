@@ -10,7 +10,7 @@ const SLOW = /child_process|postgres|playwright|browser|spawn|testing\/(process|
 const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
 
 /** Test files that take seconds for another reason: they wait for time-outs, or try thousands of inputs. */
-const LONG = [
+const LONG = new Set([
   "client/hover.test.ts",
   "client/limiter.test.ts",
   "conformance/merchants/receiver/run.test.ts",
@@ -28,10 +28,9 @@ const LONG = [
   "server/webhooks/connections.test.ts",
   "server/webhooks/fairness.test.ts",
   "server/workers/fairness.test.ts",
-];
+]);
 
-const isQuick = (file: string) =>
-  !LONG.includes(file) && !SLOW_FOLDER.test(file) && !SLOW.test(readFileSync(file, "utf8"));
+const isQuick = (file: string) => !LONG.has(file) && !SLOW_FOLDER.test(file) && !SLOW.test(readFileSync(file, "utf8"));
 
 export default defineConfig({
   test: {
