@@ -1,12 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
-import { link, open, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { constants, link, open, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
 import { UsageError } from "./errors.ts";
 import { ignore } from "./options.ts";
 import type { Journal, JournalEntry } from "./payroll.ts";
-import { openPrivately } from "./private-file.ts";
 import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
 
 type Entry = JournalEntry & { hash: string };
@@ -258,4 +257,23 @@ async function succeeds(operation: Promise<void>, code: string): Promise<boolean
     if ((error as NodeJS.ErrnoException).code === code) return false;
     throw error;
   }
+}
+
+/** Opens a file for its owner only, without following a symbolic link that another user may have put there. */
+async function openPrivately(path: string): Promise<FileHandle> {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_RDWR } = constants;
+  const file = await open(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_RDWR, 0o600).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw error.code === "ELOOP"
+        ? new UsageError(`${path} is a symbolic link. Name the file that it leads to, or remove it.`)
+        : error;
+    },
+  );
+  if (((await file.stat()).mode & 0o077) !== 0 && process.platform !== "win32") {
+    await file.chmod(0o600).catch(async () => {
+      await file.close();
+      throw new UsageError(`Other users of this machine have access to ${path}. As its owner, run: chmod 600 ${path}`);
+    });
+  }
+  return file;
 }
