@@ -313,6 +313,22 @@ describe("backups", () => {
     await stop(await start({ ...atPath(), ...LIVE }));
   });
 
+  test("a backup from before modes were stored gets the mode of the database that it replaces", async () => {
+    const old = join(folder, "old.backup");
+    writeVersion2(old);
+    const db = new DatabaseSync(old);
+    db.exec("UPDATE merchants SET clock_offset = 0; DELETE FROM disbursements WHERE status = 'failed'");
+    db.exec("DELETE FROM refused_tries");
+    db.close();
+    await stop(await start({ ...atPath(), ...LIVE }));
+    expect((await runCommand(atPath(), "db", "restore", old, "--replace")).code).toBe(0);
+    const { stdout } = await runCommand(atPath(), "db", "status", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ mode: "live" });
+    expectRefused(await runServer({ ...atPath(), ...SANDBOX }), LIVE_DATABASE);
+    await stop(await start({ ...atPath(), ...LIVE }));
+    expectRefused(await runServer(atPath()), NOT_SET);
+  });
+
   test("a copy in PostgreSQL has the mode of the original", async () => {
     const place = await postgresPlace();
     await stop(await start({ ...atPath(), ...LIVE }));

@@ -89,10 +89,13 @@ export function requireNoOther({ mode, proof }: FoundMode, asked: AskedMode): vo
   );
 }
 
-/** @throws StorageError if a backup may not be put in the place of a database */
-export function requireRestorable(backup: FoundMode, target: FoundMode, asked: AskedMode): void {
+/**
+ * Returns the mode of a database after a backup has been put in its place; undefined if nothing tells it.
+ * @throws StorageError if the backup may not be put there
+ */
+export function modeAfterRestore(backup: FoundMode, target: FoundMode, asked: AskedMode): Mode | undefined {
   const wanted = target.mode ?? (asked === "unset" ? undefined : asked);
-  if (wanted === undefined || backup.mode === undefined || backup.mode === wanted) return;
+  if (wanted === undefined || backup.mode === undefined || backup.mode === wanted) return wanted ?? backup.mode;
   const says = target.mode === undefined ? `SANDBOX=${wanted === "sandbox"} asks for` : "the database belongs to";
   throw new StorageError(
     `The backup belongs to ${named(backup.mode)}, but ${says} ${named(wanted)}. Name another backup, ${OTHER_DATABASE}`,

@@ -5,7 +5,7 @@ import type { Emit } from "../domain/telemetry.ts";
 import type { AskedMode } from "../domain/types.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
-import { requireRestorable, type FoundMode } from "./mode.ts";
+import { modeAfterRestore, type FoundMode } from "./mode.ts";
 import { withConnection } from "./postgres/connections.ts";
 import type { DurabilityOptions } from "./postgres/durability.ts";
 import { openPostgres } from "./postgres/index.ts";
@@ -20,7 +20,7 @@ import { checkSqlite, type Checked } from "./sqlite/check.ts";
 import { openSqlite } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
 import { sqliteMode } from "./sqlite/mode.ts";
-import { restoreSqlite, type Restored } from "./sqlite/restore.ts";
+import { restoreSqlite, type Restored, type RestoreOptions } from "./sqlite/restore.ts";
 import { sqliteStatus } from "./sqlite/status.ts";
 import type { DatabaseStatus } from "./status.ts";
 import { StorageError } from "./storage-error.ts";
@@ -89,11 +89,11 @@ export async function checkStorage(database: Config["database"]): Promise<Checke
 export async function restoreStorage(
   database: Config["database"],
   file: string,
-  { mode, now, ...options }: Parameters<typeof restoreSqlite>[2] & { mode: AskedMode; now: number },
+  { mode, now, ...options }: Omit<RestoreOptions, "mode"> & { mode: AskedMode; now: number },
 ): Promise<Restored> {
   if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
-  requireRestorable(sqliteMode(file, now), sqliteMode(database.path, now), mode);
-  return restoreSqlite(database.path, file, options);
+  const kept = modeAfterRestore(sqliteMode(file, now), sqliteMode(database.path, now), mode);
+  return restoreSqlite(database.path, file, { ...options, ...(kept && { mode: kept }) });
 }
 
 /**

@@ -4,6 +4,9 @@ import { explained, lockDatabase, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
+/** Creates the table of the mode, unless it exists. */
+export const MODE_TABLE = migrations.find(({ name }) => name.endsWith("-mode.sql"))!.sql;
+
 /** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
 export function migrate(db: DatabaseSync): Migrated {
   db.exec("BEGIN IMMEDIATE");

@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Mode } from "../../domain/types.ts";
 import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
 import { explained } from "./database.ts";
+import { MODE_TABLE } from "./migrate.ts";
 import { troubleOf } from "./sqlite-errors.ts";
 
 /**
@@ -37,6 +38,20 @@ function modeOf(db: DatabaseSync, now: number): FoundMode {
     .all();
   const query = modeQuery(new Set(columns.map(({ name }) => name as string)), now);
   return query === undefined ? {} : toMode(db.prepare(query).get()!);
+}
+
+/**
+ * Stores the mode of a copy that has none. The rest of an older schema stays, so that its version can still use it.
+ * @throws StorageError if the copy has the other one
+ */
+export function storeMode(path: string, mode: Mode): void {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec(MODE_TABLE);
+    claimMode(db, mode);
+  } finally {
+    db.close();
+  }
 }
 
 /**

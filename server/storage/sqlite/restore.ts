@@ -1,9 +1,11 @@
 import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Mode } from "../../domain/types.ts";
 import { StorageError } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
 import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
+import { storeMode } from "./mode.ts";
 import { requireIntact } from "./integrity.ts";
 import { schemaOf } from "./migrate.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -11,11 +13,13 @@ import { isBusy, troubleOf } from "./sqlite-errors.ts";
 import { hasServerTable } from "./unused.ts";
 import { flushFolder } from "./whole-file.ts";
 
-interface Options {
+export interface RestoreOptions {
   /** True if a database that has data may be replaced. */
   replace: boolean;
   /** What to append to the name of the replaced file. */
   suffix: string;
+  /** The mode that the restored database has, also if its backup is older than modes. */
+  mode?: Mode;
 }
 
 export interface Restored {
@@ -30,7 +34,7 @@ export interface Restored {
  * @throws StorageError if the backup is damaged or of another program, or a server uses the database, or it has data
  *   and may not be replaced; nothing was changed then
  */
-export function restoreSqlite(path: string, backup: string, { replace, suffix }: Options): Restored {
+export function restoreSqlite(path: string, backup: string, { replace, suffix, mode }: RestoreOptions): Restored {
   if (path === MEMORY) throw new StorageError("DATABASE_URL names no file. Set it to sqlite:PATH.");
   const version = checkBackup(path, backup);
   const lock = explained(path, () => lockDatabase(path));
@@ -50,6 +54,7 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix }:
       rmSync(copy, { force: true });
       try {
         backupSqlite(backup, copy);
+        if (mode) storeMode(copy, mode);
         withReadOnly(copy, (db) => requireIntact(db, copy));
         detach(path, target, kept);
         if (state !== "missing") linkSync(target, kept);
