@@ -39,7 +39,6 @@ export interface Storage
     AuditLog,
     DashboardStore,
     RequestLog,
-    ChangeStore,
     Housekeeping {
   /** Counts what waits to be done, of all merchants. It takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;
@@ -598,22 +597,4 @@ export interface RequestLog {
   insertRequests(requests: readonly LoggedRequest[]): Promise<void>;
   /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listRequests(query: RequestQuery): Promise<Page<LoggedRequest>>;
-}
-
-// ---- changes ------------------------------------------------------------------------------------------------------
-
-/** Texts that are equal as long as nothing has changed. */
-export interface ChangeMarks {
-  /** Of payments, events and deliveries, and of the merchant's clock. */
-  payments: string;
-  /** Of the log of requests. */
-  requests: string;
-}
-
-export interface ChangeStore {
-  /**
-   * Reads the marks of merchants, by indexes, in a fraction of a millisecond each. They tell of new records, of every
-   * settlement, and of changes to the newest pending records, deliveries and requests.
-   */
-  readMarks(merchantIds: readonly string[]): Promise<Map<string, ChangeMarks>>;
 }

@@ -4,7 +4,6 @@ import type { AskedMode } from "../../domain/types.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { auditLog } from "../portable/audit.ts";
-import { changes } from "../portable/changes.ts";
 import { housekeeping } from "../portable/housekeeping.ts";
 import { replays } from "../portable/replays.ts";
 import { requestLog } from "../portable/request-log.ts";
@@ -105,7 +104,6 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     ...auditLog(executor),
     ...signInStore(executor),
     ...requestLog(executor),
-    ...changes(executor),
     ...housekeeping(executor, () => finishRebases(context, { all: false })),
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),

@@ -56,7 +56,6 @@ describe("the storage of a server in this process", () => {
     expect(await remote.findMerchantByKey(key.hash)).toStrictEqual(await storage.findMerchantByKey(key.hash));
     expect(await remote.findDisbursement(id, record.reference)).toStrictEqual(record);
     expect(await remote.findDisbursement(id, "unknown")).toBeUndefined();
-    expect(await remote.readMarks([id])).toStrictEqual(await storage.readMarks([id]));
     await remote.close();
     expect(await storage.listMerchants()).toHaveLength(1);
   });

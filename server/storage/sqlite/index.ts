@@ -5,7 +5,6 @@ import type { AskedMode } from "../../domain/types.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { auditLog, recordAction } from "../portable/audit.ts";
-import { changes } from "../portable/changes.ts";
 import { housekeeping } from "../portable/housekeeping.ts";
 import { replays } from "../portable/replays.ts";
 import { requestLog } from "../portable/request-log.ts";
@@ -118,7 +117,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...auditLog(executor),
       ...signInStore(executor),
       ...requestLog(executor),
-      ...changes(executor),
       ...housekeeping(executor),
       readBacklog: backlog(context),
       async ping() {

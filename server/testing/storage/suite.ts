@@ -4,7 +4,6 @@ import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import { auditTests } from "./audit.ts";
 import { backlogTests } from "./backlog.ts";
-import { changeTests } from "./changes.ts";
 import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
@@ -53,7 +52,6 @@ const PARTS = {
   backlog: backlogTests,
   dashboard: dashboardTests,
   "log of requests": requestTests,
-  changes: changeTests,
   reports: reportTests,
 } satisfies Record<string, (current: Current) => void>;
 type Part = keyof typeof PARTS;
