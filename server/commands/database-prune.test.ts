@@ -44,7 +44,7 @@ test.each(["SQLite", "PostgreSQL"])("deletes old events beside a running server:
   await fill(storage);
   await storage.close();
   const env = { DATABASE_URL: kind === "SQLite" ? `sqlite:${path}` : database.url };
-  const server = await startProcess({ ...env, SANDBOX_API_KEY: KEY });
+  const server = await startProcess({ ...env, SANDBOX: "true", SANDBOX_API_KEY: KEY });
   const prune = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(env, "db", "prune", "--older-than", ...args);
     expect([code, stderr]).toEqual([0, ""]);
