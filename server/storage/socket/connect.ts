@@ -4,7 +4,7 @@ import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { StorageError } from "../storage-error.ts";
 import { isLocked } from "../sqlite/database.ts";
-import { onMessages, sendMessage } from "./messages.ts";
+import { LONGEST_REPLY, onMessages, sendMessage } from "./messages.ts";
 import { LOCAL_OPERATIONS, socketOf, VERSION, type Failure, type Reply } from "./protocol.ts";
 
 /** A server that is starting has the lock before it has the socket. */
@@ -52,7 +52,7 @@ function remoteStorage(socket: Socket): Storage {
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   let lastId = 0;
   let closed = false;
-  onMessages(socket, (message) => {
+  onMessages(socket, LONGEST_REPLY, (message) => {
     const reply = message as Reply;
     const caller = waiting.get(reply.id);
     waiting.delete(reply.id);

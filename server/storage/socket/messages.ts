@@ -1,23 +1,38 @@
 import type { Socket } from "node:net";
 import { deserialize, serialize } from "node:v8";
 
-/** The longest message, in bytes. A page of a list is far smaller. */
-const LONGEST = 64 * 1024 * 1024;
+/** The longest message of a command, in bytes: the arguments of one operation. */
+export const LONGEST_CALL = 1024 * 1024;
+/** The longest message of the server, in bytes. A page of a list is far smaller. */
+export const LONGEST_REPLY = 64 * 1024 * 1024;
 const LENGTH_BYTES = 4;
 
-/** Sends a value: its length in bytes, then the value as `v8` writes it, which keeps dates, bytes and absent fields. */
-export function sendMessage(socket: Socket, value: unknown): void {
+/**
+ * Sends a value: its length in bytes, then the value as `v8` writes it, which keeps dates, bytes and absent fields.
+ * @returns false if the other side has not yet read what was sent before
+ */
+export function sendMessage(socket: Socket, value: unknown): boolean {
   const body = serialize(value);
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32BE(body.length);
-  socket.write(Buffer.concat([length, body]));
+  return socket.write(Buffer.concat([length, body]));
 }
 
-/** Calls `receive` with each value that arrives. A malformed message ends the connection. */
-export function onMessages(socket: Socket, receive: (value: unknown) => void): void {
+/**
+ * Calls `receive` with each value that arrives. A malformed message ends the connection, and so does a message of more
+ * than `longest` bytes.
+ */
+export function onMessages(socket: Socket, longest: number, receive: (value: unknown) => void): void {
   let waiting = Buffer.alloc(0);
+  /** What has arrived since, of a message whose end is still missing. */
+  let parts: Buffer[] = [];
+  let missing = 0;
   socket.on("data", (chunk: Buffer) => {
-    waiting = Buffer.concat([waiting, chunk]);
+    parts.push(chunk);
+    missing -= chunk.length;
+    if (missing > 0) return;
+    waiting = Buffer.concat([waiting, ...parts]);
+    parts = [];
     try {
       for (let body = next(); body; body = next()) receive(deserialize(body));
     } catch (error) {
@@ -26,10 +41,12 @@ export function onMessages(socket: Socket, receive: (value: unknown) => void): v
   });
 
   function next(): Buffer | undefined {
-    if (waiting.length < LENGTH_BYTES) return undefined;
+    missing = LENGTH_BYTES - waiting.length;
+    if (missing > 0) return undefined;
     const end = LENGTH_BYTES + waiting.readUInt32BE();
-    if (end > LONGEST) throw new Error("the message is too long");
-    if (waiting.length < end) return undefined;
+    if (end > longest) throw new Error("the message is too long");
+    missing = end - waiting.length;
+    if (missing > 0) return undefined;
     const body = waiting.subarray(LENGTH_BYTES, end);
     waiting = waiting.subarray(end);
     return body;

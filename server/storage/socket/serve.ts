@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { once } from "node:events";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import { onMessages, sendMessage } from "./messages.ts";
+import { LONGEST_CALL, onMessages, sendMessage } from "./messages.ts";
 import { LOCAL_OPERATIONS, socketOf, VERSION, type Call, type Failure, type Reply } from "./protocol.ts";
 
 export interface ServedStorage {
@@ -58,7 +58,7 @@ async function listenPrivately(server: Server, path: string): Promise<void> {
 
 function serve(socket: Socket, storage: Storage): void {
   socket.on("error", () => undefined);
-  onMessages(socket, (message) => {
+  onMessages(socket, LONGEST_CALL, (message) => {
     const { id, ...call } = message as Call;
     run(storage, call).then(
       (result) => reply(socket, { id, result }),
@@ -67,7 +67,11 @@ function serve(socket: Socket, storage: Storage): void {
   });
 }
 
-const reply = (socket: Socket, message: Reply) => void (socket.writable && sendMessage(socket, message));
+/** Sends a reply. A command that does not read its replies is not read from either, so that they cannot fill the memory. */
+function reply(socket: Socket, message: Reply): void {
+  if (!socket.writable || sendMessage(socket, message) || socket.isPaused()) return;
+  socket.pause().once("drain", () => socket.resume());
+}
 
 async function run(storage: Storage, { name, args, version }: Omit<Call, "id">): Promise<unknown> {
   if (version !== VERSION) {

@@ -1,5 +1,6 @@
 // Commands use the storage of a running server through a socket beside its SQLite file.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -12,7 +13,8 @@ import { ACTOR, addMerchant, aDisbursement, aKey } from "../../testing/storage/f
 import { StorageError } from "../storage-error.ts";
 import { openSqlite } from "../sqlite/index.ts";
 import { connectToServer } from "./connect.ts";
-import { onMessages, sendMessage } from "./messages.ts";
+import { LONGEST_CALL, LONGEST_REPLY, onMessages, sendMessage } from "./messages.ts";
+import { VERSION } from "./protocol.ts";
 import { serveStorage, type ServedStorage } from "./serve.ts";
 
 let folder: string;
@@ -28,7 +30,7 @@ const sockets = () => readdirSync(folder).filter((name) => name.endsWith(".socke
 const ask = (name: string, version: string) =>
   new Promise((resolve) => {
     const socket = connect(`${path}.socket`);
-    onMessages(socket, (reply) => (socket.destroy(), resolve(reply)));
+    onMessages(socket, LONGEST_REPLY, (reply) => (socket.destroy(), resolve(reply)));
     sendMessage(socket, { id: 1, name, args: [], version });
   });
 const failure = (message: RegExp) => ({ id: 1, failure: { message: expect.stringMatching(message) } });
@@ -97,6 +99,35 @@ describe("the storage of a server in this process", () => {
     const remote = (await connectToServer(path, noWait))!;
     expect(await remote.listMerchants()).toEqual([]);
     await remote.close();
+  });
+
+  test("a call of more than a mebibyte ends the connection before it has arrived", async () => {
+    const socket = connect(`${path}.socket`);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(LONGEST_CALL);
+    socket.on("error", () => undefined).write(length);
+    await once(socket, "close");
+    expect(await storage.listMerchants()).toEqual([]);
+  });
+
+  test("a command that reads no replies is not read from either", async () => {
+    await Promise.all(Array.from({ length: 200 }, () => addMerchant(storage)));
+    const socket = connect(`${path}.socket`).pause();
+    await once(socket, "connect");
+    let read = 0;
+    const list = storage.listMerchants;
+    storage.listMerchants = () => ((read += 1), list());
+    const calls = 20_000;
+    for (let id = 0; id < calls; id += 1)
+      sendMessage(socket, { id, name: "listMerchants", args: [], version: VERSION });
+    let before: number;
+    do {
+      before = read;
+      await new Promise((resolve) => setImmediate(resolve));
+      for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    } while (read > before);
+    expect(read).toBeLessThan(calls / 10);
+    socket.destroy();
   });
 
   test("a command whose server ends is told so", async () => {

@@ -12,7 +12,9 @@ const MESSAGES: Record<Trouble, string> = {
   full: "The server's storage is full. Nothing was recorded.",
   unwritable:
     "The server's storage cannot be written. Its disk may be full, read-only or broken. Nothing was recorded.",
-  moved: "The server's database file was deleted or replaced. Nothing was recorded.",
+  moved:
+    "The server's database file was deleted or replaced. Nothing was recorded. Stop the server with SIGTERM, do not kill " +
+    "it: it may hold what the files no longer have.",
   "index-moved":
     "The -shm file beside the server's database was deleted or replaced. Nothing was recorded. Stop the server and start " +
     "it again.",
