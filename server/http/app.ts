@@ -46,6 +46,7 @@ export function createApp(context: AppContext): Express {
         throw error;
       }
     },
+    limitsStorageTime: config.database.kind === "postgres",
     limits: config.rateLimit === undefined ? [] : [limiter(storage, config.rateLimit)],
     disturb: disturbRequests(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),

@@ -44,6 +44,8 @@ interface Options {
   handlers: Handlers;
   /** Finds the request's key and its merchant; runs before the body is read. */
   authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId">>;
+  /** True for a storage that a network may keep waiting (D56). */
+  limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
@@ -68,7 +70,7 @@ export interface Contract {
 
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
 export function createContract(options: Options): Contract {
-  const { handlers, authenticate, limits, disturb, losesResponse, sandbox } = options;
+  const { handlers, authenticate, limits, disturb, losesResponse, limitsStorageTime, sandbox } = options;
   const validators = new Map<string, Validator>();
   const validatorFor = (group: string): Validator => {
     const paths = Object.keys(document.paths).filter((path) => groupOf(path) === group);
@@ -93,7 +95,7 @@ export function createContract(options: Options): Contract {
     if (isControl && !sandbox) continue;
     const [before, isLost] = isControl ? [limits, () => false] : [[...limits, disturb], losesResponse];
     // A control may wait for settlements and webhooks, which take their own time.
-    const budget: RequestHandler = isControl ? (_req, _res, next) => next() : withTimeBudget;
+    const budget: RequestHandler = isControl || !limitsStorageTime ? (_req, _res, next) => next() : withTimeBudget;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     const allowed: string[] = [];
     for (const method of METHODS) {
