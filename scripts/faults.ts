@@ -7,6 +7,7 @@ import { runFailover } from "./faults/failover.ts";
 import { runKills } from "./faults/kills.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runListenerFaults } from "./faults/listener.ts";
+import { runNeighbours } from "./faults/neighbours.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing, type WorldOptions } from "./faults/world.ts";
 
@@ -18,6 +19,7 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   failover                                        kills a PostgreSQL primary and promotes its standby (Debian's packages)
   flushes                                         proves with strace that SQLite's commits are flushed before responses
   listener [--events 2000] [--disconnects 20] [--storage sqlite]   cuts and kills what brings webhooks to a laptop
+  neighbours [--runs 5]                           20 merchants abuse one thing each, while another one pays
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -54,6 +56,7 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   flushes: (_, { print }) => runFlushes({ creates: 2_000, print }),
   listener: ({ storage, events, disconnects }, shared) =>
     runListenerFaults({ ...shared, storage, events, disconnects }),
+  neighbours: ({ runs }, shared) => runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000 }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
 
