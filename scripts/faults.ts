@@ -1,5 +1,6 @@
 // `npm run faults`: applies faults to servers under load, and checks that no payment is lost or doubled.
 import { parseArgs } from "node:util";
+import { ABUSES } from "./faults/abuses.ts";
 import { runCertify } from "./faults/certified.ts";
 import { DATABASES, type Storage } from "./faults/database.ts";
 import { runCluster } from "./faults/cluster.ts";
@@ -19,7 +20,7 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   failover                                        kills a PostgreSQL primary and promotes its standby (Debian's packages)
   flushes                                         proves with strace that SQLite's commits are flushed before responses
   listener [--events 2000] [--disconnects 20] [--storage sqlite]   cuts and kills what brings webhooks to a laptop
-  neighbours [--runs 5]                           20 merchants abuse one thing each, while another one pays
+  neighbours [--runs 5] [--abuse lists]           20 merchants abuse one thing each, while another one pays
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -33,6 +34,7 @@ const OPTIONS = {
   runs: { type: "string", default: "20" },
   events: { type: "string", default: "2000" },
   disconnects: { type: "string", default: "20" },
+  abuse: { type: "string" },
 } as const;
 /** In this order; as many as fit into the time, with what is measured after each. */
 const OUTAGES = ["restart", "pause", "crash", "pause", "restart"] as const;
@@ -56,7 +58,8 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   flushes: (_, { print }) => runFlushes({ creates: 2_000, print }),
   listener: ({ storage, events, disconnects }, shared) =>
     runListenerFaults({ ...shared, storage, events, disconnects }),
-  neighbours: ({ runs }, shared) => runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000 }),
+  neighbours: ({ runs, abuse }, shared) =>
+    runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000, abuse }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
 
@@ -71,8 +74,11 @@ function read() {
   const [run = "random", ...others] = positionals;
   if (!(run in RUNS) || others.length > 0) throw new Error(`Unknown run: ${positionals.join(" ")}`);
   if (!(values.storage in DATABASES)) throw new Error("--storage must be sqlite or postgres.");
+  if (values.abuse !== undefined && !(values.abuse in ABUSES))
+    throw new Error(`--abuse must be one of: ${Object.keys(ABUSES).join(", ")}.`);
   return {
     run,
+    abuse: values.abuse,
     seed: positive("seed"),
     ...(values.minutes !== undefined && { minutes: positive("minutes") }),
     recoverySeconds: positive("recovery-seconds"),

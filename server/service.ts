@@ -32,6 +32,7 @@ import { createReplays, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
+import { createTurns, type Defer } from "./workers/turns.ts";
 
 /** A look costs a round trip to PostgreSQL, for each process. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
@@ -59,6 +60,8 @@ interface Options {
   /** Exports traces if present. */
   traces?: Traces | undefined;
   lookup: Lookup;
+  /** Calls back in the next turn of the event loop; `setImmediate` unless a test decides. */
+  defer?: Defer | undefined;
 }
 
 export interface Service {
@@ -183,6 +186,7 @@ export function createService(options: Options): Service {
       config,
       storage: limited,
       exports: createReads({ ...EXPORTS_AT_A_TIME, clock }),
+      turns: createTurns({ clock, defer: options.defer ?? setImmediate }),
       clock,
       ids,
       random,

@@ -12,6 +12,9 @@ export interface Abuser {
   hanging: string;
 }
 
+/** Numbers ending in 129 leave a payout pending. */
+export const PENDING = "2257038102129";
+
 type Abuse = (abuser: Abuser, turn: number, signal: AbortSignal) => Promise<unknown>;
 
 /** Numbers ending in 001 make a payout final at once, so that its webhook is sent at once. */
@@ -50,7 +53,7 @@ export const ABUSES: Readonly<Record<string, Abuse>> = {
     const listener = { name: `listener ${turn}`, url: "http://127.0.0.1:9/" };
     const { data } = await call(abuser, "/sandbox/listener", turn, signal, listener);
     const search = { session: data?.session, limit: 10, waitSeconds: 1, holding: [] };
-    await call(abuser, "/sandbox/listener/deliveries", turn, signal, search);
+    await call(abuser, "/sandbox/listener/claims", turn, signal, search);
   },
   "100 keys": (abuser, turn, signal) => call(abuser, "/v1/disbursements", turn, signal, aPayout()),
 };

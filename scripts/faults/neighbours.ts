@@ -1,23 +1,30 @@
+// What is compared: the creates and webhooks of a merchant while 20 others abuse the server, with those while the same
+// clients send the same requests to a dummy server in their own process. That process has the lowest priority and a bounded
+// rate in both, so that the two differ in nothing but the work of the server.
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { createLink } from "../../server/domain/dashboard.ts";
 import { createIds } from "../../server/domain/ids.ts";
 import { createKey, createMerchant } from "../../server/domain/merchants.ts";
 import { openStorage } from "../../server/storage/open.ts";
 import { aPayout } from "../../server/testing/server.ts";
-import { ABUSES, FINAL, type Abuser } from "./abuses.ts";
+import { ABUSES, FINAL, PENDING } from "./abuses.ts";
+import type { Order } from "./abusing.ts";
 import { DATABASES } from "./database.ts";
 import { prepareServer } from "./server.ts";
 import { violationsOf, type WorldOptions } from "./world.ts";
 
 const KEY = "a-key-for-faults-of-neighbours";
-/** Repetitions of an abuse at once. */
-const AT_ONCE = 4;
 const SESSIONS = 4;
+/** Payments that each abuser has at the beginning, so that lists and exports find many. */
+const PAYMENTS = 500;
+const PAID_AT_ONCE = 20;
 /** How much slower a neighbour may be, and the difference below which a machine's noise decides, in milliseconds. */
 const MOST = { ratio: 2, noiseMs: 10 };
 
@@ -25,12 +32,14 @@ export interface NeighboursOptions extends WorldOptions {
   merchants: number;
   rounds: number;
   roundMs: number;
+  /** All kinds of abuse, unless one is named. */
+  abuse?: string | undefined;
 }
 
-interface Times {
-  create: number[];
-  webhook: number[];
-}
+/** Milliseconds, and how many of them the server's event loop used the processor, whatever else the machine did. */
+const MEASURED = ["create", "webhook", "busyForCreate", "busyForWebhook"] as const;
+type Times = Record<(typeof MEASURED)[number], number[]>;
+const noTimes = (): Times => ({ create: [], webhook: [], busyForCreate: [], busyForWebhook: [] });
 
 /** Starts a receiver that answers at once, or never. */
 async function startReceiver(hangs: boolean, onWebhook: (reference: string) => void = () => undefined) {
@@ -48,12 +57,11 @@ async function startReceiver(hangs: boolean, onWebhook: (reference: string) => v
 }
 
 /** Stores the merchants with their keys, and returns tokens of links with which their people sign in. */
-async function store(url: string, count: number) {
+async function store(url: string, count: number, kinds: readonly string[]) {
   const clock = createSystemClock();
   const database = { kind: "sqlite", path: url.replace(/^sqlite:/, "") } as const;
   const storage = await openStorage(database, { clock, server: false });
   const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes, actor: "server a@b" as const };
-  const kinds = Object.keys(ABUSES);
   const found = [];
   for (let made = 0; made < count; made += 1) {
     const kind = kinds[made % kinds.length]!;
@@ -79,35 +87,72 @@ async function signIn(url: string, token: string): Promise<string> {
   return response.headers.getSetCookie()[0]!.split(";", 1)[0]!;
 }
 
-/** Repeats an abuse until the signal. Refusals are expected. */
-async function abuse(abuser: Abuser, kind: string, signal: AbortSignal): Promise<void> {
-  const repeat = async (first: number) => {
-    for (let turn = first; !signal.aborted; turn += AT_ONCE)
-      await ABUSES[kind]!(abuser, turn, signal).catch(() => sleep(10));
+/** Starts the process of the abusing clients. It gets what the server and the measurement leave of the processors. */
+async function startClients() {
+  const script = fileURLToPath(new URL("abusing.ts", import.meta.url));
+  const child = spawn("nice", ["-n", "19", process.execPath, script], { stdio: ["ignore", 2, 2, "ipc"] });
+  await once(child, "message");
+  return {
+    async order(order: Order) {
+      const done = once(child, "message");
+      child.send(order);
+      await done;
+    },
+    close: () => child.kill(),
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, (_, first) => repeat(first)));
+}
+
+/** The processor time that a process's main thread has used, in milliseconds. */
+const busyMs = (pid: number) =>
+  Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6;
+
+/** Stores payments of an abuser. */
+async function pay(url: string, key: string): Promise<void> {
+  const headers = { "x-api-key": key, "content-type": "application/json" };
+  const payOne = async () => {
+    const response = await fetch(`${url}/v1/disbursements`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(aPayout({ phoneNumber: PENDING })),
+    });
+    await response.text();
+  };
+  for (let paid = 0; paid < PAYMENTS; paid += PAID_AT_ONCE)
+    await Promise.all(Array.from({ length: PAID_AT_ONCE }, payOne));
 }
 
 const p95 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? Infinity;
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 /** Merchants abuse one thing each, while another one pays. Alternates with rounds in which it is alone. */
-export async function runNeighbours({ merchants, rounds, roundMs, print }: NeighboursOptions): Promise<string[]> {
+export async function runNeighbours({
+  merchants,
+  rounds,
+  roundMs,
+  abuse,
+  print,
+}: NeighboursOptions): Promise<string[]> {
   const { violations, violate } = violationsOf(print);
   const database = await DATABASES.sqlite();
-  const arrivals = new Map<string, (at: number) => void>();
-  const healthy = await startReceiver(false, (reference) => arrivals.get(reference)?.(performance.now()));
+  const arrivals = new Map<string, () => void>();
+  const healthy = await startReceiver(false, (reference) => arrivals.get(reference)?.());
   const silent = await startReceiver(true);
   const server = await prepareServer({ databaseUrl: database.url, key: KEY, violate, onEnd: violate });
 
   /** Pays one after another and waits for each webhook. */
   async function measure(url: string): Promise<Times> {
-    const times: Times = { create: [], webhook: [] };
+    const times = noTimes();
     const headers = { "x-api-key": KEY, "content-type": "application/json" };
     for (const end = performance.now() + roundMs; performance.now() < end;) {
       const payout = aPayout({ phoneNumber: FINAL, webhookURL: healthy.url });
-      const arrived = new Promise<number>((resolve) => arrivals.set(payout.reference, resolve));
-      const begun = performance.now();
+      const [begun, busyBefore] = [performance.now(), busyMs(server.pid())];
+      const arrived = new Promise<void>((resolve) =>
+        arrivals.set(payout.reference, () => {
+          times.webhook.push(performance.now() - begun);
+          times.busyForWebhook.push(busyMs(server.pid()) - busyBefore);
+          resolve();
+        }),
+      );
       const response = await fetch(`${url}/v1/disbursements`, {
         method: "POST",
         headers,
@@ -116,18 +161,20 @@ export async function runNeighbours({ merchants, rounds, roundMs, print }: Neigh
       if (response.status !== 200) violate(`a neighbour's create returned ${response.status}`);
       await response.text();
       times.create.push(performance.now() - begun);
-      times.webhook.push((await arrived) - begun);
+      times.busyForCreate.push(busyMs(server.pid()) - busyBefore);
+      await arrived;
       arrivals.delete(payout.reference);
     }
     return times;
   }
 
+  const clients = await startClients();
   try {
     // The first start makes the database a sandbox's.
     server.launch();
     await server.ready();
     await server.stop();
-    const stored = await store(database.url, merchants);
+    const stored = await store(database.url, merchants, abuse === undefined ? Object.keys(ABUSES) : [abuse]);
     server.launch();
     await server.ready();
     const url = `http://127.0.0.1:${server.port}`;
@@ -136,25 +183,27 @@ export async function runNeighbours({ merchants, rounds, roundMs, print }: Neigh
       const cookies: string[] = [];
       for (const link of links) cookies.push(await signIn(url, link));
       abusers.push({ kind, abuser: { ...of, url, cookies, hanging: silent.url } });
+      await pay(url, of.keys[0]!);
     }
     await measure(url);
-    const ratios: Times = { create: [], webhook: [] };
-    const slower: Times = { create: [], webhook: [] };
+    const [ratios, slower] = [noTimes(), noTimes()];
     for (let round = 1; round <= rounds; round += 1) {
+      await clients.order({ abusers, dummy: true });
       const alone = await measure(url);
-      const ending = new AbortController();
-      const abusing = abusers.map(({ abuser, kind }) => abuse(abuser, kind, ending.signal));
+      await clients.order({ abusers, dummy: false });
+      const busyBefore = busyMs(server.pid());
       const abused = await measure(url);
-      ending.abort();
-      await Promise.all(abusing);
-      for (const what of ["create", "webhook"] as const) {
+      const used = (busyMs(server.pid()) - busyBefore) / roundMs;
+      await clients.order("end");
+      print(`round ${round}: the abused server used ${Math.round(100 * used)} % of a processor`);
+      for (const what of MEASURED) {
         const [before, during] = [p95(alone[what]), p95(abused[what])];
         ratios[what].push(during / before);
         slower[what].push(during - before);
         print(`round ${round}: ${what} p95 ${before.toFixed(1)} ms alone, ${during.toFixed(1)} ms abused`);
       }
     }
-    for (const what of ["create", "webhook"] as const) {
+    for (const what of MEASURED) {
       const ratio = median(ratios[what]);
       print(`${what}: p95 ${ratio.toFixed(2)} times that of alone`);
       if (ratio > MOST.ratio && median(slower[what]) > MOST.noiseMs)
@@ -162,6 +211,7 @@ export async function runNeighbours({ merchants, rounds, roundMs, print }: Neigh
     }
     await server.stop([0, 1]);
   } finally {
+    clients.close();
     await server.kill();
     healthy.close();
     silent.close();

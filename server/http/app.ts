@@ -32,7 +32,7 @@ export interface AppContext extends DashboardContext, ObserverContext {
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, metrics, keyUses, chaos } = context;
+  const { config, storage, log, metrics, keyUses, chaos, turns } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const contract = createContract({
     handlers: createHandlers(context),
@@ -48,6 +48,7 @@ export function createApp(context: AppContext): Express {
     },
     limitsStorageTime: config.database.kind === "postgres",
     limits: config.rateLimit === undefined ? [] : [limiter(storage, config.rateLimit)],
+    takeTurn: (merchant) => turns.take(merchant.id),
     disturb: disturbRequests(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
     sandbox: config.sandbox,

@@ -48,6 +48,8 @@ interface Options {
   limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
   limits: RequestHandler[];
+  /** Resolves when it is the merchant's turn (D82); undefined if it is now. Runs when the request has arrived completely. */
+  takeTurn(merchant: Merchant): Promise<void> | undefined;
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
   disturb: RequestHandler;
   /** True if the connection is to be dropped instead of this response, on the same paths. */
@@ -70,7 +72,7 @@ export interface Contract {
 
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
 export function createContract(options: Options): Contract {
-  const { handlers, authenticate, limits, disturb, losesResponse, limitsStorageTime, sandbox } = options;
+  const { handlers, authenticate, limits, takeTurn, disturb, losesResponse, limitsStorageTime, sandbox } = options;
   const validators = new Map<string, Validator>();
   const validatorFor = (group: string): Validator => {
     const paths = Object.keys(document.paths).filter((path) => groupOf(path) === group);
@@ -103,13 +105,18 @@ export function createContract(options: Options): Contract {
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
       const identify = identifyFor(operation.operationId);
-      // A body may take long to arrive. Authenticate again after it, because meanwhile the key may have been revoked
-      // or the merchant's clock moved.
-      const body = operation.requestBody ? [jsonBody, budget, identify] : [];
+      const body = operation.requestBody ? [jsonBody] : [];
+      // The body and the turn may take long to arrive. Authenticate again after them, because meanwhile the key may have
+      // been revoked or the merchant's clock moved.
+      const turn: RequestHandler = async (req, res, next) => {
+        const begins = takeTurn(res.locals.merchant);
+        if (begins) await begins;
+        return begins || operation.requestBody ? identify(req, res, next) : next();
+      };
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
       const send = respond(handle, declaredInput(operation), isLost);
-      route[method](budget, identify, ...before, ...body, ...check, budget, send);
+      route[method](budget, identify, ...before, ...body, turn, budget, ...check, budget, send);
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");

@@ -13,6 +13,7 @@ import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Merchant } from "../domain/types.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
+import type { Defer } from "../workers/turns.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
 import { seededRandom } from "./random.ts";
@@ -60,6 +61,8 @@ export interface TestServerOptions {
   lookup?: Lookup;
   /** The most client connections at a time. */
   maxConnections?: number;
+  /** Decides when requests get their turns. */
+  defer?: Defer;
 }
 
 /** Starts the whole service in this process: a free port, an in-memory database, a stopped clock and seeded ids. */
@@ -94,6 +97,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         metrics,
         traces,
         lookup,
+        defer: options.defer,
       });
       return service.app;
     },

@@ -3,6 +3,7 @@ import type { Config } from "../../config.ts";
 import type { SignInContext } from "../../domain/dashboard.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { Reads } from "../../workers/reads.ts";
+import type { Turns } from "../../workers/turns.ts";
 import type { HandlerContext } from "../handlers.ts";
 
 /** The dependencies of the dashboard's pages. */
@@ -12,4 +13,6 @@ export interface DashboardContext extends HandlerContext, SignInContext {
   log: Logger;
   /** Limits the exports at a time. */
   exports: Reads;
+  /** Shares the event loop between merchants. */
+  turns: Turns;
 }

@@ -28,7 +28,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context));
   router.use("/dashboard", findVisit(context), readForm);
   router.use(signInPages(context));
-  router.use("/dashboard", requireSession(context), limitForms(), requireFormToken);
+  router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
   router.use(merchantPages(context));
@@ -55,6 +55,14 @@ function refuseUnsafe({ config }: DashboardContext): RequestHandler {
   return (_req, _res, next) => {
     if (refusal === undefined) return next();
     throw new PageError(403, refusal);
+  };
+}
+
+/** Waits for the turn of the visitor's merchant. Operators are like one more merchant. */
+function takeTurn({ turns }: DashboardContext): RequestHandler {
+  return async (_req, res, next) => {
+    await turns.take(visitOf(res).session.merchantId ?? "operators");
+    next();
   };
 }
 

@@ -1,0 +1,50 @@
+// The clients of `npm run faults -- neighbours`: a process of its own, which the run starts at the lowest priority.
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ABUSES, type Abuser } from "./abuses.ts";
+
+/** What the run asks for: abuse by these merchants, of the server or of the dummy, or the end of it. */
+export type Order = { abusers: readonly { kind: string; abuser: Abuser }[]; dummy: boolean } | "end";
+
+/** Repetitions of an abuse at once, and how often each of them begins again at most: 100 a second for each merchant. */
+const AT_ONCE = 4;
+const EVERY_MS = 40;
+/** As long as an ordinary page of a list. */
+const DUMMY = JSON.stringify({ statusCode: 200, data: { items: [], session: "none", filler: "x".repeat(10_000) } });
+
+const dummy = createServer((request, response) => {
+  request.resume();
+  request.on("end", () => response.writeHead(200, { "content-type": "application/json" }).end(DUMMY));
+});
+await once(dummy.listen(0, "127.0.0.1"), "listening");
+const dummyUrl = `http://127.0.0.1:${(dummy.address() as AddressInfo).port}`;
+let ending = new AbortController();
+let abusing: Promise<unknown> = Promise.resolve();
+
+/** Repeats an abuse until the signal. Refusals are expected. */
+async function abuse(abuser: Abuser, kind: string, signal: AbortSignal): Promise<void> {
+  const repeat = async (first: number) => {
+    for (let turn = first; !signal.aborted; turn += AT_ONCE) {
+      const pause = sleep(EVERY_MS);
+      await ABUSES[kind]!(abuser, turn, signal).catch(() => undefined);
+      await pause;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, first) => repeat(first)));
+}
+
+process.on("message", async (order: Order) => {
+  ending.abort();
+  await abusing;
+  if (order !== "end") {
+    ending = new AbortController();
+    const { signal } = ending;
+    const target = order.dummy ? { url: dummyUrl } : {};
+    abusing = Promise.all(order.abusers.map(({ abuser, kind }) => abuse({ ...abuser, ...target }, kind, signal)));
+  }
+  process.send!("done");
+});
+process.on("disconnect", () => process.exit(0));
+process.send!("ready");
