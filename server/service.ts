@@ -169,7 +169,8 @@ export function createService(options: Options): Service {
 
   const { sandbox, settleDelayMs, fees } = config;
   // What requests read; the workers read without a limit.
-  const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }));
+  const turns = createTurns({ clock, defer: options.defer ?? setImmediate });
+  const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }), turns);
   const shared = { storage: limited, clock, ids, sandbox, settleDelayMs, stopping, wake };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
@@ -186,7 +187,7 @@ export function createService(options: Options): Service {
       config,
       storage: limited,
       exports: createReads({ ...EXPORTS_AT_A_TIME, clock }),
-      turns: createTurns({ clock, defer: options.defer ?? setImmediate }),
+      turns,
       clock,
       ids,
       random,

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
+import type { Turns } from "./turns.ts";
 
 export interface ReadLimits {
   /** The most reads of a merchant, and of all merchants, at a time. */
@@ -102,14 +103,17 @@ const LISTS = [
 
 type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
 
-/** Returns the storage with its lists limited. Whatever is replaced in the given storage later takes effect here too. */
-export function withLimitedLists(storage: Storage, reads: Reads): Storage {
+/** Returns the storage with its lists limited. Each of them takes a turn, also those of an export. Whatever is replaced in the given storage later takes effect here too. */
+export function withLimitedLists(storage: Storage, reads: Reads, turns: Turns): Storage {
   const limited = Object.create(storage) as Storage;
   for (const name of LISTS) {
-    const list: List = (query, ...more) =>
-      reads.run(typeof query === "string" ? query : (query.merchantId ?? ""), () =>
-        (storage[name] as List)(query, ...more),
-      );
+    const list: List = (query, ...more) => {
+      const merchantId = typeof query === "string" ? query : (query.merchantId ?? "");
+      return reads.run(merchantId, async () => {
+        await turns.take(merchantId);
+        return (storage[name] as List)(query, ...more);
+      });
+    };
     Object.assign(limited, { [name]: list });
   }
   return limited;

@@ -72,7 +72,6 @@ async function* rowsOf(
   const { cursor: _, ...rest } = filter;
   let cursor: string | undefined;
   do {
-    await context.turns.take(merchantId);
     const page = await pageOf(context, kind, merchantId, { ...rest, limit: ROWS_PER_READ, ...(cursor && { cursor }) });
     yield page.items.map((payment) => `${Object.values(COLUMNS).map((read) => cell(read(payment)))}\r\n`).join("");
     cursor = page.cursor;
