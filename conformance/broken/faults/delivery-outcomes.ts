@@ -79,9 +79,9 @@ export const faults: readonly Fault[] = [
   }),
   fault("replay-of-ended-404", "A delivery that has ended cannot be replayed.", "retries.replay-restarts", {
     storage: (inner) => ({
-      async claimDelivery(merchantId, id, leaseMs, actor) {
+      async requestReplay(merchantId, id, actor) {
         const delivery = await inner.findDelivery(merchantId, id);
-        return delivery?.status === "ended" ? undefined : inner.claimDelivery(merchantId, id, leaseMs, actor);
+        return delivery?.status === "ended" ? "unknown" : inner.requestReplay(merchantId, id, actor);
       },
     }),
   }),

@@ -50,8 +50,8 @@ export const faults: readonly Fault[] = [
             else waiting.delete(claim.event.id);
             return inner.recordAttempt(claim, attempt, outcome);
           },
-          claimDelivery: async (merchantId, id, ...which) =>
-            waiting.has(id) ? "claimed" : inner.claimDelivery(merchantId, id, ...which),
+          requestReplay: async (merchantId, id, actor) =>
+            waiting.has(id) ? "claimed" : inner.requestReplay(merchantId, id, actor),
         };
       },
     },
