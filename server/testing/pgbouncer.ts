@@ -9,11 +9,14 @@ import { freePort } from "./process.ts";
 const PATH = `${process.env.PATH}:/usr/sbin`;
 const NOBODY = 65_534;
 
+/** PgBouncer refuses to run as root. */
+const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
 /** Why the tests of PgBouncer cannot run here, or undefined if they can. */
 export const pgbouncerIsMissing = (): string | undefined =>
-  spawnSync("pgbouncer", ["--version"], { env: { PATH } }).status === 0
+  spawnSync("pgbouncer", ["--version"], { env: { PATH }, ...user }).status === 0
     ? undefined
-    : "pgbouncer is not installed (Debian: apt-get install pgbouncer)";
+    : "pgbouncer is not installed (Debian: apt-get install pgbouncer), or cannot run here as another user than root";
 
 export interface PgBouncer {
   /** The URL of the same database through PgBouncer. */
@@ -34,8 +37,6 @@ export async function startPgBouncer(database: string, mode: "session" | "transa
   const lines = Object.entries({ ...settings, ...pool }).map(([name, value]) => `${name} = ${value}`);
   writeFileSync(file, ["[databases]", `* = ${target}`, "[pgbouncer]", ...lines, ""].join("\n"));
   chmodSync(folder, 0o755);
-  // PgBouncer refuses to run as root.
-  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const child = spawn("pgbouncer", [file], { env: { PATH }, stdio: ["ignore", "ignore", "pipe"], ...user });
   const ended = once(child, "close");
   let printed = "";
