@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
-import { linkAddress } from "../server/domain/dashboard.ts";
+import { linkAddress } from "../server/domain/sign-in.ts";
 import { newLink } from "../server/testing/dashboard.ts";
 import { startProcess } from "../server/testing/process.ts";
 import { startReceiver } from "../server/testing/receiver.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { FeeRule } from "./domain/fees.ts";
-import type { AskedMode } from "./domain/types.ts";
+import type { AskedMode } from "./domain/mode.ts";
 
 export interface Config {
   host: string;

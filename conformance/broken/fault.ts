@@ -1,7 +1,8 @@
 // Defines a broken server: a description, the requirements it violates, and the code that makes it violate them.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Profile } from "../results.ts";
-import type { ClaimedDelivery, Storage } from "../../server/domain/storage.ts";
+import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
+import type { Storage } from "../../server/domain/storage.ts";
 
 /** A request to the sound server. */
 export type Call = {

@@ -3,7 +3,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import type { ClaimedDelivery, Storage } from "../../server/domain/storage.ts";
+import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
+import type { Storage } from "../../server/domain/storage.ts";
 import type { Deliver, Hooks } from "./fault.ts";
 import { createAsk } from "./front.ts";
 

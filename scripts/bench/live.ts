@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLink, linkAddress } from "../../server/domain/dashboard.ts";
+import { createLink, linkAddress } from "../../server/domain/sign-in.ts";
 import { createTelemetry } from "../../server/domain/telemetry.ts";
 import { createLog } from "../../server/log.ts";
 import { launchBrowser } from "../browser.ts";

@@ -9,7 +9,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { createSystemClock } from "../../server/domain/clock.ts";
-import { createLink } from "../../server/domain/dashboard.ts";
+import { createLink } from "../../server/domain/sign-in.ts";
 import { createIds } from "../../server/domain/ids.ts";
 import { createKey, createMerchant } from "../../server/domain/merchants.ts";
 import { openStorage } from "../../server/storage/open.ts";

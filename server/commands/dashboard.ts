@@ -1,15 +1,15 @@
 import { actorName } from "../domain/audit.ts";
-import { dashboardRefusal } from "../config.ts";
 import {
   createLink,
   LINK_MS,
   linkAddress,
   readTeam,
-  type DashboardSession,
+  type Session,
   type EndedSessions,
   type UnusedLink,
-} from "../domain/dashboard.ts";
+} from "../domain/sign-in.ts";
 import { timestamp } from "../domain/representation.ts";
+import { dashboardRefusal } from "../config.ts";
 import { UsageError, type Commands } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
 import type { Options } from "./options.ts";
@@ -75,7 +75,7 @@ function chosen({ name, session }: Options): EndedSessions {
   throw new UsageError("Give either --name, for all sessions and links of a person, or --session for one session.");
 }
 
-function accessView(access: DashboardSession | UnusedLink) {
+function accessView(access: Session | UnusedLink) {
   const { name, merchantId, expiresAt } = access;
   const person = { name, role: merchantId === undefined ? "operator" : "merchant", ...(merchantId && { merchantId }) };
   const until = { expiresAt: timestamp(expiresAt) };

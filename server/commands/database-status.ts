@@ -1,6 +1,6 @@
 import { timestamp } from "../domain/representation.ts";
+import type { Mode } from "../domain/mode.ts";
 import { readMode, readStatus } from "../storage/open.ts";
-import type { Mode } from "../domain/types.ts";
 import type { DatabaseStatus, PostgresPlace, SqlitePlace, Work } from "../storage/status.ts";
 import type { Output } from "./command.ts";
 import type { DatabaseContext } from "./context.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import { createIds } from "../domain/ids.ts";
 import { createKey, createMerchant } from "../domain/merchants.ts";
-import { MOST_KEYS } from "../domain/storage.ts";
+import { MOST_KEYS } from "../domain/keys.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 

@@ -1,6 +1,6 @@
-import { createKey, createMerchant, FIRST_KEY, revokeKey } from "../domain/merchants.ts";
+import { createKey, createMerchant, FIRST_KEY, revokeKey, type Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { ApiKey, Merchant } from "../domain/types.ts";
+import type { ApiKey } from "../domain/keys.ts";
 import { PROGRAM, UsageError, type Commands } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
 import { listing } from "./output.ts";

@@ -1,6 +1,7 @@
 import { EVENT_TYPES } from "../domain/events.ts";
 import { PACE } from "../domain/replays.ts";
-import { DEFAULT_LIMIT, type DeliveryFilter, type DeliverySearch } from "../domain/storage.ts";
+import { DEFAULT_LIMIT } from "../domain/pages.ts";
+import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
 const LIMIT_MAX = 1_000;

@@ -1,4 +1,4 @@
-import type { Page } from "../domain/storage.ts";
+import type { Page } from "../domain/pages.ts";
 import { listView } from "../http/views.ts";
 import type { Output } from "./command.ts";
 

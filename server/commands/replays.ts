@@ -1,7 +1,6 @@
-import { PACE, requireReplayable, startReplay, type Replay } from "../domain/replays.ts";
+import { PACE, requireReplayable, startReplay, type Replay, type DeliveryCount } from "../domain/replays.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { DeliveryCount } from "../domain/storage.ts";
-import type { Merchant } from "../domain/types.ts";
+import type { Merchant } from "../domain/merchants.ts";
 import { UsageError, type Commands, type Output } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
 import { SEARCH, searchIn, type Options } from "./options.ts";

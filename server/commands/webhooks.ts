@@ -1,8 +1,8 @@
 import { timestamp } from "../domain/representation.ts";
+import type { WebhookSecrets } from "../domain/secrets.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import type { Config } from "../config.ts";
-import type { WebhookSecrets } from "../domain/types.ts";
 import { UsageError, type Commands, type Output } from "./command.ts";
 import { merchantOf, type CommandContext } from "./context.ts";
 import { pageIn, SEARCH, searchIn } from "./options.ts";

@@ -1,3 +1,20 @@
+import type { Page } from "./pages.ts";
+
+export interface AuditQuery {
+  /** If set, only the entries of this merchant are listed. */
+  merchantId?: string;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+}
+
+export interface AuditLog {
+  /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` never returned the cursor */
+  listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
+  /** Records an action that changes nothing in the storage, such as an export. */
+  recordAction(entry: NewEntry): Promise<void>;
+}
+
 /**
  * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), a merchant's
  * program (`key KEY_ID`), or a person who is signed in to the dashboard: an operator (`dashboard NAME`) or one of a

@@ -1,7 +1,3 @@
-import type { Actor } from "./audit.ts";
-import type { MerchantStore } from "./storage.ts";
-import type { Merchant } from "./types.ts";
-
 /** What the chaos switch of a merchant's sandbox does (D67). Shares are whole numbers of per cent. */
 export interface Chaos {
   /** How long each request waits before it is processed, in real milliseconds. */
@@ -33,9 +29,9 @@ type Share = Exclude<keyof Chaos, "latencyMs">;
 /** Decides what happens to the work of a merchant whose chaos switch is on. */
 export interface ChaosSwitch {
   /** Returns 0 while the switch is off. */
-  latencyMs(merchant: Merchant): number;
+  latencyMs(merchant: { chaos?: Chaos }): number;
   /** True for as many of 100 calls as the merchant has set; never while the switch is off. */
-  strikes(merchant: Merchant, share: Share): boolean;
+  strikes(merchant: { chaos?: Chaos }, share: Share): boolean;
 }
 
 /** @param chance returns a random number from 0 (inclusive) to 1 (exclusive) */
@@ -45,21 +41,4 @@ export function createChaosSwitch(chance: () => number, sandbox: boolean): Chaos
     latencyMs: ({ chaos }) => chaos?.latencyMs ?? 0,
     strikes: ({ chaos }, share) => chaos !== undefined && chance() * 100 < chaos[share],
   };
-}
-
-/**
- * Sets the switch of a merchant and returns what it does from now on. What is left out becomes 0, and with 0 everywhere the
- * switch is off.
- */
-export async function setChaos(
-  storage: Pick<MerchantStore, "setChaos">,
-  { id }: Merchant,
-  settings: Partial<Chaos>,
-  actor: Actor,
-): Promise<Chaos> {
-  const { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent } = { ...NO_CHAOS, ...settings };
-  const chaos: Chaos = { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent };
-  const isOn = Object.values(chaos).some((value) => value > 0);
-  await storage.setChaos(id, isOn ? chaos : undefined, actor);
-  return chaos;
 }

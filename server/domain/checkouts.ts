@@ -1,12 +1,49 @@
 import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "./clock.ts";
+import type { DisbursementStore } from "./disbursements.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
+import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
-import { recordQuery, type CheckoutStore, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
+import type { Page } from "./pages.ts";
+import {
+  recordQuery,
+  type RecordFilter,
+  type Draft,
+  type FinalStatus,
+  type DueAfter,
+  type Customer,
+  type PaymentRecord,
+  type Insertion,
+  type RecordQuery,
+} from "./records.ts";
 import { sandboxTime } from "./time.ts";
-import type { Checkout, Draft, FinalStatus, Merchant } from "./types.ts";
+
+export interface Checkout extends PaymentRecord {
+  status: "pending" | "success" | "failed" | "cancelled";
+  redirectURL?: string;
+  locale: "en" | "fr";
+  /** The payer; absent until a phone number was submitted. */
+  customer?: Customer;
+}
+
+export interface CheckoutStore {
+  insertCheckout(draft: Draft<Checkout>): Promise<Insertion<Checkout>>;
+  findCheckout(merchantId: string, reference: string): Promise<Checkout | undefined>;
+  /** Lists checkouts as `listDisbursements` lists disbursements. */
+  listCheckouts(query: RecordQuery<Checkout["status"]>): Promise<Page<Checkout>>;
+  /** Finds a checkout by the service's reference alone, which gives access to the public page (D19). */
+  findPublicCheckout(reference: string): Promise<{ checkout: Checkout; merchant: Merchant } | undefined>;
+  /**
+   * Sets the payer and replaces the due status. Resolves with false if the checkout is final or already has a payer.
+   */
+  payCheckout(reference: string, customer: Customer, due: DueAfter | undefined): Promise<boolean>;
+  /** Gives a pending checkout its final status and writes the event. Resolves with false if it was already final. */
+  finishCheckout(reference: string, status: FinalStatus): Promise<boolean>;
+  /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
+  cancelCheckout(reference: string): Promise<boolean>;
+}
 
 type Request = components["schemas"]["CheckoutRequest"];
 

@@ -3,10 +3,38 @@ import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
+import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
-import { recordQuery, type DisbursementStore, type Page, type RecordFilter } from "./storage.ts";
+import type { Page } from "./pages.ts";
+import {
+  recordQuery,
+  type RecordFilter,
+  type Draft,
+  type Customer,
+  type PaymentRecord,
+  type Insertion,
+  type RecordQuery,
+} from "./records.ts";
 import { sandboxTime } from "./time.ts";
-import type { Disbursement, Draft, Merchant } from "./types.ts";
+
+export interface Disbursement extends PaymentRecord {
+  status: "pending" | "success" | "failed";
+  customer: Customer;
+}
+
+export interface DisbursementStore {
+  /**
+   * Stores a disbursement. The draft's customer id is used only if the merchant has no customer with this phone number
+   * yet. If the record is final from the start, its event is written in the same transaction.
+   */
+  insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
+  findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
+  findDisbursementByMerchantsReference(merchantId: string, ref: string): Promise<Disbursement | undefined>;
+  /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
+  listDisbursements(query: RecordQuery<Disbursement["status"]>): Promise<Page<Disbursement>>;
+  /** Counts one more attempt with a reference that the sandbox refuses at first (D17, 503). Returns the new count. */
+  countRefusal(merchantId: string, merchantsReference: string): Promise<number>;
+}
 
 type Request = components["schemas"]["DisbursementRequest"];
 

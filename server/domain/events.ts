@@ -1,6 +1,27 @@
 import type { components } from "../../generated/openapi.ts";
+import type { Checkout } from "./checkouts.ts";
+import type { Disbursement } from "./disbursements.ts";
+import type { Merchant } from "./merchants.ts";
+import type { FinalStatus } from "./records.ts";
 import { checkoutView, disbursementView } from "./representation.ts";
-import type { Checkout, Disbursement, Event, EventType, FinalStatus, Merchant } from "./types.ts";
+
+export type EventType =
+  "disbursement.completed" | "disbursement.failed" | "checkout.completed" | "checkout.failed" | "checkout.cancelled";
+
+/** A status change, written in the same transaction as the change itself (D30). */
+export interface Event {
+  /** `msg_…`; sent as `webhook-id`. */
+  id: string;
+  merchantId: string;
+  type: EventType;
+  /** The service's reference of the record that changed. */
+  reference: string;
+  createdAt: number;
+  /** The JSON that every attempt sends, byte for byte (D11). */
+  body: string;
+  /** That of the record. */
+  traceparent?: string;
+}
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
 

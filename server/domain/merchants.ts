@@ -1,12 +1,102 @@
 import type { Actor } from "./audit.ts";
+import { NO_CHAOS, type Chaos } from "./chaos.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
-import { hashKey } from "./keys.ts";
+import { hashKey, MOST_KEYS, type ApiKey, type KeyUse } from "./keys.ts";
 import { checkedName } from "./names.ts";
-import { newSecret } from "./secrets.ts";
-import { MOST_KEYS, type MerchantStore } from "./storage.ts";
-import type { ApiKey, Merchant } from "./types.ts";
+import { newSecret, type WebhookSecrets, type Rotation } from "./secrets.ts";
+
+export interface Merchant {
+  id: string;
+  name: string;
+  /** Real time. */
+  createdAt: number;
+  /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
+  clockOffset: number;
+  /**
+   * The sandbox time to which the clock was last moved; 0 if it never was. Everything that was due by then is dated
+   * when it was due, because the move skipped that time (D29).
+   */
+  movedTo: number;
+  /** The destination of events whose request gave none (D40). */
+  webhookUrl?: string;
+  /** What the chaos switch of the sandbox does; absent while it is off (D67). */
+  chaos?: Chaos;
+}
+
+/** A method with an `actor` records the action in the audit trail, in the same transaction (D41). */
+export interface MerchantStore {
+  /** Runs `work` while no other process is in this method, so that two first starts create one merchant. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+  insertMerchant(
+    merchant: Pick<Merchant, "id" | "name" | "createdAt">,
+    webhookSecret: string,
+    actor: Actor,
+  ): Promise<void>;
+  /** Oldest first. */
+  listMerchants(): Promise<Merchant[]>;
+  /**
+   * Stores a key. Resolves with false, and stores nothing, if the merchant has `MOST_KEYS` keys that are not revoked.
+   */
+  insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
+  /** Lists the keys of all merchants, oldest first. */
+  listKeys(): Promise<ApiKey[]>;
+  /** Lists a merchant's keys: first those that are not revoked, newest first, then the `MOST_KEYS` that were revoked last. */
+  listKeysOf(merchantId: string): Promise<ApiKey[]>;
+  /** Records the last use of keys, unless a later one is recorded. A power failure may undo it. */
+  recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
+  /** The key with this hash, revoked or not. */
+  findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
+  /** Revokes a key for good, and ends the listener that uses it. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
+  revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
+  /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
+  findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
+  findMerchant(id: string): Promise<Merchant | undefined>;
+  /**
+   * Takes a request from a merchant's bucket, which all processes share: it holds `perSecond` requests and fills up at
+   * that rate in real time. Resolves with false, and takes nothing, if it is empty. May be forgotten when a process ends.
+   */
+  takeRequest(merchantId: string, perSecond: number): Promise<boolean>;
+  readSecrets(merchantId: string): Promise<WebhookSecrets>;
+  /** Reads the secrets to show them to a person. */
+  revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;
+  /**
+   * Makes `secret` the current secret. The one that it replaces signs for another `keepMs` milliseconds; the expiry of
+   * earlier ones does not change. Only the newest `maxPrevious` previous secrets remain (D12).
+   */
+  rotateSecret(merchantId: string, secret: string, rotation: Rotation): Promise<WebhookSecrets>;
+  /**
+   * Sets the address for events whose request gave none (D40), or removes it. Events that exist keep their destination.
+   */
+  setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
+  /** Sets what the chaos switch of the merchant's sandbox does, or with undefined switches it off (D67). */
+  setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
+}
+
+/** The owner of a key, and the stored parts of the key. */
+export interface KeyOwner {
+  merchant: Merchant;
+  keyId: string;
+  hash: Uint8Array;
+}
+
+/**
+ * Sets the switch of a merchant and returns what it does from now on. What is left out becomes 0, and with 0 everywhere the
+ * switch is off.
+ */
+export async function setChaos(
+  storage: Pick<MerchantStore, "setChaos">,
+  { id }: Merchant,
+  settings: Partial<Chaos>,
+  actor: Actor,
+): Promise<Chaos> {
+  const { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent } = { ...NO_CHAOS, ...settings };
+  const chaos: Chaos = { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent };
+  const isOn = Object.values(chaos).some((value) => value > 0);
+  await storage.setChaos(id, isOn ? chaos : undefined, actor);
+  return chaos;
+}
 
 export interface MerchantContext {
   storage: MerchantStore;

@@ -1,4 +1,4 @@
-import type { FinalStatus } from "./types.ts";
+import type { FinalStatus } from "./records.ts";
 
 /** The outcome of a disbursement, or of a payment on the checkout page, with a certain phone number. */
 export interface ForcedOutcome {

@@ -1,8 +1,39 @@
 import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
+import type { DeliverySearch } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
-import type { DeliverySearch, ReplayStore } from "./storage.ts";
+
+/** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D64). */
+export interface ReplayStore {
+  /** Counts the deliveries that a replay of this filter would make ready. It looks at a bounded number of them. */
+  countDeliveries(merchantId: string, filter: DeliverySearch): Promise<DeliveryCount>;
+  /**
+   * Stores a replay of the deliveries that exist now. Resolves with undefined, and stores nothing, if another replay of
+   * the merchant is running.
+   */
+  startReplay(replay: NewReplay, actor: Actor): Promise<Replay | undefined>;
+  /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
+  stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
+  findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
+  /** Lists the newest first. */
+  listReplays(merchantId: string, limit: number): Promise<Replay[]>;
+  /**
+   * Makes the next few deliveries of a replay ready whose next step is due, as `requestReplay` does, also those that wait
+   * for a retry, except for those that are ready already or being attempted. They and the progress of the replay are one transaction. Each delivery is
+   * visited once, whichever processes call this.
+   * @returns the number of deliveries made ready; undefined if no step is due
+   */
+  advanceReplay(): Promise<number | undefined>;
+}
+
+export interface DeliveryCount {
+  count: number;
+  /** False if there may be more. */
+  isExact: boolean;
+  /** The receivers of those counted, the one with the most first. */
+  hosts: { host: string; count: number }[];
+}
 
 /** A replay before it is stored. */
 export interface NewReplay {

@@ -1,5 +1,7 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Checkout, Customer, Disbursement } from "./types.ts";
+import type { Checkout } from "./checkouts.ts";
+import type { Disbursement } from "./disbursements.ts";
+import type { Customer } from "./records.ts";
 
 type Schemas = components["schemas"];
 

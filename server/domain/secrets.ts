@@ -1,3 +1,23 @@
+import type { Actor } from "./audit.ts";
+
+/** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */
+export interface PreviousSecret {
+  secret: string;
+  expiresAt: number;
+}
+
+export interface WebhookSecrets {
+  current: string;
+  /** Newest first. Secrets that have expired may still be listed. */
+  previous: PreviousSecret[];
+}
+
+export interface Rotation {
+  keepMs: number;
+  maxPrevious: number;
+  actor: Actor;
+}
+
 const PREFIX = "whsec_";
 const BYTES = 32;
 

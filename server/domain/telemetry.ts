@@ -1,6 +1,6 @@
 import type { ClockReport } from "./clock.ts";
+import type { DeliveryStatus } from "./deliveries.ts";
 import type { Trace } from "./trace.ts";
-import type { DeliveryStatus } from "./types.ts";
 
 /**
  * What the server reports about its own work. Except for `exchange`, it contains no key, secret, phone number, amount or

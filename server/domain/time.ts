@@ -1,5 +1,6 @@
-import type { ClockMove } from "./storage.ts";
-import type { Merchant } from "./types.ts";
+import type { Merchant } from "./merchants.ts";
+
+export type ClockMove = { by: number } | { to: number };
 
 /** How far ahead of real time a merchant's clock may be, after one move or after several (D18). */
 export const MOST_AHEAD_MS = 365 * 86_400_000;

@@ -1,18 +1,14 @@
 import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
+import type { DeliverySearch, Delivery } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
+import type { EventLog, PageQuery } from "./event-log.ts";
+import type { Event } from "./events.ts";
 import type { Random } from "./ids.ts";
-import { newSecret } from "./secrets.ts";
-import {
-  DEFAULT_LIMIT,
-  type DeliverySearch,
-  type EventLog,
-  type MerchantStore,
-  type Page,
-  type PageQuery,
-} from "./storage.ts";
+import type { MerchantStore, Merchant } from "./merchants.ts";
+import { DEFAULT_LIMIT, type Page } from "./pages.ts";
+import { newSecret, type WebhookSecrets } from "./secrets.ts";
 import { sandboxTime } from "./time.ts";
-import type { Delivery, Event, Merchant, WebhookSecrets } from "./types.ts";
 
 /** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
 const ROTATION_MS = 24 * 3_600_000;

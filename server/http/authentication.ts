@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { ServiceError } from "../domain/errors.ts";
 import { hashKey } from "../domain/keys.ts";
-import type { KeyOwner, MerchantStore } from "../domain/storage.ts";
+import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
 
 /**
  * Finds the owner of a key (§5). The storage may cache keys; a key that another process revoked is refused

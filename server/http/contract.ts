@@ -5,10 +5,9 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf, type Trace } from "../domain/trace.ts";
+import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { jsonBody } from "./json-body.ts";
-import type { KeyOwner } from "../domain/storage.ts";
-import type { Merchant } from "../domain/types.ts";
 import { withTimeBudget } from "./time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
 

@@ -1,11 +1,13 @@
 import type { Checkouts } from "../domain/checkouts.ts";
-import { NO_CHAOS, setChaos } from "../domain/chaos.ts";
-import type { components } from "../../generated/openapi.ts";
+import { NO_CHAOS } from "../domain/chaos.ts";
+import { setChaos, type MerchantStore } from "../domain/merchants.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
-import type { ClockMove, MerchantStore, RecordFilter } from "../domain/storage.ts";
+import type { ClockMove } from "../domain/time.ts";
+import type { RecordFilter } from "../domain/records.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
+import type { components } from "../../generated/openapi.ts";
 import type { Listeners } from "../workers/listeners.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";

@@ -1,8 +1,13 @@
 import type { components } from "../../generated/openapi.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { NextStep, Page } from "../domain/storage.ts";
+import type { NextStep, Attempt, Delivery } from "../domain/deliveries.ts";
+import type { Page } from "../domain/pages.ts";
 import { sandboxTime } from "../domain/time.ts";
-import type { Attempt, Checkout, Delivery, Disbursement, Event, Merchant, WebhookSecrets } from "../domain/types.ts";
+import type { Checkout } from "../domain/checkouts.ts";
+import type { Disbursement } from "../domain/disbursements.ts";
+import type { Event } from "../domain/events.ts";
+import type { Merchant } from "../domain/merchants.ts";
+import type { WebhookSecrets } from "../domain/secrets.ts";
 import type { ListenerDelivery } from "../workers/listeners.ts";
 
 type Schemas = components["schemas"];

@@ -1,5 +1,5 @@
-import { LISTENER_HOST } from "../domain/events.ts";
-import type { Attempt, Delivery, Event, EventType } from "../domain/types.ts";
+import { LISTENER_HOST, type Event, type EventType } from "../domain/events.ts";
+import type { Attempt, Delivery } from "../domain/deliveries.ts";
 import { optional, type Row } from "./rows.ts";
 
 export function toEvent(row: Row): Event {

@@ -1,5 +1,5 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
-import { LINK_MS } from "../domain/dashboard.ts";
+import { LINK_MS } from "../domain/sign-in.ts";
 
 /** A limit is full again a second later at the most, and the work on a clock's move is repeated after 30 seconds. */
 const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };

@@ -1,4 +1,4 @@
-import type { AskedMode, Mode } from "../domain/types.ts";
+import type { AskedMode, Mode } from "../domain/mode.ts";
 import { StorageError } from "./storage-error.ts";
 
 /** What a database says about its mode (D80). Empty for a database without merchants. */

@@ -2,7 +2,7 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Emit } from "../domain/telemetry.ts";
-import type { AskedMode } from "../domain/types.ts";
+import type { AskedMode } from "../domain/mode.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
 import { modeAfterRestore, type FoundMode } from "./mode.ts";

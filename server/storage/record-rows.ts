@@ -1,6 +1,8 @@
 import type { RecordSettled } from "../domain/telemetry.ts";
 import { sandboxTime } from "../domain/time.ts";
-import type { Checkout, Disbursement, Draft, DueAfter, FinalStatus } from "../domain/types.ts";
+import type { Checkout } from "../domain/checkouts.ts";
+import type { Disbursement } from "../domain/disbursements.ts";
+import type { Draft, DueAfter, FinalStatus } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const SHARED =

@@ -2,7 +2,8 @@ import type { Actor, NewEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { ApiKey, Merchant } from "../domain/types.ts";
+import type { ApiKey } from "../domain/keys.ts";
+import type { Merchant } from "../domain/merchants.ts";
 
 /** A row of a query's result, by column. */
 export type Row = Readonly<Record<string, unknown>>;

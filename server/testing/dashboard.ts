@@ -1,5 +1,5 @@
 // Visits to the dashboard in tests, without a browser.
-import { createLink } from "../domain/dashboard.ts";
+import { createLink } from "../domain/sign-in.ts";
 import type { TestServer } from "./server.ts";
 
 export interface Visited {

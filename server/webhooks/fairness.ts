@@ -1,4 +1,4 @@
-import type { Lane, LaneClaim } from "../domain/storage.ts";
+import type { Lane, LaneClaim } from "../domain/deliveries.ts";
 import { createPromptness } from "./promptness.ts";
 
 export interface FairnessLimits {

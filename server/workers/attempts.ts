@@ -1,9 +1,9 @@
 import type { Clock } from "../domain/clock.ts";
-import type { Claim, ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/storage.ts";
+import type { Claim, ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../domain/time.ts";
 import { childOf, readTraceparent, traceparentOf, type Trace } from "../domain/trace.ts";
-import type { Merchant } from "../domain/types.ts";
+import type { Merchant } from "../domain/merchants.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Message } from "../webhooks/send.ts";
 

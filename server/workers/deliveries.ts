@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import { receiverOf } from "../domain/events.ts";
-import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
+import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 import type { Sender } from "../webhooks/send.ts";
 import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";

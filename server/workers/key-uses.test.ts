@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { KeyUse, MerchantStore } from "../domain/storage.ts";
-import type { Merchant } from "../domain/types.ts";
+import type { KeyUse } from "../domain/keys.ts";
+import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { createKeyUses } from "./key-uses.ts";
 

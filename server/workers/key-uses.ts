@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import type { KeyOwner, KeyUse, MerchantStore } from "../domain/storage.ts";
+import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
+import type { KeyUse } from "../domain/keys.ts";
 
 /** When keys were last used. Requests only note it; the storage learns it later, so that no request waits for that. */
 export interface KeyUses {

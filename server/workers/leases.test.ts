@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
 import { createChaosSwitch } from "../domain/chaos.ts";
-import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
+import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { createFairness } from "../webhooks/fairness.ts";
 import type { AttemptResult, Message } from "../webhooks/send.ts";

@@ -1,9 +1,9 @@
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
-import type { ClockMove, ClockStore, MerchantStore } from "../domain/storage.ts";
-import { MOST_AHEAD_MS } from "../domain/time.ts";
-import type { Merchant } from "../domain/types.ts";
+import { type ClockMove, MOST_AHEAD_MS } from "../domain/time.ts";
+import type { ClockStore } from "../domain/clock-store.ts";
+import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 import type { Settlement } from "./settlement.ts";
 

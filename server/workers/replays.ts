@@ -1,4 +1,4 @@
-import type { ReplayStore } from "../domain/storage.ts";
+import type { ReplayStore } from "../domain/replays.ts";
 import { createYielding } from "./yielding.ts";
 
 interface Options {

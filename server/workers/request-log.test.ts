@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import { ServiceError } from "../domain/errors.ts";
 import { createTelemetry, type Exchange, type TelemetryEvents } from "../domain/telemetry.ts";
-import type { LoggedRequest } from "../domain/types.ts";
+import type { LoggedRequest } from "../domain/request-log.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { startRequestLog } from "./request-log.ts";
 

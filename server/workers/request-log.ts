@@ -1,8 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import { masked, redacted } from "../domain/redaction.ts";
-import { FIRST_FAILED_STATUS, type Storage } from "../domain/storage.ts";
+import { FIRST_FAILED_STATUS, type LoggedRequest } from "../domain/request-log.ts";
+import type { Storage } from "../domain/storage.ts";
 import type { Exchange, Telemetry } from "../domain/telemetry.ts";
-import type { LoggedRequest } from "../domain/types.ts";
 import type { Logger } from "pino";
 import { startLoop } from "./loop.ts";
 

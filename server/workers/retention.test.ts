@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PruneQuery } from "../domain/storage.ts";
+import type { PruneQuery } from "../domain/housekeeping.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { createRetention } from "./retention.ts";
 

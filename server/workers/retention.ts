@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
-import type { Housekeeping, MerchantStore } from "../domain/storage.ts";
+import type { Housekeeping } from "../domain/housekeeping.ts";
+import type { MerchantStore } from "../domain/merchants.ts";
 import { createYielding } from "./yielding.ts";
 
 export const PRUNE_EVENTS_EVERY_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import type { DeliveryQueue, Lane } from "../domain/storage.ts";
+import type { DeliveryQueue, Lane } from "../domain/deliveries.ts";
 
 export const ADVANCE_EVERY_MS = 250;
 /** What a step makes ready at most: 100 webhooks per second to one receiver, and 200 in all. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
 import { LISTENER_HOST } from "../domain/events.ts";
-import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../domain/storage.ts";
+import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../domain/deliveries.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { DeliveryQueue, EventLog } from "../domain/storage.ts";
-import type { Delivery } from "../domain/types.ts";
+import type { DeliveryQueue, Delivery } from "../domain/deliveries.ts";
+import type { EventLog } from "../domain/event-log.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */

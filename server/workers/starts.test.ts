@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { createChaosSwitch } from "../domain/chaos.ts";
-import type { ClaimedDelivery, DeliveryQueue } from "../domain/storage.ts";
+import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import { silent } from "../domain/telemetry.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { createFairness } from "../webhooks/fairness.ts";

@@ -2,7 +2,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
-import { linkAddress } from "../../domain/dashboard.ts";
+import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { newLink } from "../../testing/dashboard.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";

@@ -1,6 +1,8 @@
-import type { Storage, Upcoming, UpcomingItem } from "../../domain/storage.ts";
+import type { Storage } from "../../domain/storage.ts";
+import type { Upcoming, UpcomingItem } from "../../domain/clock-store.ts";
 import { MOST_AHEAD_MS } from "../../domain/time.ts";
-import type { Delivery, Event } from "../../domain/types.ts";
+import type { Delivery } from "../../domain/deliveries.ts";
+import type { Event } from "../../domain/events.ts";
 import { attemptMoment, OUTCOMES, type Moment } from "./timeline.ts";
 import { field, PageError } from "./visit.ts";
 

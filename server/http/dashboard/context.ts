@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
-import type { SignInContext } from "../../domain/dashboard.ts";
+import type { SignInContext } from "../../domain/sign-in.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { Reads } from "../../workers/reads.ts";
 import type { Turns } from "../../workers/turns.ts";

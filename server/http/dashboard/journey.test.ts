@@ -4,7 +4,7 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
 import { banner } from "../../banner.ts";
-import { linkAddress } from "../../domain/dashboard.ts";
+import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { newLink } from "../../testing/dashboard.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";

@@ -1,6 +1,8 @@
 import { Router, type Request, type Response } from "express";
-import type { Page, RecordQuery } from "../../domain/storage.ts";
-import type { Checkout, Disbursement } from "../../domain/types.ts";
+import type { Page } from "../../domain/pages.ts";
+import type { RecordQuery } from "../../domain/records.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import { curlLine } from "../example.ts";
 import type { DashboardContext } from "./context.ts";
 import { sendCsv } from "./export.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { RequestHandler, Response } from "express";
-import type { Merchant } from "../../domain/types.ts";
+import type { Merchant } from "../../domain/merchants.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
 import { loadTemplates } from "../templates.ts";

@@ -1,8 +1,7 @@
 import { Router, type Request, type Response } from "express";
 import document from "../../../generated/openapi.json" with { type: "json" };
 import { masked } from "../../domain/redaction.ts";
-import type { RequestQuery } from "../../domain/storage.ts";
-import type { LoggedRequest } from "../../domain/types.ts";
+import type { RequestQuery, LoggedRequest } from "../../domain/request-log.ts";
 import type { DashboardContext } from "./context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./render.ts";

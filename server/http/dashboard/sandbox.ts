@@ -1,10 +1,10 @@
 import { Router, type Response } from "express";
 import type { AuditEntry } from "../../domain/audit.ts";
-import { NO_CHAOS, setChaos } from "../../domain/chaos.ts";
+import { NO_CHAOS } from "../../domain/chaos.ts";
+import { setChaos, type Merchant } from "../../domain/merchants.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import type { Merchant } from "../../domain/types.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { CHAOS_FIELDS, chaosIn } from "./chaos.ts";
 import { clockChoice, SHOWN, storyOf, storySince, timeIn, type ClockChoice, type Story } from "./clock.ts";

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
-import { findSession, useSession } from "../../domain/dashboard.ts";
+import { findSession, useSession } from "../../domain/sign-in.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
 import { isByItself } from "./live.ts";

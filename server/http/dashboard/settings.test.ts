@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKey } from "../../domain/merchants.ts";
 import { timestamp } from "../../domain/representation.ts";
-import { MOST_KEYS } from "../../domain/storage.ts";
+import { MOST_KEYS } from "../../domain/keys.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 

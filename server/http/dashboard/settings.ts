@@ -1,7 +1,7 @@
 import { Router, type Response } from "express";
 import { createKey, revokeKey } from "../../domain/merchants.ts";
-import { MOST_KEYS } from "../../domain/storage.ts";
-import type { WebhookSecrets } from "../../domain/types.ts";
+import { MOST_KEYS } from "../../domain/keys.ts";
+import type { WebhookSecrets } from "../../domain/secrets.ts";
 import { parseTarget, Refusal } from "../../webhooks/guard.ts";
 import type { Config } from "../../config.ts";
 import { curlLine } from "../example.ts";

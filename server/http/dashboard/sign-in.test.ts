@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { linkAddress } from "../../domain/dashboard.ts";
+import { linkAddress } from "../../domain/sign-in.ts";
 import { newLink, send, signedIn, visit } from "../../testing/dashboard.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 

@@ -1,5 +1,5 @@
 import { Router } from "express";
-import { LINK_MS, signIn } from "../../domain/dashboard.ts";
+import { LINK_MS, signIn } from "../../domain/sign-in.ts";
 import { callerAt, createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";

@@ -8,8 +8,8 @@ import {
   type EndedSessions,
   type Person,
   type Team,
-} from "../../domain/dashboard.ts";
-import type { Merchant } from "../../domain/types.ts";
+} from "../../domain/sign-in.ts";
+import type { Merchant } from "../../domain/merchants.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";

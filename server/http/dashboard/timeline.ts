@@ -1,5 +1,8 @@
 import { timestamp } from "../../domain/representation.ts";
-import type { Attempt, Checkout, Delivery, Disbursement, Event } from "../../domain/types.ts";
+import type { Attempt, Delivery } from "../../domain/deliveries.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Event } from "../../domain/events.ts";
 
 /** Something that happened to a payment, or will. Times are in the merchant's sandbox time. */
 export interface Moment {

@@ -1,11 +1,11 @@
 import type { RequestHandler, Response } from "express";
 import type { Actor } from "../../domain/audit.ts";
-import { actorOf, type DashboardSession } from "../../domain/dashboard.ts";
-import type { Merchant } from "../../domain/types.ts";
+import { actorOf, type Session } from "../../domain/sign-in.ts";
+import type { Merchant } from "../../domain/merchants.ts";
 
 /** Who looks at a page. */
 export interface Visit {
-  session: DashboardSession;
+  session: Session;
   /** The token that every form of the session contains. */
   csrf: string;
 }

@@ -1,7 +1,6 @@
-import { EVENT_TYPES } from "../../domain/events.ts";
+import { EVENT_TYPES, type EventType } from "../../domain/events.ts";
 import { timestamp } from "../../domain/representation.ts";
-import type { DeliveryFilter, DeliverySearch } from "../../domain/storage.ts";
-import type { EventType } from "../../domain/types.ts";
+import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
 import { field, PageError } from "./visit.ts";
 
 /** The statuses to filter by, with what they mean to people. */

@@ -1,9 +1,10 @@
 import { Router, type Request, type Response } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { EVENT_TYPES } from "../../domain/events.ts";
-import type { DeliverySearch, Page, Storage } from "../../domain/storage.ts";
+import type { DeliverySearch, Delivery } from "../../domain/deliveries.ts";
+import type { Page } from "../../domain/pages.ts";
+import type { Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import type { Delivery } from "../../domain/types.ts";
 import type { DashboardContext } from "./context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./render.ts";

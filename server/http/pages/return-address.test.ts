@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Checkout } from "../../domain/types.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
 import { returnAddress } from "./return-address.ts";
 
 const checkout: Checkout = {

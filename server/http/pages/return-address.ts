@@ -1,4 +1,4 @@
-import type { Checkout } from "../../domain/types.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
 
 /**
  * Returns the URL that the customer returns to (D10): the merchant's `redirectURL` with `reference`,

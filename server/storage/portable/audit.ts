@@ -1,6 +1,5 @@
 import { v7 } from "uuid";
-import { storedEntry, type ActorName, type AuditEntry, type NewEntry } from "../../domain/audit.ts";
-import type { AuditLog } from "../../domain/storage.ts";
+import { storedEntry, type ActorName, type AuditEntry, type NewEntry, type AuditLog } from "../../domain/audit.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";

@@ -1,4 +1,5 @@
-import { REQUESTS_KEPT, type Housekeeping, type Pruned, type PruneQuery } from "../../domain/storage.ts";
+import { REQUESTS_KEPT } from "../../domain/request-log.ts";
+import type { Housekeeping, Pruned, PruneQuery } from "../../domain/housekeeping.ts";
 import { prunable, PRUNE_COLUMNS, prunedOf } from "./prunable.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";

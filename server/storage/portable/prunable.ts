@@ -1,4 +1,4 @@
-import type { PruneQuery } from "../../domain/storage.ts";
+import type { PruneQuery } from "../../domain/housekeeping.ts";
 import type { Row } from "../rows.ts";
 
 /** The columns of an event that show whether it may be deleted. */

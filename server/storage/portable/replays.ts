@@ -1,5 +1,5 @@
 import { actorName } from "../../domain/audit.ts";
-import type { ReplayStore } from "../../domain/storage.ts";
+import type { ReplayStore } from "../../domain/replays.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { countDeliveries, courseOf, nextOnCourse, type EventReader } from "../event-search.ts";
 import {

@@ -1,4 +1,4 @@
-import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type RequestLog } from "../../domain/storage.ts";
+import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type RequestLog } from "../../domain/request-log.ts";
 import { REQUEST_COLUMNS, requestPage, requestPosition, toRequestRow } from "./request-rows.ts";
 import { insertNew, runAll, type Executor } from "./query.ts";
 

@@ -1,5 +1,4 @@
-import type { RequestQuery } from "../../domain/storage.ts";
-import type { LoggedRequest } from "../../domain/types.ts";
+import type { RequestQuery, LoggedRequest } from "../../domain/request-log.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { optional, type Row, type Values } from "../rows.ts";
 

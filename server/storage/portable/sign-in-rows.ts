@@ -1,11 +1,5 @@
 import type { Actor, ActorName, NewEntry } from "../../domain/audit.ts";
-import {
-  actorOf,
-  type DashboardSession,
-  type EndedSessions,
-  type Person,
-  type UnusedLink,
-} from "../../domain/dashboard.ts";
+import { actorOf, type Session, type EndedSessions, type Person, type UnusedLink } from "../../domain/sign-in.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { looksSame } from "../../domain/names.ts";
 import type { Row } from "../rows.ts";
@@ -59,7 +53,7 @@ function toPerson(row: Row): Person & { invitedBy?: string } {
 
 export const toLink = (row: Row): UnusedLink => ({ ...toPerson(row), expiresAt: row.expires_real as number });
 
-export function toSession(row: Row): DashboardSession {
+export function toSession(row: Row): Session {
   return {
     ...toPerson(row),
     id: row.id as string,
@@ -69,7 +63,7 @@ export function toSession(row: Row): DashboardSession {
   };
 }
 
-export const signInEntry = (session: DashboardSession): NewEntry => ({
+export const signInEntry = (session: Session): NewEntry => ({
   actor: actorOf(session),
   action: "dashboard.sign-in",
   merchantId: scopeOf(session),

@@ -1,6 +1,5 @@
 import type { Actor } from "../../domain/audit.ts";
-import { actorOf, type EndedSessions, type Person } from "../../domain/dashboard.ts";
-import type { DashboardStore } from "../../domain/storage.ts";
+import { actorOf, type EndedSessions, type Person, type SignInStore } from "../../domain/sign-in.ts";
 import type { Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { run, type Executor, type Work } from "./query.ts";
@@ -45,7 +44,7 @@ const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :m
   UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant`;
 
 /** The links and sessions with which people use the dashboard. */
-export function signInStore({ read, write }: Executor): DashboardStore {
+export function signInStore({ read, write }: Executor): SignInStore {
   const rowOf = async (hash: Uint8Array, idle: number) =>
     (await read({ text: SELECT_SESSION, values: { hash, idle } }))[0];
 

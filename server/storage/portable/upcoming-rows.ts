@@ -1,6 +1,7 @@
-import type { Upcoming, UpcomingItem } from "../../domain/storage.ts";
+import type { Upcoming, UpcomingItem } from "../../domain/clock-store.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import type { EventType, FinalStatus } from "../../domain/types.ts";
+import type { EventType } from "../../domain/events.ts";
+import type { FinalStatus } from "../../domain/records.ts";
 import type { Row } from "../rows.ts";
 
 /** The tables with what is due, and the column with its sandbox time. Each has an index on it. */

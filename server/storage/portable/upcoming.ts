@@ -1,4 +1,5 @@
-import { MOST_COUNTED, type ClockStore } from "../../domain/storage.ts";
+import { MOST_COUNTED } from "../../domain/storage.ts";
+import type { ClockStore } from "../../domain/clock-store.ts";
 import type { Executor } from "./query.ts";
 import { DUE_TABLES, toUpcoming } from "./upcoming-rows.ts";
 

@@ -1,4 +1,4 @@
-import type { Claim, DeliveryQueue, NextStep } from "../../domain/storage.ts";
+import type { Claim, DeliveryQueue, NextStep } from "../../domain/deliveries.ts";
 import type { Query } from "./database.ts";
 import { lockMerchant } from "./merchant-rows.ts";
 

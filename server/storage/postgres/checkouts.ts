@@ -1,6 +1,6 @@
-import type { CheckoutStore } from "../../domain/storage.ts";
+import type { CheckoutStore, Checkout } from "../../domain/checkouts.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import type { Checkout, Customer, Draft, DueAfter } from "../../domain/types.ts";
+import type { Customer, Draft, DueAfter } from "../../domain/records.ts";
 import { dueValues, recorded, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import type { Context } from "./context.ts";

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, LaneClaim } from "../../domain/storage.ts";
+import type { ClaimedDelivery, LaneClaim } from "../../domain/deliveries.ts";
 import { toEvent } from "../event-rows.ts";
 import { optional, toMerchant, type Row } from "../rows.ts";
 import type { Query } from "./database.ts";

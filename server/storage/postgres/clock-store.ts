@@ -1,5 +1,6 @@
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
+import { LISTENER_ATTENDS_MS } from "../../domain/listeners.ts";
+import type { ClockStore } from "../../domain/clock-store.ts";
 import { movedTime } from "../../domain/time.ts";
 import { clockMoved } from "../rows.ts";
 import { recordAction } from "./executor.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ClaimedDelivery } from "../../domain/storage.ts";
+import type { ClaimedDelivery } from "../../domain/deliveries.ts";
 import { HELD_MS, LEASE_MS } from "../../workers/scan.ts";
 import {
   addDelivery,

@@ -1,4 +1,4 @@
-import type { Customer } from "../../domain/types.ts";
+import type { Customer } from "../../domain/records.ts";
 import { unnested } from "./context.ts";
 import type { Query } from "./database.ts";
 import { byText } from "./record-columns.ts";

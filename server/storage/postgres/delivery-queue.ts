@@ -1,6 +1,6 @@
 import type { Actor } from "../../domain/audit.ts";
 import { LISTENER_HOST } from "../../domain/events.ts";
-import type { DeliveryQueue, Lane } from "../../domain/storage.ts";
+import type { DeliveryQueue, Lane } from "../../domain/deliveries.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { recordAttempt } from "./attempts.ts";
 import { recordAction } from "./executor.ts";

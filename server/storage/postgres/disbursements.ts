@@ -1,5 +1,5 @@
-import type { DisbursementStore, Insertion } from "../../domain/storage.ts";
-import type { Disbursement, Draft } from "../../domain/types.ts";
+import type { DisbursementStore, Disbursement } from "../../domain/disbursements.ts";
+import type { Insertion, Draft } from "../../domain/records.ts";
 import { recorded, toDisbursement } from "../record-rows.ts";
 import type { Context } from "./context.ts";
 import { findOrCreateCustomers } from "./customers.ts";

@@ -1,5 +1,5 @@
-import type { EventLog } from "../../domain/storage.ts";
-import type { Delivery } from "../../domain/types.ts";
+import type { EventLog } from "../../domain/event-log.ts";
+import type { Delivery } from "../../domain/deliveries.ts";
 import { toAttempt, toDelivery, toEvent } from "../event-rows.ts";
 import { pageOf, type EventReader } from "../event-search.ts";
 import type { Row } from "../rows.ts";

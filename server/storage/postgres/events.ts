@@ -1,6 +1,7 @@
 import { destinationOf, eventOf } from "../../domain/events.ts";
-import { LISTENER_CONNECTED_MS } from "../../domain/storage.ts";
-import type { Checkout, Disbursement } from "../../domain/types.ts";
+import { LISTENER_CONNECTED_MS } from "../../domain/listeners.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import { optional, type StoredMerchant, type Values } from "../rows.ts";
 import { inserter, unnested } from "./context.ts";
 import type { Query } from "./database.ts";

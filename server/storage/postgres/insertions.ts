@@ -1,5 +1,6 @@
-import type { Insertion } from "../../domain/storage.ts";
-import type { Checkout, Disbursement } from "../../domain/types.ts";
+import type { Insertion } from "../../domain/records.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Row, Values } from "../rows.ts";
 import { toValues } from "../record-rows.ts";
 import { inserter, unnested, type Columns } from "./context.ts";

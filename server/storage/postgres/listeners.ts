@@ -1,5 +1,5 @@
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/storage.ts";
+import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/listeners.ts";
 import { keyRevoked } from "../rows.ts";
 import { claimLanes } from "./claims.ts";
 import type { Context } from "./context.ts";

@@ -1,8 +1,9 @@
 import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
-import { MOST_KEYS, type KeyOwner, type MerchantStore } from "../../domain/storage.ts";
+import { MOST_KEYS } from "../../domain/keys.ts";
+import type { KeyOwner, MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import type { WebhookSecrets } from "../../domain/types.ts";
+import type { WebhookSecrets } from "../../domain/secrets.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./executor.ts";
 import { unnested, type Context } from "./context.ts";

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from "pg";
-import type { Mode } from "../../domain/types.ts";
+import type { Mode } from "../../domain/mode.ts";
 import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
 import { BEGIN } from "./sessions.ts";
 

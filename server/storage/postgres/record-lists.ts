@@ -1,4 +1,5 @@
-import type { Page, RecordQuery } from "../../domain/storage.ts";
+import type { Page } from "../../domain/pages.ts";
+import type { RecordQuery } from "../../domain/records.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import type { Row } from "../rows.ts";
 import type { Context } from "./context.ts";

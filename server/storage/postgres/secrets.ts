@@ -1,4 +1,4 @@
-import type { WebhookSecrets } from "../../domain/types.ts";
+import type { WebhookSecrets } from "../../domain/secrets.ts";
 import type { Query } from "./database.ts";
 
 /** Reads the webhook secrets of merchants, by the merchant's id. */

@@ -1,7 +1,8 @@
-import type { ClockStore } from "../../domain/storage.ts";
+import type { ClockStore } from "../../domain/clock-store.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
-import type { Checkout, Disbursement } from "../../domain/types.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { unnested, type Context } from "./context.ts";

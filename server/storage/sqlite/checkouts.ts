@@ -1,6 +1,5 @@
 import { sandboxTime } from "../../domain/time.ts";
-import type { CheckoutStore } from "../../domain/storage.ts";
-import type { Checkout } from "../../domain/types.ts";
+import type { CheckoutStore, Checkout } from "../../domain/checkouts.ts";
 import { insertInto, type Context, type Row } from "./context.ts";
 import { customers } from "./customers.ts";
 import { recordList } from "./record-lists.ts";

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, LaneClaim } from "../../domain/storage.ts";
+import type { ClaimedDelivery, LaneClaim } from "../../domain/deliveries.ts";
 import { toEvent } from "../event-rows.ts";
 import { optional } from "../rows.ts";
 import type { Context, Row } from "./context.ts";

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { happensAt, movedTime, sandboxTime } from "../../domain/time.ts";
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, type ClockStore } from "../../domain/storage.ts";
+import { LISTENER_ATTENDS_MS } from "../../domain/listeners.ts";
+import type { ClockStore } from "../../domain/clock-store.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Context, Row } from "./context.ts";
 import { clockMoved } from "../rows.ts";

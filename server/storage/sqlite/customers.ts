@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Customer } from "../../domain/types.ts";
+import type { Customer } from "../../domain/records.ts";
 import type { StoredMerchant } from "../rows.ts";
 
 /**

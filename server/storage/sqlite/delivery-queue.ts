@@ -1,10 +1,10 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Actor } from "../../domain/audit.ts";
 import { LISTENER_HOST } from "../../domain/events.ts";
-import type { Claim, DeliveryQueue, Lane } from "../../domain/storage.ts";
+import type { Claim, DeliveryQueue, Lane } from "../../domain/deliveries.ts";
+import { sandboxTime } from "../../domain/time.ts";
 import { optional } from "../rows.ts";
 import { insertInto, type Context, type Row } from "./context.ts";
-import { sandboxTime } from "../../domain/time.ts";
 import { claimer } from "./claims.ts";
 
 /** The number of attempts stored for each delivery. It is limited because replays are not. */

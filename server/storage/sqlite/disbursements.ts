@@ -1,5 +1,4 @@
-import type { DisbursementStore } from "../../domain/storage.ts";
-import type { Disbursement } from "../../domain/types.ts";
+import type { DisbursementStore, Disbursement } from "../../domain/disbursements.ts";
 import { insertInto, type Context } from "./context.ts";
 import { customers } from "./customers.ts";
 import { recordList } from "./record-lists.ts";

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
-import type { EventLog } from "../../domain/storage.ts";
-import type { Delivery } from "../../domain/types.ts";
+import type { EventLog } from "../../domain/event-log.ts";
+import type { Delivery } from "../../domain/deliveries.ts";
 import { toAttempt, toDelivery, toEvent } from "../event-rows.ts";
 import { pageOf, type EventReader } from "../event-search.ts";
 import type { Context, Row } from "./context.ts";

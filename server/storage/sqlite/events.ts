@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { destinationOf, eventOf } from "../../domain/events.ts";
-import { LISTENER_CONNECTED_MS } from "../../domain/storage.ts";
-import type { Checkout, Disbursement } from "../../domain/types.ts";
+import { LISTENER_CONNECTED_MS } from "../../domain/listeners.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
 import { insertInto } from "./context.ts";
 

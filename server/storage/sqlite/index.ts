@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { AskedMode } from "../../domain/types.ts";
+import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { auditLog, recordAction } from "../portable/audit.ts";

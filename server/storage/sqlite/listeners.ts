@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/storage.ts";
+import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/listeners.ts";
 import { keyRevoked } from "../rows.ts";
 import { claimer } from "./claims.ts";
 import type { Context } from "./context.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { KeyOwner } from "../../domain/storage.ts";
+import type { KeyOwner } from "../../domain/merchants.ts";
 import { toMerchant, type StoredMerchant } from "../rows.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */

@@ -1,7 +1,8 @@
 import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { MOST_KEYS, type MerchantStore } from "../../domain/storage.ts";
+import { MOST_KEYS } from "../../domain/keys.ts";
+import type { MerchantStore } from "../../domain/merchants.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import type { Context } from "./context.ts";
 import { listenerEnder } from "./listeners.ts";

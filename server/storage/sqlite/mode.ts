@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import type { Mode } from "../../domain/types.ts";
+import type { Mode } from "../../domain/mode.ts";
 import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
 import { explained } from "./database.ts";
 import { MODE_TABLE } from "./migrate.ts";

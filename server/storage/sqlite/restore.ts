@@ -1,7 +1,7 @@
 import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Mode } from "../../domain/types.ts";
+import type { Mode } from "../../domain/mode.ts";
 import { StorageError } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
 import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";

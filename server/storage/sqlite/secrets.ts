@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { PreviousSecret, WebhookSecrets } from "../../domain/types.ts";
+import type { PreviousSecret, WebhookSecrets } from "../../domain/secrets.ts";
 
 export function secretReader(db: DatabaseSync): (merchantId: string) => WebhookSecrets {
   const selectCurrent = db.prepare("SELECT webhook_secret FROM merchants WHERE id = ?");

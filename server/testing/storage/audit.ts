@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import type { AuditQuery } from "../../domain/storage.ts";
+import type { AuditQuery } from "../../domain/audit.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, addDelivery, addMerchant, aKey, claimAll, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
 

@@ -1,5 +1,10 @@
 import type { Storage } from "../../domain/storage.ts";
-import type { ApiKey, Checkout, DeliveryStatus, Disbursement, Draft, Merchant } from "../../domain/types.ts";
+import type { ApiKey } from "../../domain/keys.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { DeliveryStatus } from "../../domain/deliveries.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Draft } from "../../domain/records.ts";
+import type { Merchant } from "../../domain/merchants.ts";
 import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS, LISTENER_CONNECTED_MS, type ClaimedDelivery } from "../../domain/storage.ts";
+import { LISTENER_ATTENDS_MS, LISTENER_CONNECTED_MS } from "../../domain/listeners.ts";
+import type { ClaimedDelivery } from "../../domain/deliveries.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { MOST_KEYS } from "../../domain/storage.ts";
-import type { ApiKey } from "../../domain/types.ts";
+import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,

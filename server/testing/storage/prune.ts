@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Pruned, PruneQuery } from "../../domain/storage.ts";
-import type { DeliveryStatus } from "../../domain/types.ts";
+import type { Pruned, PruneQuery } from "../../domain/housekeeping.ts";
+import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import type { Page, RecordQuery } from "../../domain/storage.ts";
+import type { Page } from "../../domain/pages.ts";
+import type { RecordQuery } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import {
   aCheckout,

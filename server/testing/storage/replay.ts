@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DeliveryStatus } from "../../domain/types.ts";
+import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, addDelivery, addMerchant, aFinalDisbursement, claimAll, HOUR, MINUTE, START } from "./fixtures.ts";
 

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import { REQUESTS_KEPT, type RequestQuery } from "../../domain/storage.ts";
-import type { LoggedRequest } from "../../domain/types.ts";
+import { REQUESTS_KEPT, type RequestQuery, type LoggedRequest } from "../../domain/request-log.ts";
 import type { Current } from "./current.ts";
 import { addMerchant, aDisbursement, DAY, START } from "./fixtures.ts";
 

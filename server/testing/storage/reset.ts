@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { Disbursement, Merchant } from "../../domain/types.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Merchant } from "../../domain/merchants.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { DeliverySearch, PageQuery } from "../../domain/storage.ts";
-import type { DeliveryStatus } from "../../domain/types.ts";
+import type { DeliverySearch, DeliveryStatus } from "../../domain/deliveries.ts";
+import type { PageQuery } from "../../domain/event-log.ts";
 import type { Current } from "./current.ts";
 import {
   addDelivery,

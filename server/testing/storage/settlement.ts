@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { Disbursement, Draft } from "../../domain/types.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import { addMerchant, aCheckout, aDisbursement, concurrently, LATEST, MINUTE, START } from "./fixtures.ts";
 

@@ -8,7 +8,7 @@ import { checkoutTests } from "./checkouts.ts";
 import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
 import type { Current, Report } from "./current.ts";
-import { dashboardTests } from "./dashboard.ts";
+
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { listenerTests } from "./listeners.ts";
@@ -24,6 +24,7 @@ import { requestTests } from "./requests.ts";
 import { resetTests } from "./reset.ts";
 import { searchTests } from "./search.ts";
 import { settlementTests } from "./settlement.ts";
+import { signInTests } from "./sign-in.ts";
 
 /** A storage under test. */
 export interface OpenedStorage {
@@ -50,7 +51,7 @@ const PARTS = {
   "old events": pruneTests,
   "audit trail": auditTests,
   backlog: backlogTests,
-  dashboard: dashboardTests,
+  "sign-in": signInTests,
   "log of requests": requestTests,
   reports: reportTests,
 } satisfies Record<string, (current: Current) => void>;

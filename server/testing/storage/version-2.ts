@@ -1,6 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { eventOf } from "../../domain/events.ts";
-import type { ApiKey, Attempt, Checkout, Delivery, Disbursement } from "../../domain/types.ts";
+import type { ApiKey } from "../../domain/keys.ts";
+import type { Attempt, Delivery } from "../../domain/deliveries.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import { readMigrations } from "../../storage/migrations.ts";
 import { DAY, HOUR, MINUTE, SECOND, START } from "./fixtures.ts";
 

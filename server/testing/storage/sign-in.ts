@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { actorOf } from "../../domain/dashboard.ts";
+import { actorOf } from "../../domain/sign-in.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, addMerchant, concurrently, HOUR, MINUTE, nextId, START } from "./fixtures.ts";
 
 /** A hash that differs for each number. */
 const hash = (number: number) => new Uint8Array(32).fill(number);
 
-export function dashboardTests(storage: Current): void {
+export function signInTests(storage: Current): void {
   const link = (number: number, changes: { merchantId?: string; name?: string } = {}) =>
     storage().insertLink({ name: "Ada", hash: hash(number), lifetimeMs: 10 * MINUTE, ...changes }, ACTOR);
   const signIn = (from: number, to: number) =>

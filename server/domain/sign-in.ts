@@ -3,7 +3,41 @@ import type { Clock } from "./clock.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey } from "./keys.ts";
 import { checkedName } from "./names.ts";
-import type { DashboardStore } from "./storage.ts";
+
+/** Links and sessions are found by the SHA-256 of their tokens, which are stored nowhere. All times are real time. */
+export interface SignInStore {
+  /**
+   * Stores a link. Also deletes the links and sessions that have expired.
+   * @throws ServiceError `unauthorized` if the actor's session has ended; `invalid_value` if the actor has a session and
+   *   somebody else already has access under the link's name
+   */
+  insertLink(link: SignInLink, actor: Actor): Promise<void>;
+  /**
+   * Uses up a link and begins a session with the link's merchant and name. Resolves with undefined, and writes nothing,
+   * if the link is unknown, was used or has expired.
+   */
+  signIn(linkHash: Uint8Array, session: NewSession): Promise<Session | undefined>;
+  /**
+   * The session with this hash, unless it has expired or was not used for `idleMs`. Records the use, at most once a
+   * minute.
+   */
+  useSession(hash: Uint8Array, idleMs: number): Promise<Session | undefined>;
+  /** Finds a session as `useSession` does, without recording a use. */
+  findSession(hash: Uint8Array, idleMs: number): Promise<Session | undefined>;
+  /** Lists who can see the dashboard, by merchant; operators come first. */
+  listTeam(query: TeamQuery): Promise<Team>;
+  /** Ends one session, or all sessions and unused links of a person. Resolves with the number of those that it ended. */
+  endSessions(which: EndedSessions, actor: Actor): Promise<number>;
+}
+
+export interface TeamQuery {
+  /** If set, only the people of this merchant are listed; otherwise those of all merchants, and operators. */
+  merchantId?: string;
+  /** Sessions that were not used for so long have ended. */
+  idleMs: number;
+  /** The most sessions, and the most links. */
+  limit: number;
+}
 
 /** A person and what they may see. */
 export interface Person {
@@ -14,7 +48,7 @@ export interface Person {
 }
 
 /** A stored link, which signs a person in once. */
-export interface DashboardLink extends Person {
+export interface SignInLink extends Person {
   hash: Uint8Array;
   lifetimeMs: number;
 }
@@ -27,7 +61,7 @@ export interface NewSession {
 }
 
 /** A stored session. All times are real time. */
-export interface DashboardSession extends Person {
+export interface Session extends Person {
   id: string;
   createdAt: number;
   /** When it was last used, to within a minute. */
@@ -47,7 +81,7 @@ export interface UnusedLink extends Person {
 
 /** Who can see the dashboard: the sessions that have not ended, and the links that can still begin one. */
 export interface Team {
-  sessions: DashboardSession[];
+  sessions: Session[];
   links: UnusedLink[];
 }
 
@@ -75,7 +109,7 @@ const TOKEN_BYTES = 32;
 export const TEAM_SHOWN = 500;
 
 export interface SignInContext {
-  storage: DashboardStore;
+  storage: SignInStore;
   clock: Clock;
   ids: Ids;
   random: Random;

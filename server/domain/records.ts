@@ -1,0 +1,86 @@
+import { DEFAULT_LIMIT } from "./pages.ts";
+
+/**
+ * What disbursements and checkouts have in common. In everything that the service stores, amounts are whole numbers of the
+ * lowest denomination (10000 is 100.00), and times are milliseconds since 1970. Times named `…At` are in the merchant's
+ * sandbox time (D18) unless their comment says "real time".
+ */
+
+export type FinalStatus = "success" | "failed" | "cancelled";
+
+/** The final status that a pending record will get, and when. */
+export interface Due {
+  at: number;
+  status: FinalStatus;
+}
+
+/** Like `Due`, but relative to the time at which the storage records it. */
+export interface DueAfter {
+  afterMs: number;
+  status: FinalStatus;
+}
+
+export interface Customer {
+  id: string;
+  phoneNumber: string;
+}
+
+export interface PaymentRecord {
+  id: string;
+  merchantId: string;
+  /** The service's reference. */
+  reference: string;
+  merchantsReference: string;
+  amount: number;
+  fee: number;
+  country: string;
+  currency: string;
+  webhookURL?: string;
+  createdAt: number;
+  updatedAt: number;
+  /** Absent if the status is final, and for records that stay pending indefinitely. */
+  due?: Due;
+  /** The W3C trace context of the request that created the record, if that request had one. */
+  traceparent?: string;
+}
+
+/** A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment. */
+export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due"> & { due?: DueAfter };
+
+/**
+ * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In that case
+ * `record` is the existing record with that reference.
+ */
+export interface Insertion<T> {
+  inserted: boolean;
+  record: T;
+}
+
+/** Which records to list, newest first. */
+export interface RecordQuery<Status extends string = string> {
+  merchantId: string;
+  merchantsReference?: string;
+  /** The recipient's or payer's number. Ignored if `merchantsReference` is set. */
+  phoneNumber?: string;
+  status?: Status;
+  /** Created at or after this time. */
+  createdAfter?: number;
+  /** Created before this time. */
+  createdBefore?: number;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+}
+
+/** The parts of a `RecordQuery` that a caller may set. */
+export type RecordFilter<Status extends string> = Partial<Omit<RecordQuery<Status>, "merchantId">>;
+
+/** Returns a caller's filter as a query. Copies the named fields only, so that nothing else reaches the storage. */
+export function recordQuery<Status extends string>(
+  merchantId: string,
+  filter: RecordFilter<Status>,
+): RecordQuery<Status> {
+  const { merchantsReference, phoneNumber, status, createdAfter, createdBefore } = filter;
+  const { limit = DEFAULT_LIMIT, cursor } = filter;
+  return { merchantId, merchantsReference, phoneNumber, status, createdAfter, createdBefore, limit, cursor };
+}

@@ -1,0 +1,59 @@
+import type { Page } from "./pages.ts";
+
+/** A request of a merchant as its log shows it: without secrets, and with the last three digits of phone numbers. */
+export interface LoggedRequest {
+  requestId: string;
+  merchantId: string;
+  /** When it ended, in real time. */
+  at: number;
+  /** Orders what one process has logged in the same millisecond. */
+  number: number;
+  /** The operationId of the contract. */
+  operation: string;
+  method: string;
+  path: string;
+  /** Absent if the connection ended before a response was sent. */
+  status?: number;
+  /** The code of an error. */
+  code?: string;
+  durationMs: number;
+  /** The service's reference of the payment that the request was about. */
+  reference?: string;
+  merchantsReference?: string;
+  /** The request's body or query, redacted, as JSON. */
+  sent?: string;
+  /** The response's body, redacted, as JSON. */
+  returned?: string;
+  /** How many requests of the merchant, up to about the time of this one, were not kept. */
+  leftOut?: number;
+}
+
+/** What the log has of each merchant: the newest requests that succeeded, as many others, and only those of the last day. */
+export const REQUESTS_KEPT = { newest: 1_000, forMs: 86_400_000 } as const;
+
+/** The statuses from here on, and none, are those of requests that did not succeed. */
+export const FIRST_FAILED_STATUS = 400;
+
+export interface RequestQuery {
+  merchantId: string;
+  /** The first digit of the status; 0 for requests without a response. */
+  statusClass?: number;
+  operation?: string;
+  /** The service's reference or the merchant's. */
+  reference?: string;
+  requestId?: string;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+}
+
+/** The requests of each merchant, for its people. A reset keeps them. */
+export interface RequestLog {
+  /**
+   * Adds requests, in a transaction that no payment shares, and deletes older ones beyond those that are kept. A power
+   * failure can undo it.
+   */
+  insertRequests(requests: readonly LoggedRequest[]): Promise<void>;
+  /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
+  listRequests(query: RequestQuery): Promise<Page<LoggedRequest>>;
+}
