@@ -8,7 +8,10 @@ const pool = createPool();
 
 afterAll(pool.end);
 
-/** A mutant of each kind: the function, the start of the text that the edit removes, its replacement, and a check that catches it. */
+/**
+ * A mutant of each kind that a single check catches: the function, the start of the text that the edit removes, its replacement, and a check that
+ * catches it. Changed orders, limits and constraints of SQL are missing: the code around a statement hides each of them.
+ */
 const sample = [
   ["removed property", "createCheckouts", "verify,", "", "Lists of records can be filtered"],
   [
@@ -42,6 +45,12 @@ const sample = [
     "Records of another merchant are inaccessible",
   ],
   ["pattern", "isWhole", "/0+$/", "/0+/", "Fraction that rounding would hide is refused with 400"],
+  ["SQL condition", "recordList", "merchants_reference =", "", "Lists of records can be filtered"],
+  ["SQL boundary", "recordList", ">=", ">", "Lists of records can be filtered"],
+  ["SQL assignment", "checkouts", "status =", "", "Checkout can be finished once, with each outcome"],
+  ["SQL arithmetic", "disbursements", " + ", " - ", "503 is returned twice, then the request is accepted"],
+  ["SQL function", "settlement", "max", "min", "Final status does not change"],
+  ["SQL conflict", "disbursements", "ON CONFLICT", "", "503 is returned twice, then the request is accepted"],
 ] as const;
 
 describe("catches a mutant of each kind", { timeout: 120_000 }, () => {
