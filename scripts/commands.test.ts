@@ -108,7 +108,7 @@ const ELSEWHERE: Elsewhere[] = [
   },
 ];
 
-const NOT_OWN = new Set(["node_modules", "dist", "data", "coverage", "reports", "certify-report"]);
+const NOT_OWN = new Set(["node_modules", "dist", "generated", "data", "coverage", "reports", "certify-report"]);
 
 const isForeign = (path: string) => NOT_OWN.has(basename(path));
 

@@ -1,8 +1,10 @@
-// Generates all files in generated/ from spec/openapi.yaml, and the suite's copy of the theme of the server's pages. With
-// --check it writes nothing and fails if a file is stale.
-import { readFile, writeFile } from "node:fs/promises";
+// Generates all files in generated/ from spec/openapi.yaml, those in generated/docs/ also from the guides, and the suite's
+// copy of the theme of the server's pages. With --check it writes nothing and fails if a file is stale.
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
+import { docsFiles } from "./docs/files.ts";
+import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 
 const root = new URL("..", import.meta.url);
@@ -39,8 +41,8 @@ const models = [
 ];
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
-const bundled = await spec(false);
-const { schemas } = bundled["components"] as { schemas: Record<string, Schema> };
+const bundled = (await spec(false)) as unknown as Document & { components: { schemas: Record<string, Schema> } };
+const { schemas } = bundled.components;
 const files: Record<string, string> = {
   "generated/openapi.json": json(bundled),
   "generated/openapi.dredd.json": json(await flattened()),
@@ -50,16 +52,21 @@ const files: Record<string, string> = {
   // A request may omit a field that has a default.
   "generated/openapi.ts": banner + astToString(await openapiTS(source, { defaultNonNullable: false })),
 };
+for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
 
-const stale: string[] = [];
+const check = process.argv.includes("--check");
+const docs = new URL("generated/docs/", root);
+await mkdir(docs, { recursive: true });
+const stale = (await readdir(docs)).map((name) => `generated/docs/${name}`).filter((name) => !(name in files));
+if (!check) for (const name of stale) await rm(new URL(name, root));
 for (const [name, text] of Object.entries(files)) {
   const file = new URL(name, root);
   if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
   stale.push(name);
-  if (!process.argv.includes("--check")) await writeFile(file, text);
+  if (!check) await writeFile(file, text);
 }
 
-if (process.argv.includes("--check") && stale.length > 0) {
+if (check && stale.length > 0) {
   console.error(`Stale: ${stale.join(", ")}. Run \`npm run generate\` and commit the result.`);
   process.exit(1);
 }

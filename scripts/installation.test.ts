@@ -73,7 +73,7 @@ const isOrdinary = (locked?: Locked) => !!locked && !locked.dev && !locked.optio
 test("the commands of the server load only packages that the run command installs", () => {
   const entries = COMMANDS.map((command) => /node (\S+\.ts)/.exec(scripts[command]!)![1]!);
   const packages = packagesFrom(entries);
-  expect([...packages.keys()]).toEqual(expect.arrayContaining(["express", "pg", "marked", "eta"]));
+  expect([...packages.keys()]).toEqual(expect.arrayContaining(["express", "pg", "eta"]));
   const missing = [...packages].filter(([name, file]) => !isOrdinary(lockedFor(name, file)));
   expect(missing, "make each an ordinary dependency of the workspace, or do not import it").toEqual([]);
 });

@@ -19,19 +19,13 @@ if (argument !== "--clean") build();
 function build(): void {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", dist], { cwd: here, stdio: "inherit" });
-  for (const file of [
-    "LICENSE",
-    "spec/openapi.yaml",
-    "generated/openapi.json",
-    "client/README.md",
-    "conformance/README.md",
-  ]) {
-    cpSync(join(root, file), join(dist, file));
+  for (const name of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json", "generated/docs"]) {
+    cpSync(join(root, name), join(dist, name), { recursive: true });
   }
   // What the server reads at run time besides its code. Each entry is copied by itself, because dist/ may be in this folder,
   // and Node refuses to copy a folder into itself.
-  const others = /^(node_modules|dist|deploy|testing|README\.md|bin\.js)/;
-  const assets = /\.(sql|eta|css|md|svg|js)$/;
+  const others = /^(node_modules|dist|deploy|docs|testing|README\.md|bin\.js)/;
+  const assets = /\.(sql|eta|css|svg|js)$/;
   for (const entry of readdirSync(here).filter((name) => !others.test(name))) {
     cpSync(join(here, entry), join(dist, "server", entry), {
       recursive: true,

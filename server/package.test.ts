@@ -83,7 +83,7 @@ test("tells an old Node what it lacks", async () => {
 test("contains no TypeScript, tests or settings of the repository", () => {
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
   expect(files).toEqual(expect.arrayContaining(["bin.js", "README.md", "dist/LICENSE", "dist/server/cli.js"]));
-  const guides = pages.flatMap(({ file }) => (file ? [`dist/${file}`] : []));
+  const guides = pages.map(({ name }) => `dist/generated/docs/${name}.md`);
   expect(files).toEqual(expect.arrayContaining(guides));
   expect(files.filter((file) => /\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
 });

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Config } from "../../config.ts";
+import { fill } from "./fill.ts";
 import { renderError, renderPage, renderReference } from "./html.ts";
-import { indexForPrograms, markdownOf } from "./markdown.ts";
 import { pages } from "./pages.ts";
 
 export type Settings = Pick<Config, "publicUrl" | "sandbox" | "simulatedLive" | "settleDelayMs">;
@@ -39,6 +39,7 @@ const CONSOLE_POLICY =
 const HTML = "text/html; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
+const TEXT = "text/plain; charset=utf-8";
 const STYLE = "text/css; charset=utf-8";
 
 /** Serves files, one after the other. */
@@ -66,15 +67,20 @@ const FILES: Record<string, Source> = {
 };
 
 function sourcesOf(settings: Settings): Map<string, Source> {
+  const generated = (name: string) => async () =>
+    fill(await readFile(new URL(`../../../generated/docs/${name}`, import.meta.url), "utf8"), settings);
+
   const sources = new Map(Object.entries(FILES));
-  sources.set("/llms.txt", { type: "text/plain; charset=utf-8", read: () => indexForPrograms(settings) });
+  sources.set("/llms.txt", { type: TEXT, read: generated("llms.txt") });
   for (const page of pages) {
-    const markdown = () => markdownOf(page, settings);
-    sources.set(`/docs/${page.name}.md`, { type: MARKDOWN, read: markdown });
+    sources.set(`/docs/${page.name}.md`, { type: MARKDOWN, read: generated(`${page.name}.md`) });
     const path = page.name === "index" ? "/docs" : `/docs/${page.name}`;
     if (page.name === "reference") {
       sources.set(path, { type: HTML, policy: CONSOLE_POLICY, read: () => renderReference(page, settings) });
-    } else sources.set(path, { type: HTML, read: async () => renderPage(page, await markdown(), settings) });
+    } else {
+      const body = generated(`${page.name}.html`);
+      sources.set(path, { type: HTML, read: async () => renderPage(page, await body(), settings) });
+    }
   }
   return sources;
 }

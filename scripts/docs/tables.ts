@@ -1,7 +1,20 @@
-import document from "../../../generated/openapi.json" with { type: "json" };
-import type { ErrorCode } from "../../domain/errors.ts";
-import { FORCED_OUTCOMES, HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "../../domain/outcomes.ts";
-import { STATUS } from "../errors.ts";
+import type { ErrorCode } from "../../server/domain/errors.ts";
+import {
+  FORCED_OUTCOMES,
+  HOLD_MS,
+  outcomeFor,
+  REFUSED_ATTEMPTS,
+  type ForcedOutcome,
+} from "../../server/domain/outcomes.ts";
+import { seconds } from "../../server/http/docs/fill.ts";
+import { STATUS } from "../../server/http/errors.ts";
+
+/** The bundled contract, as far as its texts need it. */
+export interface Document {
+  info: { title: string; summary: string; description: string };
+  paths: object;
+  webhooks: object;
+}
 
 type Row = readonly string[];
 
@@ -10,43 +23,35 @@ function table(heads: Row, rows: readonly Row[]): string {
   return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-const seconds = (milliseconds: number) => `${milliseconds / 1_000} ${milliseconds === 1_000 ? "second" : "seconds"}`;
-
 /** The outcomes that phone numbers force, from the table that the sandbox uses. */
-export function outcomeTable(settleDelayMs: number): string {
-  const row = (ending: string, outcome: ForcedOutcome) => [
-    ending,
-    describe(outcome, settleDelayMs, {
-      error: "500",
-      refused: "503 with `Retry-After: 1`",
-      each: "reference",
-      late: "response",
-    }),
-    describe(outcome, settleDelayMs, {
-      error: "an error page, and the customer can still pay",
-      refused: "the form again, with a request to wait",
-      each: "checkout",
-      late: "next page",
-    }),
-  ];
+export function outcomeTable(): string {
   const endings = Object.keys(FORCED_OUTCOMES).toSorted();
   return table(
     ["Ends in", "A payout", "On the payment page"],
     [
-      ...endings.map((ending) => row(`\`${ending}\``, FORCED_OUTCOMES[ending]!)),
-      row("anything else", outcomeFor("", true)),
+      ...endings.map((ending) => outcomeRow(`\`${ending}\``, FORCED_OUTCOMES[ending]!)),
+      outcomeRow("anything else", outcomeFor("", true)),
     ],
   );
 }
 
+const outcomeRow = (ending: string, outcome: ForcedOutcome) => [
+  ending,
+  describe(outcome, { error: "500", refused: "503 with `Retry-After: 1`", each: "reference", late: "response" }),
+  describe(outcome, {
+    error: "an error page, and the customer can still pay",
+    refused: "the form again, with a request to wait",
+    each: "checkout",
+    late: "next page",
+  }),
+];
+
 function describe(
   { refuse, status, at, response }: ForcedOutcome,
-  settleDelayMs: number,
   words: Record<"error" | "refused" | "each" | "late", string>,
 ): string {
   if (refuse === "always") return `${words.error}; nothing is recorded`;
-  const settled =
-    at === "once" ? `\`${status}\` immediately` : `\`pending\`, then \`${status}\` after ${seconds(settleDelayMs)}`;
+  const settled = at === "once" ? `\`${status}\` immediately` : `\`pending\`, then \`${status}\` after {{settleDelay}}`;
   const ends = status === undefined ? "`pending` for ever" : settled;
   if (refuse === "at-first") {
     return `${words.refused}, for the first ${REFUSED_ATTEMPTS} attempts of a ${words.each}, which record nothing; then ${ends}`;
@@ -57,8 +62,8 @@ function describe(
 }
 
 /** Every error code with the status that the server sends, and its meaning from the contract. */
-export function errorTable(): string {
-  const meanings = new Map(rowsOf("Error codes").map((cells) => [cells[0], cells]));
+export function errorTable(document: Document): string {
+  const meanings = new Map(rowsOf(document, "Error codes").map((cells) => [cells[0], cells]));
   const rows = Object.entries(STATUS).map(([code, status]) => {
     const [, , meaning, recorded, retry] = meanings.get(`\`${code as ErrorCode}\``)!;
     return [`\`${code}\``, String(status), meaning!, recorded!, retry!];
@@ -67,10 +72,10 @@ export function errorTable(): string {
 }
 
 /** The codes of invalid fields, from the contract. */
-export const fieldTable = (): string => table(["Code", "Meaning"], rowsOf("Field codes"));
+export const fieldTable = (document: Document): string => table(["Code", "Meaning"], rowsOf(document, "Field codes"));
 
 /** The rows of the first table under a heading of the contract's text. */
-function rowsOf(heading: string): Row[] {
+function rowsOf(document: Document, heading: string): Row[] {
   const [, section = ""] = document.info.description.split(`### ${heading}\n`);
   const lines = /(?:^\|.*\n)+/m.exec(section)![0].trimEnd().split("\n");
   return lines.slice(2).map((line) =>

@@ -1,0 +1,45 @@
+import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
+import { pages, type Page } from "../../server/http/docs/pages.ts";
+import { toHtml } from "./html.ts";
+import { markdownOf } from "./markdown.ts";
+import type { Document } from "./tables.ts";
+
+/** The files of generated/docs/: each page as Markdown and as HTML, and the index for programs. */
+export async function docsFiles(document: Document): Promise<Record<string, string>> {
+  const files: Record<string, string> = { "llms.txt": indexForPrograms(document) };
+  for (const page of pages) {
+    const markdown = await markdownOf(page, document);
+    files[`${page.name}.md`] = markdown;
+    // The reference shows the operations with scripts/reference.js.
+    if (page.name !== "reference") files[`${page.name}.html`] = toHtml(markdown, page.name === "index" ? "docs/" : "");
+  }
+  return files;
+}
+
+/** The index for programs that read text, in the format of llmstxt.org. */
+function indexForPrograms({ info }: Document): string {
+  const group = (name: Page["group"]) =>
+    pages
+      .filter((page) => page.group === name)
+      .map(({ title, name: to, summary }) => link(title, `/docs/${to}.md`, summary));
+  return [
+    `# ${info.title}`,
+    "",
+    `> ${info.summary}`,
+    "",
+    "Amounts are whole numbers of the smallest unit. Every request needs an API key in the `x-api-key` header. After a",
+    "lost response, send the same request with the same `reference` again: it pays at most once.",
+    "",
+    "## Guides",
+    "",
+    ...group("Guides"),
+    "",
+    "## Look up",
+    "",
+    ...group("Look up"),
+    link("OpenAPI document", "/openapi.json", "The contract for programs, OpenAPI 3.1; also at /openapi.yaml."),
+    "",
+  ].join("\n");
+}
+
+const link = (title: string, path: string, about: string) => `- [${title}](${EXAMPLE_URL}${path}): ${about}`;

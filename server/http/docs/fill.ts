@@ -1,0 +1,22 @@
+import type { Settings } from "./library.ts";
+
+/** The address in the guides, for which the address of this server is put in. */
+export const EXAMPLE_URL = "http://127.0.0.1:3000";
+
+/** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
+export function fill(text: string, { publicUrl, sandbox, simulatedLive, settleDelayMs }: Settings): string {
+  return text
+    .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
+    .replace("{{mode}}", simulatedLive ? SIMULATED : LIVE)
+    .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
+    .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
+}
+
+const LIVE = "This server is live: its payments are real.";
+const SIMULATED = "This server is operated like a live one, but no money moves.";
+
+export const seconds = (milliseconds: number) =>
+  `${milliseconds / 1_000} ${milliseconds === 1_000 ? "second" : "seconds"}`;
+
+/** Encodes what a shell would interpret, because the guides' commands are pasted into one. */
+const safeInShell = (url: string) => url.replace(/[^\w.:/~%[\]-]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
