@@ -15,6 +15,7 @@ import { checkoutPages } from "./pages/checkout.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { callerAt, createFailedKeys } from "./request-limit.ts";
+import { stated } from "./request-state.ts";
 import { keptProbe } from "./readiness.ts";
 import type { KeyUses } from "../workers/key-uses.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -136,7 +137,7 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
 /** Limits each merchant's requests per second to all processes (D15). */
 function limiter(storage: Pick<Storage, "takeRequest">, perSecond: number): express.RequestHandler {
   return async (_req, res, next) => {
-    if (await storage.takeRequest(res.locals.merchant.id, perSecond)) return next();
+    if (await storage.takeRequest(stated(res, "merchant").id, perSecond)) return next();
     const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
     throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
   };

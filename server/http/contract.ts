@@ -4,10 +4,11 @@ import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
-import { traceparentOf, type Trace } from "../domain/trace.ts";
+import { traceparentOf } from "../domain/trace.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { jsonBody } from "./json-body.ts";
+import { stated, stateOf } from "./request-state.ts";
 import { withTimeBudget } from "./time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
@@ -45,7 +46,7 @@ interface Options {
   authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId">>;
   /** True for a storage that a network may keep waiting (D56). */
   limitsStorageTime: boolean;
-  /** Middleware that runs after authentication, with the merchant in `res.locals.merchant`. */
+  /** Middleware that runs after authentication, with the merchant in the state of the request. */
   limits: RequestHandler[];
   /** Resolves when it is the merchant's turn (D82); undefined if it is now. Runs when the request has arrived completely. */
   takeTurn(merchant: Merchant): Promise<void> | undefined;
@@ -84,11 +85,11 @@ export function createContract(options: Options): Contract {
     (operationId: string): RequestHandler =>
     async (req, res, next) => {
       // Express clears the parameters of a request that is refused.
-      Object.assign(res.locals, { operationId, parameters: req.params });
+      const state = stateOf(res);
+      state.operation = { id: operationId, parameters: req.params as Record<string, string> };
       const { merchant, keyId } = await authenticate(req);
-      res.locals.merchant = merchant;
-      res.locals.keyId = keyId;
-      res.locals.actor = `key ${keyId}` satisfies Actor;
+      state.merchant = merchant;
+      state.keyId = keyId;
       next();
     };
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
@@ -108,7 +109,7 @@ export function createContract(options: Options): Contract {
       // The body and the turn may take long to arrive. Authenticate again after them, because meanwhile the key may have
       // been revoked or the merchant's clock moved.
       const turn: RequestHandler = async (req, res, next) => {
-        const begins = takeTurn(res.locals.merchant);
+        const begins = takeTurn(stated(res, "merchant"));
         if (begins) await begins;
         return begins || operation.requestBody ? identify(req, res, next) : next();
       };
@@ -158,14 +159,13 @@ function respond(
   isLost: Options["losesResponse"],
 ): RequestHandler {
   return async (req, res) => {
-    const { merchant, actor, keyId, trace } = res.locals as Pick<Call<OperationId>, "merchant" | "actor" | "keyId"> & {
-      trace?: Trace;
-    };
+    const state = stateOf(res);
+    const [merchant, keyId] = [stated(res, "merchant"), stated(res, "keyId")];
     const call = {
       merchant,
-      actor,
+      actor: `key ${keyId}`,
       keyId,
-      traceparent: trace && traceparentOf(trace),
+      traceparent: state.trace && traceparentOf(state.trace),
       path: req.params,
       query: input.query(req.query),
       body: input.body(req.body),
@@ -173,7 +173,7 @@ function respond(
     const data = await handle(call as unknown as Call<OperationId>);
     if (isLost(merchant)) throw new ConnectionDropped();
     const returned = { statusCode: 200, data };
-    res.locals.returned = returned;
+    state.returned = returned;
     res.json(returned);
   };
 }

@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import type { Logger } from "pino";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { toHttpError } from "./errors.ts";
+import { stateOf } from "./request-state.ts";
 
 export const noSuchPath: RequestHandler = () => {
   throw new ServiceError("unknown_path", "This path does not exist.");
@@ -14,10 +15,10 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
     if (res.headersSent) return next(error);
     const known = toServiceError(error);
     if (known.code === "internal_error" && known !== error) {
-      log.error({ err: error, requestId: res.locals.requestId }, "unexpected error");
+      log.error({ err: error, requestId: stateOf(res).requestId }, "unexpected error");
     }
     const { status, headers, body } = toHttpError(known);
-    res.locals.returned = body;
+    stateOf(res).returned = body;
     res.status(status).set(headers).json(body);
   };
 }

@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
+import { stateOf } from "./request-state.ts";
 
 /** How long a client may take to send the headers of a request, and the whole request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -75,7 +76,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     res.once("close", () => {
       connection.responses.splice(connection.responses.indexOf(res), 1);
       if (closing) req.socket.destroySoon();
-      if ((res as Partial<Response>).locals?.merchant) connection.isKnown = true;
+      if (stateOf(res as Response).merchant) connection.isKnown = true;
       else if (!connection.isKnown) req.socket.setTimeout(IDLE_WITHOUT_KEY_MS);
     });
     req.url = originForm(req.url!);

@@ -3,6 +3,7 @@ import type { Ids } from "../domain/ids.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { childOf, readTraceparent } from "../domain/trace.ts";
 import type { Traces } from "../observability/traces.ts";
+import { stateOf } from "./request-state.ts";
 import { shortenedAddress } from "./client-address.ts";
 
 export interface ObserverContext {
@@ -21,11 +22,12 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
     const client = shortenedAddress(req.ip);
     const parent = readTraceparent(req.get("traceparent"));
     const trace = parent ? childOf(parent, ids.span()) : traces?.begin();
-    res.locals.requestId = requestId;
-    res.locals.trace = trace;
+    const state = stateOf(res);
+    state.requestId = requestId;
+    if (trace) state.trace = trace;
     res.setHeader("x-request-id", requestId);
     res.on("close", () => {
-      const { operationId, merchant } = res.locals as { operationId?: string; merchant?: { id: string } };
+      const { operation, merchant, returned } = state;
       const ended = {
         requestId,
         method: req.method,
@@ -36,15 +38,15 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
         status: res.headersSent ? res.statusCode : undefined,
         durationMs: performance.now() - begun,
       };
-      emit("request", { ...ended, operationId, merchantId: merchant?.id, client, trace });
-      if (operationId !== undefined && merchant) {
+      emit("request", { ...ended, operationId: operation?.id, merchantId: merchant?.id, client, trace });
+      if (operation && merchant) {
         emit("exchange", {
           ...ended,
-          operationId,
+          operationId: operation.id,
           merchantId: merchant.id,
-          parameters: res.locals.parameters,
+          parameters: operation.parameters,
           sent: req.body ?? req.query,
-          returned: res.locals.returned,
+          returned,
           location: res.get("location"),
           key: req.get("x-api-key"),
         });

@@ -1,5 +1,6 @@
 import type { RequestHandler } from "express";
-import { withBudget, type TimeBudget } from "../domain/time-budget.ts";
+import { withBudget } from "../domain/time-budget.ts";
+import { stateOf } from "./request-state.ts";
 
 /** Callers are told to wait 15 seconds; the rest is for the network, the body and other work. */
 const STORAGE_MS = 10_000;
@@ -9,6 +10,5 @@ const STORAGE_MS = 10_000;
  * the body, whose events do not belong to the request.
  */
 export const withTimeBudget: RequestHandler = (_req, res, next) => {
-  const budget: TimeBudget = (res.locals.timeBudget ??= { leftMs: STORAGE_MS });
-  withBudget(budget, next);
+  withBudget((stateOf(res).timeBudget ??= { leftMs: STORAGE_MS }), next);
 };

@@ -1,6 +1,7 @@
 import express, { type RequestHandler, type Router } from "express";
 import { dashboardRefusal } from "../../config.ts";
 import { ServiceError } from "../../domain/errors.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import { dashboardErrors } from "./errors.ts";
 import { auditPage } from "./audit.ts";
@@ -73,7 +74,7 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
     const { merchantId = id } = visitOf(res).session;
     const merchant = merchantId === id ? await storage.findMerchant(id) : undefined;
     if (!merchant) throw new ServiceError("not_found", "There is no such merchant.");
-    res.locals.merchant = merchant;
+    stateOf(res).merchant = merchant;
     next();
   };
 }

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler } from "express";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
 import { PageError } from "./visit.ts";
@@ -15,7 +16,7 @@ interface Described {
 export function dashboardErrors(context: DashboardContext): ErrorRequestHandler {
   return (error, _req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
-    const { requestId } = res.locals as { requestId: string };
+    const { requestId } = stateOf(res);
     const { status, message, headers } = describe(error);
     if (status >= 500 && !(error instanceof ServiceError)) {
       context.log.error({ err: error, requestId }, "unexpected error");

@@ -4,6 +4,7 @@ import type { Response } from "express";
 import { timestamp } from "../../domain/representation.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import type { PaymentFilter } from "./payment-filter.ts";
 import { pageOf, type Kind } from "./payments.ts";
@@ -59,7 +60,7 @@ async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter
   } catch (error) {
     // The status has been sent, so there is no page to show. A visitor may end a download at any time.
     if ((error as NodeJS.ErrnoException).code === "ERR_STREAM_PREMATURE_CLOSE") return;
-    context.log.error({ err: error, requestId: res.locals.requestId }, "export ended early");
+    context.log.error({ err: error, requestId: stateOf(res).requestId }, "export ended early");
   }
 }
 

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { RequestHandler, Response } from "express";
-import type { Merchant } from "../../domain/merchants.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
+import { stateOf } from "../request-state.ts";
 import { loadTemplates } from "../templates.ts";
 import { describeChaos } from "./chaos.ts";
 import type { DashboardContext } from "./context.ts";
 import { scriptName, sendPage } from "./live.ts";
-import { rootOf, type Visit } from "./visit.ts";
+import { rootOf } from "./visit.ts";
 
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
 
@@ -68,7 +68,7 @@ const helpers = {
 
 /** Sends a page. `data` is passed to its template, beside the visit and the merchant of the request. */
 export function showPage({ config }: Pick<DashboardContext, "config">, res: Response, page: Page, data: object = {}) {
-  const { visit, merchant } = res.locals as { visit?: Visit; merchant?: Merchant };
+  const { visit, merchant } = stateOf(res);
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
   const { sandbox, simulatedLive, publicUrl } = config;

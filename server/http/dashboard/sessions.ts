@@ -2,9 +2,10 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import { findSession, useSession } from "../../domain/sign-in.ts";
 import { createRequestLimit } from "../request-limit.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import { isByItself } from "./live.ts";
-import { field, PageError, rootOf, seeOther, visitOf, type Visit } from "./visit.ts";
+import { field, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
 
 /** Far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
@@ -46,20 +47,20 @@ function sessionToken(config: Address, req: Request): string | undefined {
 /** Derives the token of a session's forms from its cookie's, so that it is neither stored nor of use without it. */
 const formToken = (token: string): string => createHmac("sha256", token).update("form").digest("base64url");
 
-/** Finds the request's session, if it has one, and puts it into `res.locals.visit`. */
+/** Finds the request's session, if it has one, and puts the visit into the state of the request. */
 export function findVisit(context: DashboardContext): RequestHandler {
   return async (req, res, next) => {
     const token = sessionToken(context.config, req);
     const find = isByItself(req) ? findSession : useSession;
     const session = token === undefined ? undefined : await find(context, token);
-    if (session) res.locals.visit = { session, csrf: formToken(token!) } satisfies Visit;
+    if (session) stateOf(res).visit = { session, csrf: formToken(token!) };
     next();
   };
 }
 
 /** Sends visitors without a session to the sign-in page. */
 export function requireSession({ config }: DashboardContext): RequestHandler {
-  return (_req, res, next) => (res.locals.visit ? next() : seeOther(res, `${rootOf(config.publicUrl)}/sign-in`));
+  return (_req, res, next) => (stateOf(res).visit ? next() : seeOther(res, `${rootOf(config.publicUrl)}/sign-in`));
 }
 
 /** Refuses forms that another site's page has sent. Browsers state the origin of every form that is posted. */

@@ -1,6 +1,7 @@
 import { Router } from "express";
 import { LINK_MS, signIn } from "../../domain/sign-in.ts";
 import { callerAt, createRequestLimit } from "../request-limit.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
 import { clearSession, setSession } from "./sessions.ts";
@@ -37,7 +38,7 @@ export function signInPages(context: DashboardContext): Router {
       return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, minutes });
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
-    if (res.locals.visit) await storage.endSessions(visitOf(res).session, actorIn(res));
+    if (stateOf(res).visit) await storage.endSessions(visitOf(res).session, actorIn(res));
     setSession(config, res, token);
     seeOther(res, rootOf(config.publicUrl));
   });

@@ -11,6 +11,7 @@ import {
 } from "../../domain/sign-in.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { createRequestLimit } from "../request-limit.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import { showPage } from "./render.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
@@ -90,7 +91,7 @@ export function teamPages(context: DashboardContext): Router {
 /** Whose team a request is about: that of the merchant in its path, or the operators'. */
 type Scope = { merchantId?: string };
 function scopeIn(res: Response): Scope {
-  const { merchant } = res.locals as { merchant?: Merchant };
+  const { merchant } = stateOf(res);
   return merchant ? { merchantId: merchant.id } : {};
 }
 

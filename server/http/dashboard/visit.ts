@@ -1,17 +1,11 @@
 import type { RequestHandler, Response } from "express";
 import type { Actor } from "../../domain/audit.ts";
-import { actorOf, type Session } from "../../domain/sign-in.ts";
+import { actorOf } from "../../domain/sign-in.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-
-/** Who looks at a page. */
-export interface Visit {
-  session: Session;
-  /** The token that every form of the session contains. */
-  csrf: string;
-}
+import { stated, type Visit } from "../request-state.ts";
 
 /** The visit of a request that `requireSession` has let through. */
-export const visitOf = (res: Response): Visit => res.locals.visit;
+export const visitOf = (res: Response): Visit => stated(res, "visit");
 
 /** The visitor, for the audit trail. */
 export function actorIn(res: Response): Actor {
@@ -26,7 +20,7 @@ export const requireOperator: RequestHandler = (_req, res, next) => {
 };
 
 /** The merchant in the request's path, which the visitor may see. */
-export const merchantIn = (res: Response): Merchant => res.locals.merchant;
+export const merchantIn = (res: Response): Merchant => stated(res, "merchant");
 
 /** A request that the dashboard refuses. The message is shown on the page. */
 export class PageError extends Error {

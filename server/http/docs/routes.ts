@@ -2,7 +2,8 @@ import express, { type ErrorRequestHandler, type RequestHandler, type Router } f
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
 import { getOnly } from "../metrics-page.ts";
-import type { Library, Resource, Settings } from "./library.ts";
+import { stated, stateOf } from "../request-state.ts";
+import type { Library, Settings } from "./library.ts";
 
 /** Where the pages and documents are. Everything under /docs is for people: there, errors are pages too. */
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];
@@ -28,7 +29,7 @@ export function documentation(settings: Settings): Router {
   const find: RequestHandler = async ({ path }, res, next) => {
     const resource = await (await open()).find(path);
     if (!resource) throw new ServiceError("not_found", "No page exists at this URL.");
-    res.locals.resource = resource;
+    stateOf(res).resource = resource;
     next();
   };
   const sendErrorPage: ErrorRequestHandler = async (error, req, res, next) => {
@@ -53,7 +54,7 @@ export function documentation(settings: Settings): Router {
 }
 
 const send: RequestHandler = (req, res) => {
-  const { type, body, gzip, etag, policy = POLICY } = res.locals.resource as Resource;
+  const { type, body, gzip, etag, policy = POLICY } = stated(res, "resource");
   const zipped = gzip !== undefined && req.acceptsEncodings("gzip") === "gzip";
   res.set({
     "Content-Type": type,

@@ -3,6 +3,7 @@ import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
 import type { PageContext } from "./context.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
+import { stated, stateOf } from "../request-state.ts";
 import { withTimeBudget } from "../time-budget.ts";
 import { htmlErrors } from "./page-errors.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
@@ -23,7 +24,7 @@ import { showForm, showResult, showWaiting, returnPath } from "./show.ts";
 export function checkoutPages(context: PageContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const find: RequestHandler = async (req, res, next) => {
-    res.locals.opened = await found(context, String(req.params.reference));
+    stateOf(res).opened = await found(context, String(req.params.reference));
     next();
   };
 
@@ -48,7 +49,7 @@ export function checkoutPages(context: PageContext): Router {
 
 const readForm = express.urlencoded({ extended: false, limit: 2_048, parameterLimit: 8 });
 
-const openedIn = (res: Response): OpenCheckout => res.locals.opened;
+const openedIn = (res: Response): OpenCheckout => stated(res, "opened");
 
 const notFound = () => new ServiceError("not_found", "No checkout exists at this URL.");
 

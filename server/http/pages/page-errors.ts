@@ -1,8 +1,8 @@
 import type { ErrorRequestHandler, Request, Response } from "express";
-import type { OpenCheckout } from "../../domain/checkouts.ts";
 import { noteOf, type PageContext } from "./context.ts";
 import { ServiceError, ConnectionDropped } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
+import { stateOf } from "../request-state.ts";
 import { sendPage } from "./render.ts";
 import { texts, type Locale } from "./texts.ts";
 
@@ -11,7 +11,7 @@ export function htmlErrors(context: PageContext): ErrorRequestHandler {
   const { log } = context;
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
-    const { requestId, opened } = res.locals as { requestId: string; opened?: OpenCheckout };
+    const { requestId, opened } = stateOf(res);
     const { status, headers } = describe(error);
     if (status >= 500 && !(error instanceof ServiceError)) log.error({ err: error, requestId }, "unexpected error");
     const locale = opened?.checkout.locale ?? preferred(req, res);

@@ -1,0 +1,47 @@
+import type { Response } from "express";
+import type { OpenCheckout } from "../domain/checkouts.ts";
+import type { Merchant } from "../domain/merchants.ts";
+import type { Session } from "../domain/sign-in.ts";
+import type { TimeBudget } from "../domain/time-budget.ts";
+import type { Trace } from "../domain/trace.ts";
+import type { Resource } from "./docs/library.ts";
+
+/** What the server has found out about a request so far. Middleware sets the fields for what runs after it. */
+export interface RequestState {
+  /** The value of `x-request-id`. */
+  requestId: string;
+  trace: Trace;
+  timeBudget: TimeBudget;
+  /** The operation of the contract, with the parameters in its path. */
+  operation: { id: string; parameters: Readonly<Record<string, string>> };
+  /** The merchant of the API key, or of the page of the dashboard. */
+  merchant: Merchant;
+  keyId: string;
+  /** Who looks at a page of the dashboard. */
+  visit: Visit;
+  /** The checkout of a payment page. */
+  opened: OpenCheckout;
+  /** What the documentation has at the path. */
+  resource: Resource;
+  /** The body of the response, for the log of requests. */
+  returned: object;
+}
+
+export interface Visit {
+  session: Session;
+  /** The token that every form of the session contains. */
+  csrf: string;
+}
+
+/** The state of the request that this response belongs to. Read and write it here only: Express types no field. */
+export const stateOf = (res: Pick<Response, "locals">): Partial<RequestState> => res.locals;
+
+/** A field that earlier middleware of the route always sets. */
+export function stated<Field extends keyof RequestState>(
+  res: Pick<Response, "locals">,
+  field: Field,
+): RequestState[Field] {
+  const value = stateOf(res)[field];
+  if (value === undefined) throw new Error(`No middleware of this route has set ${field}`);
+  return value;
+}
