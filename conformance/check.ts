@@ -24,6 +24,9 @@ export type Need =
   | "failing-recipient"
   | "safe-numbers";
 
+/** The responses on which a finding rests. */
+export type Evidence = TargetResponse | readonly TargetResponse[];
+
 export type Context = {
   target: Target;
   options: RunOptions;
@@ -37,11 +40,13 @@ export type Context = {
   receiver?: Receiver;
   /** The person who finishes checkouts by hand; undefined without `--interactive`. */
   person?: Person;
+  /** The responses that the check has received so far: the evidence of what no single response shows. */
+  responses: readonly TargetResponse[];
   /**
    * Records a finding about a requirement and returns `ok`. The check continues even if `ok` is false.
-   * @param evidence the responses that show the finding; by default every response that the check received
+   * @param evidence the responses that show the finding
    */
-  judge(id: string, ok: boolean, expected: string, actual: string, evidence?: readonly TargetResponse[]): boolean;
+  judge(id: string, ok: boolean, expected: string, actual: string, evidence: Evidence): boolean;
   /** Records behaviour that the interface leaves open. Equal behaviour must give equal values. */
   observe(id: string, name: string, value: unknown): void;
   /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
@@ -124,6 +129,11 @@ export class Prerequisite extends Error {
  * be judged. The message names the flag that gives more time.
  */
 export class OutOfTime extends Error {}
+
+/** Throws `Prerequisite` unless the response is one on which the check can build. */
+export function given(ok: boolean, expected: string, response: TargetResponse): asserts ok {
+  if (!ok) throw new Prerequisite(expected, describeResponse(response));
+}
 
 /** A rule for every response of a run, whichever check sent the request. */
 export type Watch = {

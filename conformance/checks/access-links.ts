@@ -44,7 +44,13 @@ function judgeUnpaid(context: Context) {
     return context.notApplicable(id, "the suite cannot pay the target's checkouts, so it would not notice a payment");
   }
   const actual = lie ? lie.body.slice(0, 120) : "none received";
-  context.judge(id, !lie, "no notification of success for a checkout whose link was only opened", actual);
+  context.judge(
+    id,
+    !lie,
+    "no notification of success for a checkout whose link was only opened",
+    actual,
+    context.responses,
+  );
 }
 
 export const checks: Check[] = [

@@ -4,7 +4,7 @@ import type { TargetRequest } from "../target/exchange.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { sameRecord } from "./refused-existing.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
-import { paid, usualAmount, verified } from "./requests.ts";
+import { paid, verified, pays, get } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const effect = "must-be-rejected";
@@ -43,7 +43,7 @@ const verifying = (what: string, more: (body: Record<string, unknown>) => Partia
   what,
   send(context, body) {
     const path = `/v1/disbursements/${encodeURIComponent(String(body["reference"]))}`;
-    return context.target.send({ method: "GET", path, effect, ...more(body) });
+    return get(context, path, { effect, ...more(body) });
   },
 });
 const verifies: Refusable[] = [
@@ -65,7 +65,7 @@ const looks: Partial<TargetRequest & { query: string }>[] = [
 async function look(context: Context, reference: string) {
   for (const { query = "", ...more } of looks) {
     const path = `/v1/disbursements/${encodeURIComponent(reference)}${query}`;
-    await context.target.send({ method: "GET", path, effect, ...more });
+    await get(context, path, { effect, ...more });
   }
 }
 
@@ -93,9 +93,7 @@ export const checks: Check[] = [
   {
     name: "Verify changes nothing",
     ids: ["reads.verify-changes-nothing"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async *run(context) {
       const { reference } = await paid(context);
       yield;

@@ -2,11 +2,11 @@
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
-import { expectStatus } from "./expect.ts";
-import { dataOf, paid, usualAmount, verified } from "./requests.ts";
+import { expectStatus, shows } from "./expect.ts";
+import { dataOf, paid, verified, pays, get } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 
 type Variant = [what: string, change: (reference: string) => string];
 
@@ -39,22 +39,22 @@ const spellings: Variant[] = [
   ["followed by .json", (reference) => `${reference}.json`],
 ];
 
-const get = (context: Context, kind: string, reference: string, after = "") =>
-  context.target.send({ method: "GET", path: `/v1/${kind}/${encodeURIComponent(reference)}${after}` });
+const getRecord = (context: Context, kind: string, reference: string, after = "") =>
+  get(context, `/v1/${kind}/${encodeURIComponent(reference)}${after}`);
 
 /** Returns the responses to each variant of a reference that differs from it. */
 async function ask(context: Context, kind: string, reference: string, variants: readonly Variant[]) {
   const responses: [what: string, response: TargetResponse][] = [];
   for (const [what, change] of variants) {
     const changed = change(reference);
-    if (changed !== reference) responses.push([what, await get(context, kind, changed)]);
+    if (changed !== reference) responses.push([what, await getRecord(context, kind, changed)]);
   }
   return responses;
 }
 
 const askSpellings = async (context: Context, kind: string, reference: string) => [
   ...(await ask(context, kind, reference, spellings)),
-  ["followed by a slash", await get(context, kind, reference, "/")] as const,
+  ["followed by a slash", await getRecord(context, kind, reference, "/")] as const,
 ];
 
 const isFound = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
@@ -68,12 +68,12 @@ export const checks: Check[] = [
       const { reference, body } = await paid(context);
       await verified(context, reference);
       const responses = await ask(context, "disbursements", reference, others);
-      responses.push(["with a further path segment", await get(context, "disbursements", reference, "/x")]);
+      responses.push(["with a further path segment", await getRecord(context, "disbursements", reference, "/x")]);
       for (const [what, response] of responses) {
         // A shorter reference may be that of another disbursement.
         const found = isFound(response) && dataOf(response)["merchantsReference"] === body["reference"];
         const expected = `no record for its reference ${what}`;
-        context.judge("access.whole-reference", !found, expected, describeResponse(response), [response]);
+        shows(context, "access.whole-reference", response, !found, expected);
       }
     },
   },
@@ -116,17 +116,14 @@ export const checks: Check[] = [
       await started(context, { reference: fresh });
       for (const kind of ["disbursements", "checkouts"]) {
         const list = (reference: string) =>
-          context.target.send({
-            method: "GET",
-            path: `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`,
-          });
+          get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
         const own = await list(fresh);
         if (listed(own).length !== 1) throw new Prerequisite("one record in the list", describeResponse(own));
         for (const [what, change] of [...others, ...spellings]) {
           const response = await list(change(fresh));
           const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);
           const expected = `no record of ${fresh} in the list of ${kind} for that reference ${what}`;
-          context.judge("access.exact-filter", !found, expected, describeResponse(response), [response]);
+          shows(context, "access.exact-filter", response, !found, expected);
         }
       }
     },

@@ -5,10 +5,10 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { base64, firstHalf } from "../target/key-forms.ts";
 import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
 import { started } from "./checkout-record.ts";
-import { paid, pay, usualAmount, verifyDisbursement } from "./requests.ts";
+import { paid, pay, usualAmount, verifyDisbursement, pays, get } from "./requests.ts";
 
 const effect = "must-be-rejected";
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 
 type Stranger = { what: string; request: Pick<TargetRequest, "key" | "headers"> & { query?: string } };
 
@@ -49,15 +49,19 @@ function judgeHidden(context: Context, id: string, what: string, response: Targe
   const ok = response.status === 401 && !shown;
   const { method, path } = response.request;
   const where = `${method} ${path.split("?")[0]}`;
-  context.judge(id, ok, `401 and no record at ${where} with ${what}, after its owner's request`, describe(response), [
+  context.judge(
+    id,
+    ok,
+    `401 and no record at ${where} with ${what}, after its owner's request`,
+    describe(response),
     response,
-  ]);
+  );
 }
 
 /** Reads a path as its owner before each stranger's GET and HEAD, and once more at the end. */
 async function judgeRead(context: Context, id: string, path: string, secrets: string[]) {
   const ownerReads = async () => {
-    const response = await context.target.send({ method: "GET", path });
+    const response = await get(context, path);
     const seen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
     if (!seen) throw new Prerequisite(`200 with the record for its owner at GET ${path}`, describeResponse(response));
   };
@@ -65,10 +69,10 @@ async function judgeRead(context: Context, id: string, path: string, secrets: st
     const { query, ...rest } = request;
     const asked = query === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
     await ownerReads();
-    judgeHidden(context, id, what, await context.target.send({ method: "GET", path: asked, ...rest }), secrets);
+    judgeHidden(context, id, what, await get(context, asked, rest), secrets);
     const head = await context.target.send({ method: "HEAD", path: asked, effect, ...rest });
     const { status = 0 } = head;
-    context.judge(id, status < 200 || status > 299, `no 2xx for HEAD with ${what}`, describe(head), [head]);
+    context.judge(id, status < 200 || status > 299, `no 2xx for HEAD with ${what}`, describe(head), head);
   }
   await ownerReads();
 }
@@ -121,9 +125,7 @@ export const checks: Check[] = [
   {
     name: "Checkout records, lists and sandbox data stay hidden after their owner has read them",
     ids: ["access.others-hidden-after-owner"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["time", "secret"],
     async run(context) {
       const fresh = context.fresh();
@@ -145,9 +147,7 @@ export const checks: Check[] = [
   {
     name: "Record stays hidden from another merchant after its owner has read it",
     ids: ["access.merchants-apart-after-owner"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["second-key"],
     async run(context) {
       const id = "access.merchants-apart-after-owner";
@@ -163,11 +163,11 @@ export const checks: Check[] = [
       for (const [path, secret, status] of paths) {
         const ids = ["own", "second", "own", "second", "own"] as const;
         for (const key of ids) {
-          const response = await context.target.send({ method: "GET", path, key });
+          const response = await get(context, path, { key });
           const seen = response.text.includes(secret);
           const ok = key === "own" ? response.status === 200 && seen : response.status === status && !seen;
           const expected = key === "own" ? "the record for its owner" : `${status} and no record for another merchant`;
-          context.judge(id, ok, `${expected} at GET ${path}`, describe(response), [response]);
+          context.judge(id, ok, `${expected} at GET ${path}`, describe(response), response);
         }
       }
     },

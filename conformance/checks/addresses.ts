@@ -2,15 +2,7 @@
 import type { Check, Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus } from "./expect.ts";
-import {
-  checkoutBody,
-  disbursementBody,
-  paid,
-  payInvalid,
-  startInvalidCheckout,
-  usualAmount,
-  verified,
-} from "./requests.ts";
+import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, verified, pays } from "./requests.ts";
 
 const badAddresses = [
   "ftp://merchant.example/hooks",
@@ -65,21 +57,19 @@ export const checks: Check[] = [
   {
     name: "Record has the webhookURL exactly as sent, or none",
     ids: ["addresses.kept", "addresses.left-out"],
-    effect: "moves-money",
-    payouts: goodAddresses.length + 2,
-    amount: (goodAddresses.length + 2) * usualAmount,
+    ...pays(goodAddresses.length + 2),
     async run(context) {
       const longest = `http://127.0.0.1:1/${"a".repeat(2048 - 19)}`;
       for (const webhookURL of [...goodAddresses, longest]) {
         const { reference } = await paid(context, { webhookURL });
         const { data, response } = await verified(context, reference);
         const shown = (data.webhookURL ?? "no webhookURL").slice(0, 100);
-        context.judge("addresses.kept", data.webhookURL === webhookURL, webhookURL.slice(0, 100), shown, [response]);
+        context.judge("addresses.kept", data.webhookURL === webhookURL, webhookURL.slice(0, 100), shown, response);
       }
       const { reference } = await paid(context);
       const { data, response } = await verified(context, reference);
       const actual = "webhookURL" in data ? JSON.stringify(data.webhookURL) : "as expected";
-      context.judge("addresses.left-out", !("webhookURL" in data), "no webhookURL field", actual, [response]);
+      context.judge("addresses.left-out", !("webhookURL" in data), "no webhookURL field", actual, response);
     },
   },
 ];

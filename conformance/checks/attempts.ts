@@ -2,10 +2,10 @@
 import type { Check } from "../check.ts";
 import { delivered, deliveryOf } from "./deliveries.ts";
 import { same } from "./expect.ts";
-import { usualAmount } from "./requests.ts";
+import { pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 const unavailable = "try later";
 
 export const checks: Check[] = [
@@ -26,7 +26,7 @@ export const checks: Check[] = [
       const expected = { number: 1, httpStatus: 500, responseBody: unavailable, error: "a reason", next: "later" };
       const next = isLater ? "later" : delivery["nextAttemptAt"];
       const actual = { number, httpStatus, responseBody, error: reason, next };
-      same(context, "sandbox.attempts", { what: "the first attempt", actual, expected }, [response]);
+      same(context, "sandbox.attempts", { what: "the first attempt", actual, expected }, response);
     },
   },
   {

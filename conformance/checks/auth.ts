@@ -3,15 +3,7 @@ import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { basic, oppositeCase, withoutLast } from "../target/key-forms.ts";
 import { expectStatus } from "./expect.ts";
-import {
-  checkoutBody,
-  disbursementBody,
-  paid,
-  pay,
-  startCheckout,
-  usualAmount,
-  verifyDisbursement,
-} from "./requests.ts";
+import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement, pays } from "./requests.ts";
 
 /** A well-formed key that no merchant has. */
 export const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
@@ -106,9 +98,7 @@ export const checks: Check[] = [
   {
     name: "Existing record is hidden without a valid key",
     ids: ["auth.record-hidden-without-key"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
       for (const { name, key } of keys) {

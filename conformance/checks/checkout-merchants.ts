@@ -18,7 +18,7 @@ export const checks: Check[] = [
       const { reference: service, merchantsReference } = dataOf(other);
       const actual = { merchantsReference, checkout: service === reference ? "the other merchant's" : "a new one" };
       const expected = { merchantsReference: body["reference"], checkout: "a new one" };
-      same(context, id, { what: "the response's references:", actual, expected }, [other]);
+      same(context, id, { what: "the response's references:", actual, expected }, other);
     },
   },
 ];

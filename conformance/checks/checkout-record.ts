@@ -1,7 +1,7 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { expectNoFaults, expectStatus, same } from "./expect.ts";
+import { expectNoFaults, expectStatus, same, shows } from "./expect.ts";
 import {
   checkoutBody,
   dataOf,
@@ -10,15 +10,15 @@ import {
   someAddress,
   startCheckout,
   startInvalidCheckout,
-  usualAmount,
+  pays,
+  get,
 } from "./requests.ts";
 
 export const verifyCheckout = (
   context: Context,
   reference: string,
   more: Partial<TargetRequest> = {},
-): Promise<TargetResponse> =>
-  context.target.send({ method: "GET", path: `/v1/checkouts/${encodeURIComponent(reference)}`, ...more });
+): Promise<TargetResponse> => get(context, `/v1/checkouts/${encodeURIComponent(reference)}`, more);
 
 /**
  * Creates a checkout that a check builds on. Throws `Prerequisite` unless the response is a 200 with `data.reference`.
@@ -55,22 +55,20 @@ export const checks: Check[] = [
       const own = context.fresh();
       const response = await startCheckout(context, checkoutBody(context, { amount: 123_456, reference: own }));
       const shape = "200 with url, reference, merchantsReference, amount, fee and status";
-      expectNoFaults(context, "checkout-body.shape", shape, faultsIn(context, response, "CheckoutCreatedEnvelope"), [
+      expectNoFaults(
+        context,
+        "checkout-body.shape",
+        shape,
+        faultsIn(context, response, "CheckoutCreatedEnvelope"),
         response,
-      ]);
+      );
       const data = dataOf(response);
       const echoed = data["amount"] === 123_456 && data["merchantsReference"] === own;
-      context.judge(
-        "checkout-body.echo",
-        echoed,
-        "amount and merchantsReference as in the request",
-        describeResponse(response),
-        [response],
-      );
+      shows(context, "checkout-body.echo", response, echoed, "amount and merchantsReference as in the request");
       const bare = await started(context);
       const actual = bare.data["merchantsReference"];
       const what = "if the request has no reference, merchantsReference";
-      same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, [bare.response]);
+      same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, bare.response);
     },
   },
   {
@@ -83,7 +81,13 @@ export const checks: Check[] = [
       const { location } = again.headers;
       const ok = again.status === 409 && (location ?? "").endsWith(`/v1/checkouts/${reference}`);
       const actual = `${describeResponse(again)}, Location: ${location ?? "missing"}`;
-      context.judge("checkout-request.reference-unique", ok, `409 with Location: /v1/checkouts/${reference}`, actual);
+      context.judge(
+        "checkout-request.reference-unique",
+        ok,
+        `409 with Location: /v1/checkouts/${reference}`,
+        actual,
+        context.responses,
+      );
     },
   },
   {
@@ -102,9 +106,7 @@ export const checks: Check[] = [
   {
     name: "Checkout and disbursement can have the same reference",
     ids: ["checkout-request.reference-apart"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { body, response: first } = await started(context, { reference: context.fresh() });
       const response = await pay(context, disbursementBody(context, { reference: body["reference"] }));

@@ -1,7 +1,7 @@
 // Checks the states of a checkout (D9).
 import { describeResponse, type Check } from "../check.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
-import { expectData, same } from "./expect.ts";
+import { expectData, same, shows } from "./expect.ts";
 import { dataOf } from "./requests.ts";
 import { advance, finishCheckout } from "./sandbox-controls.ts";
 
@@ -21,13 +21,7 @@ export const checks: Check[] = [
         const ended = await finishCheckout(context, reference, outcome);
         expectData(context, "sandbox.finish", ended, { status: outcome }, "for the finished checkout");
         const record = await verifyCheckout(context, reference);
-        context.judge(
-          "checkout-states.outcomes",
-          dataOf(record)["status"] === outcome,
-          `status ${outcome}`,
-          describeResponse(record),
-          [record],
-        );
+        shows(context, "checkout-states.outcomes", record, dataOf(record)["status"] === outcome, `status ${outcome}`);
         const again = await finishCheckout(context, reference, outcomes.find((other) => other !== outcome) ?? "");
         const later = await verifyCheckout(context, reference);
         const stays = again.status === 409 && dataOf(later)["status"] === outcome;
@@ -56,9 +50,7 @@ export const checks: Check[] = [
         await advance(context, seconds);
         const response = await verifyCheckout(context, reference);
         const ok = dataOf(response)["status"] === expected;
-        context.judge("checkout-states.expiry", ok, `status ${expected} ${when}`, describeResponse(response), [
-          response,
-        ]);
+        shows(context, "checkout-states.expiry", response, ok, `status ${expected} ${when}`);
       }
     },
   },

@@ -2,7 +2,7 @@
 // whole response for the link and the reference.
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { expectStatus } from "./expect.ts";
+import { expectStatus, shows } from "./expect.ts";
 import { checkoutBody, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
@@ -103,21 +103,14 @@ export const checks: Check[] = [
       const response = await startCheckout(context, checkoutBody(context));
       expectStatus(context, "checkout.accepted", response, "2xx", "for a valid checkout");
       const link = linkOf(response);
-      context.judge(
-        "checkout.link",
-        link !== undefined,
-        "an http or https URL in the response",
-        describeResponse(response),
-      );
+      shows(context, "checkout.link", response, link !== undefined, "an http or https URL in the response");
       if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(response));
       const page = await follow(context, link);
       expectStatus(context, "checkout.link-opens", page, "2xx", `at ${link}`, [response, page]);
       const type = page.headers["content-type"];
       // Browsers recognise a page without a Content-Type by its content.
       const isHtml = type === undefined || /^(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(type);
-      context.judge("checkout.page-html", isHtml, "Content-Type text/html", `Content-Type ${type ?? "missing"}`, [
-        page,
-      ]);
+      context.judge("checkout.page-html", isHtml, "Content-Type text/html", `Content-Type ${type ?? "missing"}`, page);
     },
   },
   {
@@ -130,11 +123,12 @@ export const checks: Check[] = [
       const first = await started(context, body);
       const second = referencesOf(await started(context, body));
       const own = referencesOf(first).filter((text) => !second.includes(text));
-      context.judge(
+      shows(
+        context,
         "checkout.reference",
+        first,
         own.length > 0,
         "a reference that differs from that of another checkout",
-        describeResponse(first),
       );
     },
   },

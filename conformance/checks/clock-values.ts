@@ -1,6 +1,6 @@
 // Checks that invalid advances of the sandbox time are refused, and that the refusal names their fields (D2, D18, D46).
-import { describeResponse, type Check } from "../check.ts";
-import { expectStatus, same } from "./expect.ts";
+import type { Check } from "../check.ts";
+import { expectStatus, same, shows } from "./expect.ts";
 
 const to = "2030-01-01T00:00:00.000Z";
 
@@ -28,10 +28,10 @@ export const checks: Check[] = [
         expectStatus(context, "sandbox.clock-bounds", response, status, when);
         const { fields, message } = (response.json ?? {}) as { fields?: { path?: unknown }[]; message?: unknown };
         const actual = Array.isArray(fields) ? fields.map(({ path }) => String(path)).toSorted() : [];
-        same(context, "error-code.fields", { what: `fields ${when}:`, actual, expected }, [response]);
+        same(context, "error-code.fields", { what: `fields ${when}:`, actual, expected }, response);
         const isNamed = expected.every((field) => new RegExp(`\\b${field}\\b`).test(String(message)));
         const wanted = `a message that names ${expected.join(" and ")} ${when}`;
-        context.judge("error-body.names-fields", isNamed, wanted, describeResponse(response), [response]);
+        shows(context, "error-body.names-fields", response, isNamed, wanted);
       }
     },
   },

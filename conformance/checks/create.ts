@@ -2,7 +2,7 @@
 import type { Check, Context } from "../check.ts";
 import { commonPairs, dollars, fieldsFor, type Pair } from "../generate/countries.ts";
 import { expectData, expectStatus } from "./expect.ts";
-import { dataOf, disbursementBody, paid, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
+import { dataOf, disbursementBody, paid, pay, someAddress, verifyDisbursement, pays } from "./requests.ts";
 
 /** Amounts that must be accepted and returned exactly. */
 const amounts = [1, 7, 99, 1234, 65_537, 100_001];
@@ -29,9 +29,7 @@ export const checks: Check[] = [
   {
     name: "Valid disbursement is accepted",
     ids: ["create.accepted", "create.status-known", "create.service-reference-verifies"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const body = disbursementBody(context);
       const response = await pay(context, body);
@@ -43,6 +41,7 @@ export const checks: Check[] = [
         known,
         "status pending, success or failed",
         `status ${JSON.stringify(status) ?? "missing"}`,
+        context.responses,
       );
       const found = await verifyDisbursement(context, String(reference));
       const own = { merchantsReference: body["reference"] };
@@ -53,9 +52,7 @@ export const checks: Check[] = [
   {
     name: "Records the status of a new disbursement",
     ids: ["create.initial-status"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { data } = await paid(context);
       context.observe("create.initial-status", "status", data.status);
@@ -83,9 +80,7 @@ export const checks: Check[] = [
   {
     name: "References are returned unchanged",
     ids: ["create.reference-echoed"],
-    effect: "moves-money",
-    payouts: references.length,
-    amount: references.length * usualAmount,
+    ...pays(references.length),
     async run(context) {
       for (const text of references) {
         const body = disbursementBody(context, {
@@ -99,9 +94,7 @@ export const checks: Check[] = [
   {
     name: "Service references are unique",
     ids: ["create.service-reference-unique"],
-    effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    ...pays(3),
     async run(context) {
       const made = [await paid(context), await paid(context), await paid(context)];
       const given = made.map(({ reference }) => reference);
@@ -111,15 +104,14 @@ export const checks: Check[] = [
         ok,
         "three different references for three disbursements",
         given.join(", "),
+        context.responses,
       );
     },
   },
   {
     name: "webhookURL is optional",
     ids: ["create.webhook-optional"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     async run(context) {
       for (const webhookURL of [undefined, someAddress(context)]) {
         const response = await pay(context, disbursementBody(context, { webhookURL }));
@@ -131,27 +123,21 @@ export const checks: Check[] = [
   {
     name: "Common country and currency pairs are accepted",
     ids: ["create.pairs-accepted"],
-    effect: "moves-money",
-    payouts: commonPairs.length,
-    amount: commonPairs.length * usualAmount,
+    ...pays(commonPairs.length),
     needs: ["safe-numbers"],
     run: (context) => judgePairs(context, "create.pairs-accepted", commonPairs),
   },
   {
     name: "USD is accepted",
     ids: ["create.usd-accepted"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["safe-numbers"],
     run: (context) => judgePairs(context, "create.usd-accepted", [dollars]),
   },
   {
     name: "Records the response to a webhookURL of null",
     ids: ["create.webhook-null"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const response = await pay(context, disbursementBody(context, { webhookURL: null }));
       context.observe("create.webhook-null", "response status", response.status ?? "none");
@@ -160,9 +146,7 @@ export const checks: Check[] = [
   {
     name: "Records the response to an unknown field",
     ids: ["create.extra-field"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const response = await pay(context, disbursementBody(context, { certifyExtra: "x" }));
       context.observe("create.extra-field", "response status", response.status ?? "none");

@@ -1,10 +1,11 @@
 // Checks the listing of events and deliveries (D18).
-import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Responder } from "../target/receiver.ts";
 import { first, idOf, mailbox } from "./notifications.ts";
-import { dataOf, paid, usualAmount } from "./requests.ts";
+import { dataOf, paid, pays, get } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
+import { shows } from "./expect.ts";
 
 export const respondWith =
   (status: number, headers: Record<string, string> = {}): Responder =>
@@ -19,8 +20,7 @@ export async function delivered(context: Context, reply: Responder) {
   return { box, reference, id: idOf(notification) };
 }
 
-const list = (context: Context, what: string, query: string) =>
-  context.target.send({ method: "GET", path: `/sandbox/${what}?${query}` });
+const list = (context: Context, what: string, query: string) => get(context, `/sandbox/${what}?${query}`);
 
 /**
  * Lists the deliveries of a record that has only one. Returns the response and that delivery, `{}` if none is listed.
@@ -38,9 +38,7 @@ export const checks: Check[] = [
   {
     name: "Events are listed by record, newest first and in pages",
     ids: ["sandbox.events"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["receiver", "forced-outcomes", "events"],
     async run(context) {
       const older = await delivered(context, respondWith(204));
@@ -48,13 +46,7 @@ export const checks: Check[] = [
       const own = await list(context, "events", `reference=${older.reference}`);
       const [event = {}, ...more] = listed(own);
       const right = more.length === 0 && event["reference"] === older.reference && event["id"] === older.id;
-      context.judge(
-        "sandbox.events",
-        right,
-        "only the event of the record, with its webhook-id",
-        describeResponse(own),
-        [own],
-      );
+      shows(context, "sandbox.events", own, right, "only the event of the record, with its webhook-id");
       // Payouts of other checks may settle meanwhile, so other events may be listed before and between these two.
       const seen: unknown[] = [];
       const pages: TargetResponse[] = [];
@@ -77,9 +69,7 @@ export const checks: Check[] = [
   {
     name: "Deliveries are listed by record and by status",
     ids: ["sandbox.deliveries"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["receiver", "forced-outcomes", "deliveries", "clock"],
     async run(context) {
       const good = await delivered(context, respondWith(204));
@@ -93,20 +83,14 @@ export const checks: Check[] = [
         const { response, delivery } = await deliveryOf(context, reference);
         const attempts = (delivery["attempts"] ?? []) as unknown[];
         const ok = delivery["status"] === status && attempts.length === 1;
-        context.judge(
-          "sandbox.deliveries",
-          ok,
-          `a delivery with status ${status} and one attempt`,
-          describeResponse(response),
-          [response],
-        );
+        shows(context, "sandbox.deliveries", response, ok, `a delivery with status ${status} and one attempt`);
         const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
-        context.judge(
+        shows(
+          context,
           "sandbox.deliveries",
+          other,
           isPage(other) && listed(other).length === 0,
           "no delivery of the record with status pending",
-          describeResponse(other),
-          [other],
         );
       }
     },

@@ -1,14 +1,12 @@
 // Checks what follows from the receiver's response: which ends a delivery, and when the next attempt is made (D13, D31).
-import { describeResponse, type Check } from "../check.ts";
+import type { Check } from "../check.ts";
 import { delivered, deliveryOf, respondWith } from "./deliveries.ts";
-import { expectStatus, same } from "./expect.ts";
-import { dataOf, usualAmount } from "./requests.ts";
+import { expectStatus, same, shows } from "./expect.ts";
+import { dataOf, usualAmount, pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
 const one = {
-  effect: "moves-money",
-  payouts: 1,
-  amount: usualAmount,
+  ...pays(1),
   needs: ["receiver", "forced-outcomes", "clock", "deliveries"],
 } as const;
 
@@ -39,7 +37,7 @@ export const checks: Check[] = [
       };
       const { status, nextAttemptAt: next = "none" } = delivery;
       const actual = { received: box.received.length, attempts, status, next };
-      same(context, "retries.any-2xx", { what: "the delivery:", actual, expected }, [response]);
+      same(context, "retries.any-2xx", { what: "the delivery:", actual, expected }, response);
     },
   },
   {
@@ -90,7 +88,7 @@ export const checks: Check[] = [
       const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
       expectStatus(context, "retries.replay-restarts", response, 200, "for a replay after a 410");
       const pending = dataOf(response)["status"] === "pending";
-      context.judge("retries.replay-restarts", pending, "status pending", describeResponse(response), [response]);
+      shows(context, "retries.replay-restarts", response, pending, "status pending");
       await advance(context, 30);
       const after = box.received.length;
       same(context, "retries.replay-restarts", { what: "attempts 30 s after it:", actual: after, expected: 4 });
@@ -116,7 +114,7 @@ export const checks: Check[] = [
       const { response, delivery } = await deliveryOf(context, slow.reference);
       const actual = { attempts: slow.box.received.length, status: delivery["status"] };
       const expected = { attempts: 2, status: "delivered" };
-      same(context, "retries.apart", { what: "the delivery that first failed:", actual, expected }, [response]);
+      same(context, "retries.apart", { what: "the delivery that first failed:", actual, expected }, response);
     },
   },
 ];

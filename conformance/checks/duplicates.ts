@@ -2,7 +2,7 @@
 import type { Check } from "../check.ts";
 import { payeeAbroad } from "../generate/countries.ts";
 import { expectStatus } from "./expect.ts";
-import { disbursementBody, paid, pay, payInvalid, usualAmount, verified, type Disbursement } from "./requests.ts";
+import { disbursementBody, paid, pay, payInvalid, usualAmount, verified, type Disbursement, pays } from "./requests.ts";
 
 const concurrency = 20;
 
@@ -27,9 +27,7 @@ export const checks: Check[] = [
   {
     name: "Duplicate reference is refused",
     ids: ["create.duplicate-refused"],
-    effect: "moves-money",
-    payouts: 4,
-    amount: 4 * usualAmount + 1,
+    ...pays(4, usualAmount + 1),
     async run(context) {
       const { body } = await paid(context);
       const abroad = payeeAbroad(context.options, body["phoneNumber"], context.random, context.limits.all);
@@ -47,9 +45,7 @@ export const checks: Check[] = [
   {
     name: "Invalid request with a duplicate reference is refused and changes nothing",
     ids: ["create.duplicate-invalid-refused"],
-    effect: "moves-money",
-    payouts: 1 + invalid.length,
-    amount: (1 + invalid.length) * usualAmount,
+    ...pays(1 + invalid.length),
     async run(context) {
       const { body, reference } = await paid(context);
       for (const [what, over] of invalid) {
@@ -70,9 +66,7 @@ export const checks: Check[] = [
   {
     name: `Of ${concurrency} concurrent requests with the same reference, one is accepted`,
     ids: ["create.duplicate-race"],
-    effect: "moves-money",
-    payouts: 2 * concurrency,
-    amount: 2 * concurrency * usualAmount,
+    ...pays(2 * concurrency),
     async run(context) {
       for (let round = 1; round <= 2; round += 1) {
         const body = disbursementBody(context);

@@ -4,13 +4,13 @@ import { describeResponse, type Check } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
-import { expectNoFaults, same } from "./expect.ts";
+import { expectNoFaults, same, holds } from "./expect.ts";
 import { arrived, first, idOf, mailbox, describeNotification } from "./notifications.ts";
-import { dataOf, paid, usualAmount, verified, verifyDisbursement } from "./requests.ts";
+import { dataOf, paid, verified, verifyDisbursement, pays } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 const needs = ["receiver", "forced-outcomes", "clock"] as const;
 
 const payouts: [suffix: string, event: string, schema: string][] = [
@@ -39,16 +39,14 @@ export const checks: Check[] = [
       for (const { method, headers } of box.received) {
         const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
         const ok = method === "POST" && mediaType === "application/json";
-        context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`);
+        context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`, context.responses);
       }
     },
   },
   {
     name: "Finished disbursement sends the right event",
     ids: ["events.disbursement", "events.data-is-the-record"],
-    effect: "moves-money",
-    payouts: payouts.length,
-    amount: payouts.length * usualAmount,
+    ...pays(payouts.length),
     needs,
     async run(context) {
       for (const [suffix, event, schema] of payouts) {
@@ -62,6 +60,7 @@ export const checks: Check[] = [
           name === event,
           `${event} for a phone number ending in ${suffix}`,
           describeNotification(notification),
+          context.responses,
         );
         const { data: record } = await verified(context, reference);
         const faults = context.validator(schema)(notification.json);
@@ -90,6 +89,7 @@ export const checks: Check[] = [
           name === event,
           `${event} after ${outcome}`,
           describeNotification(notification),
+          context.responses,
         );
         const faults = context.validator(schema)(notification.json);
         expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
@@ -117,17 +117,13 @@ export const checks: Check[] = [
       const response = await looked.promise;
       const equal = isDeepStrictEqual(data, dataOf(response));
       const expected = "data equal to the record from verify during the delivery";
-      context.judge("events.data-is-the-record", equal, expected, equal ? "as expected" : describeResponse(response), [
-        response,
-      ]);
+      holds(context, "events.data-is-the-record", equal, expected, describeResponse(response), [response]);
     },
   },
   {
     name: "Each status change sends one event",
     ids: ["events.once"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs,
     async run(context) {
       for (const suffix of ["001", "473"]) {
@@ -137,7 +133,7 @@ export const checks: Check[] = [
         await first(context, box);
         await advance(context, 3 * 86_400);
         const ids = box.received.map(idOf);
-        context.judge("events.once", ids.length === 1, "exactly one notification", ids.join(", "));
+        context.judge("events.once", ids.length === 1, "exactly one notification", ids.join(", "), context.responses);
       }
     },
   },
@@ -158,6 +154,7 @@ export const checks: Check[] = [
         received.length === 2 && ids.length === 1,
         "two deliveries with the same webhook-id",
         received.map(idOf).join(", "),
+        context.responses,
       );
     },
   },

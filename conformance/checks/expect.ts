@@ -1,7 +1,7 @@
 // The vocabulary of the checks: each function states one expectation about the target, records it as a finding, and
 // returns true if the target meets it.
 import { isDeepStrictEqual } from "node:util";
-import { describeResponse, type Context } from "../check.ts";
+import { describeResponse, type Context, type Evidence } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { dataOf } from "./requests.ts";
 
@@ -24,7 +24,7 @@ export function expectStatus(
   response: TargetResponse,
   status: Status | readonly Status[],
   when: string,
-  evidence: readonly TargetResponse[] = [response],
+  evidence: Evidence = response,
 ): boolean {
   const allowed = [status].flat() as readonly Status[];
   const ok = allowed.some((each) => is(response, each));
@@ -42,7 +42,7 @@ export function expectData(
   response: TargetResponse,
   fields: Readonly<Record<string, unknown>>,
   when: string,
-  evidence: readonly TargetResponse[] = [response],
+  evidence: Evidence = response,
 ): boolean {
   const data = dataOf(response);
   const names = Object.keys(fields);
@@ -53,12 +53,35 @@ export function expectData(
   return context.judge(id, ok, `200 with ${list(fields)} ${when}`, actual + describeResponse(response), evidence);
 }
 
+/** Expects a response to be as described. */
+export const shows = (
+  context: Context,
+  id: string,
+  response: TargetResponse,
+  ok: boolean,
+  expected: string,
+  evidence: Evidence = response,
+): boolean => context.judge(id, ok, expected, describeResponse(response), evidence);
+
+/**
+ * Expects a condition to hold.
+ * @param otherwise describes, for people, what was found if it does not hold
+ */
+export const holds = (
+  context: Context,
+  id: string,
+  ok: boolean,
+  expected: string,
+  otherwise: string,
+  evidence: Evidence = context.responses,
+): boolean => context.judge(id, ok, expected, ok ? "as expected" : otherwise, evidence);
+
 /** Expects two JSON values to be equal. The order of the fields of an object does not matter. */
 export function same(
   context: Context,
   id: string,
   { what, actual, expected }: { what: string; actual: unknown; expected: unknown },
-  evidence?: readonly TargetResponse[],
+  evidence: Evidence = context.responses,
 ): boolean {
   const ok = isDeepStrictEqual(actual, expected);
   return context.judge(id, ok, `${what} ${shown(expected)}`, `${what} ${shown(actual)}`, evidence);
@@ -73,7 +96,7 @@ export function expectNoFaults(
   id: string,
   expected: string,
   faults: readonly string[],
-  evidence?: readonly TargetResponse[],
+  evidence: Evidence = context.responses,
 ): boolean {
-  return context.judge(id, faults.length === 0, expected, faults.join(", ") || "as expected", evidence);
+  return holds(context, id, faults.length === 0, expected, faults.join(", "), evidence);
 }

@@ -18,7 +18,7 @@ export const checks: Check[] = [
       expectStatus(context, "sandbox.finish-own", foreign, 404, "for another merchant's checkout");
       const response = await verifyCheckout(context, reference);
       const actual = dataOf(response)["status"];
-      same(context, "sandbox.finish-own", { what: "status afterwards:", actual, expected: "pending" }, [response]);
+      same(context, "sandbox.finish-own", { what: "status afterwards:", actual, expected: "pending" }, response);
     },
   },
 ];

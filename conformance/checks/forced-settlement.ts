@@ -2,7 +2,7 @@
 // run learns the reference of the latter two only from the refusal of another attempt (D5), so no other check follows them.
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { same } from "./expect.ts";
-import { disbursementBody, pay, usualAmount } from "./requests.ts";
+import { disbursementBody, pay, pays } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 
@@ -14,9 +14,7 @@ export const checks: Check[] = [
   {
     name: "Payouts with a refused, lost or late response settle",
     ids: ["forced.lost-settles"],
-    effect: "moves-money",
-    payouts: 4 + 2 + 2,
-    amount: (4 + 2 + 2) * usualAmount,
+    ...pays(4 + 2 + 2),
     needs: ["forced-outcomes", "clock"],
     async run(context) {
       for (const suffix of suffixes) {

@@ -1,7 +1,7 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
-import { describeResponse, type Check, type Context } from "../check.ts";
-import { expectStatus, same } from "./expect.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
+import type { Check, Context } from "../check.ts";
+import { expectStatus, same, shows } from "./expect.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verified, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 
@@ -86,9 +86,7 @@ const forced: Forced[] = [
     async run(context, id) {
       const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });
-      context.judge(id, lost.status === undefined, "a connection closed without a response", describeResponse(lost), [
-        lost,
-      ]);
+      shows(context, id, lost, lost.status === undefined, "a connection closed without a response");
       const again = await pay(context, body);
       expectStatus(context, id, again, 409, "for the same request afterwards");
     },
@@ -100,9 +98,7 @@ const forced: Forced[] = [
     async run(context, id) {
       const body = disbursementBody(context, { phoneNumber: forcing("408") });
       const late = await pay(context, body, { forced: true, timeoutMs: delayedMs });
-      context.judge(id, late.status === undefined, `no response within ${delayedMs} ms`, describeResponse(late), [
-        late,
-      ]);
+      shows(context, id, late, late.status === undefined, `no response within ${delayedMs} ms`);
       const again = await pay(context, body);
       expectStatus(context, id, again, 409, "for the same request in the meantime");
     },
@@ -116,13 +112,7 @@ const forced: Forced[] = [
       for (const suffix of ["500", "503", "504"]) {
         const response = await pay(context, { ...body, phoneNumber: forcing(suffix) }, { forced: true });
         expectStatus(context, id, response, 409, `for a duplicate reference with a phone number ending in ${suffix}`);
-        context.judge(
-          id,
-          dataOf(response)["reference"] === undefined,
-          "no second disbursement",
-          describeResponse(response),
-          [response],
-        );
+        shows(context, id, response, dataOf(response)["reference"] === undefined, "no second disbursement");
       }
     },
   },
@@ -141,9 +131,7 @@ export const checks: Check[] = [
   {
     name: "089 is pending, then fails",
     ids: ["forced.089-fails-later"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["forced-outcomes"],
     async *run(context) {
       const [id = ""] = this.ids;

@@ -8,7 +8,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
 import { expectStatus } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
-import { checkoutBody, disbursementBody, pay, payInvalid, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, disbursementBody, pay, payInvalid, startInvalidCheckout, pays } from "./requests.ts";
 
 const randomInvalid = 100;
 const randomValid = 12;
@@ -96,9 +96,7 @@ export const checks: Check[] = [
   {
     name: "Generated valid disbursements are accepted",
     ids: ["create.generated-valid-accepted"],
-    effect: "moves-money",
-    payouts: randomValid,
-    amount: randomValid * largestAmount,
+    ...pays(randomValid, largestAmount),
     needs: ["safe-numbers"],
     async run(context) {
       const { recipient, seed } = context.options;

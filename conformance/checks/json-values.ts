@@ -9,8 +9,8 @@ import {
   payInvalid,
   startCheckout,
   startInvalidCheckout,
-  usualAmount,
   verified,
+  pays,
 } from "./requests.ts";
 
 const headers = { "content-type": "application/json" };
@@ -48,15 +48,13 @@ export const checks: Check[] = [
   {
     name: "Unknown field is ignored",
     ids: ["json-values.unknown-ignored"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context, unknownFields);
       const { response, data } = await verified(context, reference);
       const kept = Object.keys(unknownFields).filter((name) => name in data);
       const faults = kept.map((name) => `a record with ${name}`);
-      expectNoFaults(context, "json-values.unknown-ignored", "a record without the unknown fields", faults, [response]);
+      expectNoFaults(context, "json-values.unknown-ignored", "a record without the unknown fields", faults, response);
       const checkout = await startCheckout(context, checkoutBody(context, unknownFields));
       expectStatus(context, "json-values.unknown-ignored", checkout, 200, "for a checkout with unknown fields");
     },
@@ -101,9 +99,7 @@ export const checks: Check[] = [
   {
     name: "Whole number in another notation is accepted",
     ids: ["json-values.exact-integer"],
-    effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    ...pays(3),
     async run(context) {
       for (const literal of ["100.0", "1e2", "1.00E+2"]) {
         const body = withAmount(disbursementBody(context), literal);

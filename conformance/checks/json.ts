@@ -1,7 +1,7 @@
 // Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
 import type { Check } from "../check.ts";
 import { expectData, expectStatus } from "./expect.ts";
-import { disbursementBody, pay, payInvalid, usualAmount } from "./requests.ts";
+import { disbursementBody, pay, payInvalid, pays } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -78,9 +78,7 @@ export const checks: Check[] = [
   {
     name: "Create accepts a charset in Content-Type",
     ids: ["json.charset-accepted"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     async run(context) {
       for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
         const body = disbursementBody(context, { reference: `${context.fresh()}-é` });

@@ -14,6 +14,7 @@ import {
   startCheckout,
   usualAmount,
   verifyDisbursement,
+  pays,
 } from "./requests.ts";
 import { finishAny, moveClock } from "./sandbox-controls.ts";
 
@@ -114,9 +115,7 @@ export const keptChecks: Check[] = [
     name: "Payouts are created to be kept until the end",
     ids: ["life.records-kept"],
     phase: "opening",
-    effect: "moves-money",
-    payouts: most,
-    amount: most * (usualAmount + most),
+    ...pays(most, usualAmount + most),
     async run(context) {
       const payouts: Kept[] = [];
       for (const plan of plans(context)) {

@@ -5,10 +5,10 @@ import { historyOf } from "../observer/webhooks.ts";
 import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { aged } from "./ageing.ts";
-import { expectStatus } from "./expect.ts";
+import { expectStatus, shows } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";
 import { exceeded } from "../allowances/fit.ts";
-import { dataOf, isRefusal, pay, payInvalid, usualAmount, verifyDisbursement } from "./requests.ts";
+import { dataOf, isRefusal, pay, payInvalid, usualAmount, verifyDisbursement, pays } from "./requests.ts";
 
 /** The number of references of other checks that are used again, and the largest amount with which one is. */
 const mostOthers = 12;
@@ -73,7 +73,7 @@ async function useOtherSpelling(context: Context, { what, body, reference, other
   const isDistinct = made["reference"] !== reference && made["merchantsReference"] === otherSpelling;
   const ok = response.status === 200 ? isDistinct : response.status === 409 || isRefusal(response);
   const expected = `a payout of its own or a refusal for another spelling of ${what}`;
-  context.judge("life.spellings-used", ok, expected, describeResponse(response), [response]);
+  shows(context, "life.spellings-used", response, ok, expected);
   expectStatus(context, "life.spellings-distinct", response, 200, `for another spelling of ${what}`);
   const original = await verifyDisbursement(context, reference);
   const kept = dataOf(original)["merchantsReference"] === body["reference"];
@@ -87,9 +87,7 @@ export const checks: Check[] = [
     name: "References of the run are used again",
     ids: ["life.references-used"],
     phase: "closing",
-    effect: "moves-money",
-    payouts: 1,
-    amount: largestAmount,
+    ...pays(1, largestAmount),
     async run(context) {
       await aged(context);
       const id = "life.references-used";
@@ -101,9 +99,7 @@ export const checks: Check[] = [
     name: "References in unusual spellings are used again",
     ids: ["life.spellings-used", "life.spellings-distinct", "life.other-spellings"],
     phase: "closing",
-    effect: "moves-money",
-    payouts: mostSpellings + 1,
-    amount: (mostSpellings + 1) * largestAmount,
+    ...pays(mostSpellings + 1, largestAmount),
     async run(context) {
       await aged(context);
       const spelled = keptOf(context).filter(({ otherSpelling }) => otherSpelling !== undefined);

@@ -52,7 +52,7 @@ function judgeExistence(context: Context, payouts: readonly History[]) {
   const never = payouts.filter(({ record }) => record === undefined).map(({ reference }) => reference);
   const expected = `200 with a record for each of ${counted(payouts.length, "accepted payout")}`;
   const actual = never.length === 0 ? "as expected" : `no record of ${never.slice(0, 5).join(", ")}`;
-  context.judge(id, never.length === 0, expected, actual, found.length > 0 ? [] : undefined);
+  context.judge(id, never.length === 0, expected, actual, found.length > 0 ? [] : context.responses);
 }
 
 /** Judges that no two accepted payouts have the same service reference or record id. */
@@ -86,7 +86,7 @@ async function judgeSettlement(context: Context) {
   if (pending().length > 0 && (await moveTime(context, twoDays))) await wait();
   const left = pending();
   const actual = left.length === 0 ? "as expected" : `pending: ${left.map(({ reference }) => reference).join(", ")}`;
-  context.judge(id, left.length === 0, "success or failed in the end", actual);
+  context.judge(id, left.length === 0, "success or failed in the end", actual, context.responses);
 }
 
 export const checks: Check[] = [

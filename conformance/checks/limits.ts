@@ -1,6 +1,6 @@
 // Checks fees, and the limits on references, amounts and bodies (D14, D15).
-import { describeResponse, type Check } from "../check.ts";
-import { expectData, expectStatus, same } from "./expect.ts";
+import type { Check } from "../check.ts";
+import { expectData, expectStatus, same, shows } from "./expect.ts";
 import {
   checkoutBody,
   dataOf,
@@ -10,8 +10,8 @@ import {
   payInvalid,
   startCheckout,
   startInvalidCheckout,
-  usualAmount,
   verified,
+  pays,
 } from "./requests.ts";
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
@@ -58,9 +58,7 @@ const referenceChecks: Check[] = [
   {
     name: "References of 1 to 64 code points are accepted",
     ids: ["limits.reference-length"],
-    effect: "moves-money",
-    payouts: 5,
-    amount: 5 * usualAmount,
+    ...pays(5),
     async run(context) {
       const start = context.fresh();
       const accepted = [start.padEnd(64, "x"), start + "💸".repeat(64 - start.length)];
@@ -95,9 +93,7 @@ const referenceChecks: Check[] = [
   {
     name: "Similar references are distinct",
     ids: ["limits.reference-as-sent"],
-    effect: "moves-money",
-    payouts: 2 * lookalikes.length,
-    amount: 2 * lookalikes.length * usualAmount,
+    ...pays(2 * lookalikes.length),
     async run(context) {
       for (const [what, pair] of lookalikes) {
         for (const reference of pair(context.fresh())) {
@@ -136,7 +132,7 @@ const amountChecks: Check[] = [
     async run(context) {
       const response = await startCheckout(context, checkoutBody(context, { amount: Number.MAX_SAFE_INTEGER }));
       const ok = response.status === 200 && /"amount"\s*:\s*9007199254740991\b/.test(response.text);
-      context.judge("limits.amount-maximum-kept", ok, "200 with amount 9007199254740991", describeResponse(response));
+      shows(context, "limits.amount-maximum-kept", response, ok, "200 with amount 9007199254740991");
     },
   },
   {
@@ -157,15 +153,15 @@ const amountChecks: Check[] = [
           consistent && kept,
           `the same integer fee in response and record, and amount ${amount} in both`,
           actual,
-          [response],
+          response,
         );
         const what = `for ${amount}, fee`;
-        same(context, "fee.default-rates", { what, actual: data.fee, expected: fee }, [response]);
+        same(context, "fee.default-rates", { what, actual: data.fee, expected: fee }, response);
       }
       for (const [amount, fee] of fees.checkout) {
         const response = await startCheckout(context, checkoutBody(context, { amount }));
         const what = `for a checkout of ${amount}, fee`;
-        same(context, "fee.default-rates", { what, actual: dataOf(response)["fee"], expected: fee }, [response]);
+        same(context, "fee.default-rates", { what, actual: dataOf(response)["fee"], expected: fee }, response);
       }
     },
   },
@@ -189,9 +185,7 @@ const sizeChecks: Check[] = [
   {
     name: "Body of exactly 16 KiB is accepted",
     ids: ["limits.body-size"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const response = await pay(context, undefined, {
         body: padded(disbursementBody(context), 16 * 1024),

@@ -2,7 +2,7 @@
 import type { Check } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { same } from "./expect.ts";
-import { dataOf, paid, usualAmount } from "./requests.ts";
+import { dataOf, paid, pays, get } from "./requests.ts";
 import { advance, finishCheckout, forcing, listed } from "./sandbox-controls.ts";
 
 /** The status of payouts to each forced number (D17). */
@@ -13,18 +13,14 @@ export const checks: Check[] = [
   {
     name: "Lists without a status filter contain records of every status",
     ids: ["lists.every-status"],
-    effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    ...pays(3),
     needs: ["forced-outcomes", "finish"],
     async run(context) {
       const expectListed = async (kind: string, reference: string, status: string) => {
         const path = `/v1/${kind}?limit=100&merchantsReference=${reference}`;
-        const response = await context.target.send({ method: "GET", path });
+        const response = await get(context, path);
         const actual = listed(response).map((record) => record["status"]);
-        same(context, "lists.every-status", { what: `statuses of the ${kind}:`, actual, expected: [status] }, [
-          response,
-        ]);
+        same(context, "lists.every-status", { what: `statuses of the ${kind}:`, actual, expected: [status] }, response);
       };
       for (const [suffix, status] of Object.entries(payouts)) {
         const reference = context.fresh();
@@ -52,7 +48,7 @@ export const checks: Check[] = [
       const { createdAt, updatedAt } = dataOf(response);
       const seconds = (Date.parse(String(updatedAt)) - Date.parse(String(createdAt))) / 1000;
       const expected = "updatedAt at least 60 s after createdAt";
-      context.judge("checkout-states.updated-at", seconds >= 60, expected, `${seconds} s after it`, [response]);
+      context.judge("checkout-states.updated-at", seconds >= 60, expected, `${seconds} s after it`, response);
     },
   },
 ];

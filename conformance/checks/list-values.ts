@@ -1,6 +1,7 @@
 // Checks that lists refuse filters with invalid values (D1, D42), which they might otherwise ignore.
 import type { Check } from "../check.ts";
 import { expectStatus, same } from "./expect.ts";
+import { get } from "./requests.ts";
 
 const invalid: [query: string, status: number][] = [
   ["limit=0", 422],
@@ -27,14 +28,12 @@ export const checks: Check[] = [
     async run(context) {
       for (const path of ["/v1/disbursements", "/v1/checkouts"]) {
         for (const [query, status] of invalid) {
-          const response = await context.target.send({ method: "GET", path: `${path}?${query}` });
+          const response = await get(context, `${path}?${query}`);
           expectStatus(context, "lists.invalid-filters", response, status, `for GET ${path}?${query}`);
           const { fields } = (response.json ?? {}) as { fields?: { path?: unknown }[] };
           const actual = Array.isArray(fields) ? fields.map((field) => field.path) : [];
           const expected = query.split("=", 1);
-          same(context, "error-code.fields", { what: `fields for GET ${path}?${query}:`, actual, expected }, [
-            response,
-          ]);
+          same(context, "error-code.fields", { what: `fields for GET ${path}?${query}:`, actual, expected }, response);
         }
       }
     },

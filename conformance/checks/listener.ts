@@ -2,8 +2,8 @@
 // the other checks' webhooks go where they should.
 import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { expectData, expectStatus, same } from "./expect.ts";
-import { dataOf, paid, usualAmount } from "./requests.ts";
+import { expectData, expectStatus, same, shows } from "./expect.ts";
+import { dataOf, paid, pays, get } from "./requests.ts";
 import { forcing, listed } from "./sandbox-controls.ts";
 
 type Claimed = { id: string; token: number; headers: Record<string, string>; body: string; reference: string };
@@ -38,9 +38,7 @@ export const checks: Check[] = [
   {
     name: "Listener makes an attempt",
     ids: ["listener.attempts"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: [...needs, "deliveries"],
     async run(context) {
       const id = "listener.attempts";
@@ -53,26 +51,24 @@ export const checks: Check[] = [
         signedHeaders.every((name) => Boolean(delivery.headers?.[name])) &&
         String(delivery.body).includes(reference);
       const expected = "the delivery of the payout, with its body and the headers of a webhook";
-      context.judge(id, isComplete, expected, describeResponse(response), [response]);
+      shows(context, id, response, isComplete, expected);
       const report = { id: delivery?.id, token: delivery?.token, sentMsAgo: 5, latencyMs: 5, httpStatus: 410 };
       const first = await send(context, "/attempts", report);
       expectData(context, id, first, { counted: true, status: "ended" }, "for the report of a response with 410");
       const again = await send(context, "/attempts", report);
       expectData(context, id, again, { counted: false }, "for the same report again");
       const path = `/sandbox/deliveries?reference=${reference}`;
-      const log = await context.target.send({ method: "GET", path, key: "second" });
+      const log = await get(context, path, { key: "second" });
       const attempts = listed(log).flatMap((item) => item["attempts"] as { httpStatus?: unknown }[]);
       const actual = attempts.map(({ httpStatus }) => httpStatus);
-      same(context, id, { what: "statuses of the logged attempts:", actual, expected: [410] }, [log]);
+      same(context, id, { what: "statuses of the logged attempts:", actual, expected: [410] }, log);
       await send(context, "/disconnect", { session });
     },
   },
   {
     name: "Second listener takes over",
     ids: ["listener.takes-over"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: [...needs],
     async run(context) {
       const id = "listener.takes-over";
@@ -86,7 +82,7 @@ export const checks: Check[] = [
       const taken = await claim(context, second, 2);
       const delivery = claimedFor(taken, reference);
       const has = delivery !== undefined;
-      context.judge(id, has, "the delivery that the first listener had claimed", describeResponse(taken), [taken]);
+      shows(context, id, taken, has, "the delivery that the first listener had claimed");
       await send(context, "/attempts", { ...delivery, sentMsAgo: 0, latencyMs: 0, httpStatus: 204 });
       await send(context, "/disconnect", { session: second });
     },

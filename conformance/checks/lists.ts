@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
-import { expectStatus } from "./expect.ts";
-import { dataOf, paid, usualAmount } from "./requests.ts";
+import { expectStatus, shows } from "./expect.ts";
+import { dataOf, paid, usualAmount, get } from "./requests.ts";
 import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
 
 type Kind = "disbursements" | "checkouts";
@@ -15,7 +15,7 @@ const lists = ["/v1/disbursements", "/v1/checkouts", "/sandbox/events", "/sandbo
 type Made = Record<string, unknown> & { reference: string; createdAt: string; merchantsReference: string };
 
 const list = (context: Context, path: string, query: string, key: TargetRequest["key"] = "own") =>
-  context.target.send({ method: "GET", path: `${path}?${query}`, key });
+  get(context, `${path}?${query}`, { key });
 
 /** Creates a record with a final status, so that it does not change while the check reads the list. */
 async function make(context: Context, kind: Kind, outcome: "success" | "failed" = "success"): Promise<Made> {
@@ -27,7 +27,7 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
       ? await paid(context, { reference: fresh, phoneNumber: forcing(outcome === "success" ? "001" : "002") })
       : await started(context, { reference: fresh });
   if (kind === "checkouts") await finishCheckout(context, reference, outcome);
-  return dataOf(await context.target.send({ method: "GET", path: `/v1/${kind}/${reference}` })) as Made;
+  return dataOf(await get(context, `/v1/${kind}/${reference}`)) as Made;
 }
 
 /** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has none. */
@@ -44,7 +44,7 @@ const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(create
 function judgeItems(context: Context, id: string, response: TargetResponse, expected: Made[], what: string) {
   const wanted = expected.map(({ reference }) => reference);
   const ok = isPage(response) && isDeepStrictEqual(referencesOf(response), wanted);
-  context.judge(id, ok, what, describeResponse(response), [response]);
+  shows(context, id, response, ok, what);
 }
 
 /**
@@ -84,7 +84,7 @@ export const checks: Check[] = [
         judgeItems(context, "lists.newest-first", response, all, `the three newest ${kind}, newest first`);
         const same = isDeepStrictEqual(listed(response), all);
         const expected = "each item equal to the record from verify";
-        context.judge("lists.newest-first", same, expected, describeResponse(response), [response]);
+        shows(context, "lists.newest-first", response, same, expected);
       }
     },
   },
@@ -186,7 +186,7 @@ export const checks: Check[] = [
           const response = await list(context, `/v1/${kind}`, query, "second");
           const apart = isPage(response) && !response.text.includes(reference);
           const expected = `no record of another merchant in the list of ${kind}`;
-          context.judge("lists.merchants-apart", apart, expected, describeResponse(response), [response]);
+          shows(context, "lists.merchants-apart", response, apart, expected);
         }
         const own = await list(context, `/v1/${kind}`, "limit=1");
         const cursor = cursorOf(own);

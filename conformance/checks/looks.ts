@@ -1,6 +1,7 @@
 // Retrieves the records of the run again.
 import type { Context } from "../check.ts";
 import type { History } from "../observer/history.ts";
+import { get } from "./requests.ts";
 
 const concurrency = 10;
 
@@ -13,7 +14,7 @@ export async function lookAt(context: Context, histories: readonly History[]) {
   for (let start = 0; start < histories.length; start += concurrency) {
     const some = histories.slice(start, start + concurrency).map(({ kind, reference, merchant: key }) => {
       const path = `/v1/${kind}s/${encodeURIComponent(reference)}`;
-      return context.target.send({ method: "GET", path, key });
+      return get(context, path, { key });
     });
     await Promise.all(some);
   }

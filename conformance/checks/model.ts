@@ -5,16 +5,7 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import { maxPayouts, ModelMismatch, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import {
-  dataOf,
-  disbursementBody,
-  isRefusal,
-  paid,
-  pay,
-  payInvalid,
-  usualAmount,
-  verifyDisbursement,
-} from "./requests.ts";
+import { dataOf, disbursementBody, isRefusal, paid, pay, payInvalid, verifyDisbursement, pays } from "./requests.ts";
 import { recordIn, recordOf } from "./records.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
@@ -89,15 +80,19 @@ export const checks: Check[] = [
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
       const expected = "responses as the model of the interface predicts";
-      context.judge("create.model", fault === undefined, expected, fault ?? `as expected in ${sequences} sequences`);
+      context.judge(
+        "create.model",
+        fault === undefined,
+        expected,
+        fault ?? `as expected in ${sequences} sequences`,
+        context.responses,
+      );
     },
   },
   {
     name: "Final status stays final under concurrent verifies",
     ids: ["status.final-stays"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async *run(context) {
       const { reference } = await paid(context);
       const early = await watchStatus(context, reference, 4);
@@ -115,6 +110,7 @@ export const checks: Check[] = [
         reverted.length === 0,
         "the same status in every verify after a final one",
         actual,
+        context.responses,
       );
     },
   },

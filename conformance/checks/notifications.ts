@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { Prerequisite, describeResponse, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
-import { dataOf } from "./requests.ts";
+import { dataOf, get } from "./requests.ts";
 
 /**
  * How long to wait for a notification that is due immediately. If a wait ends before the receiver has received its
@@ -48,7 +48,7 @@ type Delivery = { url?: unknown; attempts?: { error?: unknown }[] };
  */
 async function whyNone(context: Context, { url }: Box): Promise<string> {
   if (!hasControl(context.options, "deliveries")) return unreachable;
-  const response = await context.target.send({ method: "GET", path: "/sandbox/deliveries" });
+  const response = await get(context, "/sandbox/deliveries");
   const { items } = dataOf(response);
   if (response.status !== 200 || !Array.isArray(items)) return unreachable;
   const delivery = (items as (Delivery | null)[]).find((each) => each?.url === url);
@@ -80,7 +80,7 @@ export async function first(context: Context, box: Box): Promise<Notification> {
 export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
   const { webhookSecret } = context.options;
   if (key === "own" && webhookSecret !== undefined) return webhookSecret;
-  const response = await context.target.send({ method: "GET", path: "/sandbox/webhook-secret", key });
+  const response = await get(context, "/sandbox/webhook-secret", { key });
   const { secret } = dataOf(response);
   if (response.status !== 200 || typeof secret !== "string")
     throw new Prerequisite("200 with the webhook secret", describeResponse(response));

@@ -42,7 +42,7 @@ export const checks: Check[] = [
       for (const [literal, expected] of whole) {
         const response = await pay(context, undefined, withAmount(disbursementBody(context), literal));
         const actual = dataOf(response)["amount"];
-        same(context, "json-values.exact-integer", { what: `amount for ${literal}:`, actual, expected }, [response]);
+        same(context, "json-values.exact-integer", { what: `amount for ${literal}:`, actual, expected }, response);
       }
     },
   },

@@ -59,7 +59,7 @@ async function judgeNotification(context: Context, { amount, box, reference }: N
   const stated = amountsIn(notification?.json);
   if (stated.length === 0) return false;
   const ok = stated.includes(String(amount));
-  context.judge("webhook.amount", ok, `amount ${amount} in the notification`, stated.join(", "));
+  context.judge("webhook.amount", ok, `amount ${amount} in the notification`, stated.join(", "), context.responses);
   return true;
 }
 

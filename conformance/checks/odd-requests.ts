@@ -1,14 +1,15 @@
 // Sends requests with an unusual method, path, header or body. None of them may bypass authentication or cause a 5xx.
-import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { checkoutBody, disbursementBody, payInvalid } from "./requests.ts";
+import { shows } from "./expect.ts";
 
 type Odd = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
 
 const json = { "content-type": "application/json" };
 const effect = "must-be-rejected" as const;
 
-const get = (path: string, headers: Record<string, string> = {}): Odd => [
+const read = (path: string, headers: Record<string, string> = {}): Odd => [
   `GET ${path}`,
   { method: "GET", path, headers },
 ];
@@ -41,12 +42,12 @@ function waysAround(context: Context): Odd[] {
     post("/v1/disbursements", { "x-http-method-override": "GET" }),
     post("/healthz", { "x-original-url": "/v1/disbursements", "x-rewrite-url": "/v1/disbursements" }),
     post("/v1/disbursements", { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", forwarded: "for=127.0.0.1" }),
-    get(`/v1/disbursements/${reference}/`),
-    get(`//v1/disbursements/${reference}`),
-    get(`/v1/disbursements/${reference}`, { "x-api-key": "" }),
-    get(`/v1/disbursements/${reference}`, { "x-api-key": "null" }),
-    get(`/v1/disbursements/${reference}`, { "x-api-key": "*" }),
-    get(`/v1/disbursements/${reference}`, { "x-api-key": "' OR '1'='1" }),
+    read(`/v1/disbursements/${reference}/`),
+    read(`//v1/disbursements/${reference}`),
+    read(`/v1/disbursements/${reference}`, { "x-api-key": "" }),
+    read(`/v1/disbursements/${reference}`, { "x-api-key": "null" }),
+    read(`/v1/disbursements/${reference}`, { "x-api-key": "*" }),
+    read(`/v1/disbursements/${reference}`, { "x-api-key": "' OR '1'='1" }),
   ];
 }
 
@@ -91,9 +92,7 @@ export const checks: Check[] = [
         const { status } = response;
         if (status !== undefined) responses += 1;
         const ok = status === undefined || status >= 300;
-        context.judge("auth.no-way-around", ok, `no 2xx for ${what} without a key`, describeResponse(response), [
-          response,
-        ]);
+        shows(context, "auth.no-way-around", response, ok, `no 2xx for ${what} without a key`);
       }
       if (responses === 0) context.couldNotRun("auth.no-way-around", "the target responded to none of these requests");
     },
@@ -106,12 +105,12 @@ export const checks: Check[] = [
       for (const path of paths) {
         for (const method of methods) {
           const response = await context.target.send({ method, path, effect });
-          context.judge(
+          shows(
+            context,
             "errors.no-5xx",
+            response,
             handled(response.status),
             `a response and no 5xx for ${method} ${path}`,
-            describeResponse(response),
-            [response],
           );
         }
       }
@@ -124,13 +123,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const [what, body, headers] of bodies) {
         const response = await payInvalid(context, undefined, { body, headers });
-        context.judge(
-          "errors.no-5xx",
-          handled(response.status),
-          `a response and no 5xx for ${what}`,
-          describeResponse(response),
-          [response],
-        );
+        shows(context, "errors.no-5xx", response, handled(response.status), `a response and no 5xx for ${what}`);
       }
     },
   },

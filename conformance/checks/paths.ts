@@ -1,6 +1,7 @@
 // Checks the paths of the endpoints, and the methods HEAD and OPTIONS (§9, D26).
 import { describeResponse, type Check } from "../check.ts";
-import { is4xx, paid, payInvalid, startInvalidCheckout, usualAmount, verifyDisbursement } from "./requests.ts";
+import { is4xx, paid, payInvalid, startInvalidCheckout, verifyDisbursement, pays, get } from "./requests.ts";
+import { shows } from "./expect.ts";
 
 /** Statuses that mean that the requested path or method does not exist. */
 const absent = [404, 405, 410];
@@ -21,35 +22,33 @@ export const checks: Check[] = [
         const { method, path } = response.request;
         const found = is4xx(response) && !absent.includes(response.status ?? 0);
         const expected = `a 4xx other than ${absent.join(", ")} for an empty object at ${method} ${path}`;
-        context.judge("versioning.paths", found, expected, describeResponse(response), [response]);
+        shows(context, "versioning.paths", response, found, expected);
       }
       const unknown = await verifyDisbursement(context, context.fresh());
       const found = unknown.status === 404 && unknown.json !== undefined;
       const expected = "the service's own 404, in JSON, for an unknown reference";
-      context.judge("versioning.paths", found, expected, describeResponse(unknown), [unknown]);
+      shows(context, "versioning.paths", unknown, found, expected);
     },
   },
   {
     name: "HEAD returns what GET returns, without a body",
     ids: ["methods.head"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
       for (const asked of [`/${reference}`, `/${context.fresh()}`, "?limit=1"]) {
         const path = `/v1/disbursements${asked}`;
-        const get = await context.target.send({ method: "GET", path });
+        const shown = await get(context, path);
         const head = await context.target.send({ method: "HEAD", path, effect: "must-be-rejected" });
         const type = "content-type";
         const same =
-          get.status !== undefined &&
-          head.status === get.status &&
+          shown.status !== undefined &&
+          head.status === shown.status &&
           head.text === "" &&
-          head.headers[type] === get.headers[type];
-        const expected = `${get.status} with Content-Type ${get.headers[type]} and no body`;
+          head.headers[type] === shown.headers[type];
+        const expected = `${shown.status} with Content-Type ${shown.headers[type]} and no body`;
         const actual = `${describeResponse(head)}, Content-Type ${head.headers[type] ?? "missing"}`;
-        context.judge("methods.head", same, expected, actual, [get, head]);
+        context.judge("methods.head", same, expected, actual, [shown, head]);
       }
     },
   },
@@ -66,7 +65,7 @@ export const checks: Check[] = [
         const ok = response.status === 405 && allow.split(/\s*,\s*/).includes(allowed) && origin === undefined;
         const expected = `405 for a CORS preflight of ${path}, with ${allowed} in Allow`;
         const actual = `${describeResponse(response)}, Allow: ${allow || "missing"}, allowed origin: ${origin ?? "none"}`;
-        context.judge("methods.options-405", ok, expected, actual, [response]);
+        context.judge("methods.options-405", ok, expected, actual, response);
       }
     },
   },

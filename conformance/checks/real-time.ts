@@ -4,7 +4,7 @@ import type { Check } from "../check.ts";
 import { delivered, deliveryOf } from "./deliveries.ts";
 import { same } from "./expect.ts";
 import { arrived, mailbox } from "./notifications.ts";
-import { paid, usualAmount, verified } from "./requests.ts";
+import { paid, verified, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 
@@ -19,9 +19,7 @@ export const checks: Check[] = [
   {
     name: "Payout settles without an advance of the clock",
     ids: ["sandbox.time-passes"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["clock", "forced-outcomes"],
     async run(context) {
       const id = "sandbox.time-passes";
@@ -45,9 +43,7 @@ export const checks: Check[] = [
     name: "Failed webhook is repeated without an advance of the clock",
     names: { "retries.slow-receiver": "Response after three seconds ends the delivery" },
     ids: ["retries.real-time", "retries.slow-receiver"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["clock", "forced-outcomes", "receiver"],
     async run(context) {
       // This receiver is judged here because the check waits for longer than it takes.
@@ -71,9 +67,7 @@ export const checks: Check[] = [
   {
     name: "Attempt without a response is repeated and listed",
     ids: ["retries.no-response", "sandbox.attempts"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["receiver", "forced-outcomes", "clock", "deliveries"],
     async run(context) {
       const { box, reference } = await delivered(context, (response, attempt) => {
@@ -86,10 +80,10 @@ export const checks: Check[] = [
       const statuses = attempts.map(({ httpStatus = "none" }) => httpStatus);
       const actual = { received: box.received.length, statuses, status: delivery["status"] };
       const expected = { received: 3, statuses: ["none", "none", 204], status: "delivered" };
-      same(context, "retries.no-response", { what: "the delivery:", actual, expected }, [response]);
+      same(context, "retries.no-response", { what: "the delivery:", actual, expected }, response);
       const reasons = attempts.map(({ error = "none" }) => (error === "none" || error === "" ? error : typeof error));
       const failed = { what: "reasons of the attempts:", actual: reasons, expected: ["string", "string", "none"] };
-      same(context, "sandbox.attempts", failed, [response]);
+      same(context, "sandbox.attempts", failed, response);
     },
   },
 ];

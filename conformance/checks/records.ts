@@ -4,7 +4,16 @@ import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from ".
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, same } from "./expect.ts";
-import { dataOf, disbursementBody, is4xx, pay, someAddress, usualAmount, verifyDisbursement } from "./requests.ts";
+import {
+  dataOf,
+  disbursementBody,
+  is4xx,
+  pay,
+  someAddress,
+  usualAmount,
+  verifyDisbursement,
+  pays,
+} from "./requests.ts";
 
 const concurrency = 20;
 /** The payouts that are verified while the others are created. */
@@ -38,7 +47,7 @@ export async function judgeRecord(context: Context, id: string, body: Body, resp
   const created = dataOf(response);
   const { amount, merchantsReference } = created;
   const expected = { amount: body["amount"], merchantsReference: body["reference"] };
-  same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, [response]);
+  same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, response);
   const found = await verifyDisbursement(context, String(created["reference"]));
   const record = recordOf(body, created);
   same(context, id, { what: "record", actual: recordIn(found, body), expected: record }, [response, found]);
@@ -94,9 +103,7 @@ export const checks: Check[] = [
   {
     name: "Records of different disbursements have the values of their requests",
     ids: ["records.as-requested"],
-    effect: "moves-money",
-    payouts: varied,
-    amount: varied * usualAmount,
+    ...pays(varied),
     async run(context) {
       const made = [];
       for (const body of differentBodies(context, varied)) made.push({ body, response: await pay(context, body) });
@@ -106,9 +113,7 @@ export const checks: Check[] = [
   {
     name: `Records of ${concurrency} concurrent disbursements have the values of their requests`,
     ids: ["records.concurrent"],
-    effect: "moves-money",
-    payouts: earlier + concurrency,
-    amount: (earlier + concurrency) * usualAmount,
+    ...pays(earlier + concurrency),
     async run(context) {
       const bodies = differentBodies(context, earlier + concurrency);
       const payAll = (some: readonly Body[]) =>
@@ -123,9 +128,7 @@ export const checks: Check[] = [
   {
     name: "Phone numbers of 10 to 15 digits are accepted and recorded digit for digit",
     ids: ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
-    effect: "moves-money",
-    payouts: lengths.length + 1,
-    amount: (lengths.length + 1) * usualAmount,
+    ...pays(lengths.length + 1),
     needs: ["safe-numbers"],
     async run(context) {
       const accepted = [];

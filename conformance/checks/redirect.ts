@@ -54,7 +54,7 @@ async function askForRedirect(context: Context, link: string, redirectURL: strin
   if (reply !== "yes" && reply !== "no") return noneEnded(context, ["checkout.redirect"]);
   const expected = `a way from the page of the paid checkout to ${redirectURL}`;
   const actual = reply === "yes" ? "as expected, says the person" : "no such way, says the person";
-  context.judge("checkout.redirect", reply === "yes", expected, actual);
+  context.judge("checkout.redirect", reply === "yes", expected, actual, context.responses);
 }
 
 export const checks: Check[] = [
@@ -75,7 +75,7 @@ export const checks: Check[] = [
       const led = address?.pathname === pathname && address.searchParams.get("step") === "done";
       const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;
       const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
-      context.judge("checkout.redirect", led, expected, actual);
+      context.judge("checkout.redirect", led, expected, actual, context.responses);
     },
   },
   {
@@ -99,7 +99,7 @@ export const checks: Check[] = [
           query?.get("step") === "done" && query.getAll("a").join() === "1,2" && address?.pathname === "/orders/1";
         const expected = `303 to redirectURL with its query kept, and reference, merchantsReference and status ${outcome} once each`;
         const actual = `${response.status ?? "no response"}, Location: ${address?.href ?? "none to the merchant"}`;
-        context.judge("redirect.parameters", response.status === 303 && set && kept, expected, actual, [response]);
+        context.judge("redirect.parameters", response.status === 303 && set && kept, expected, actual, response);
       }
     },
   },

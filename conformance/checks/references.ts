@@ -2,7 +2,8 @@
 // D19).
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { linkOf } from "./checkout.ts";
-import { checkoutBody, dataOf, paid, startCheckout, usualAmount, verified } from "./requests.ts";
+import { checkoutBody, dataOf, paid, startCheckout, verified, pays, get } from "./requests.ts";
+import { holds } from "./expect.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -20,9 +21,7 @@ export const checks: Check[] = [
   {
     name: "Service references have the documented form",
     ids: ["references.form"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const made = [
         ["DSB", (await paid(context)).reference],
@@ -30,16 +29,20 @@ export const checks: Check[] = [
       ] as const;
       for (const [prefix, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
-        context.judge("references.form", ok, `${prefix} followed by enough characters for 80 random bits`, reference);
+        context.judge(
+          "references.form",
+          ok,
+          `${prefix} followed by enough characters for 80 random bits`,
+          reference,
+          context.responses,
+        );
       }
     },
   },
   {
     name: "Service references differ in at least half of their characters",
     ids: ["references.unguessable"],
-    effect: "moves-money",
-    payouts: 5,
-    amount: 5 * usualAmount,
+    ...pays(5),
     async run(context) {
       const made: string[] = [];
       for (let count = 0; count < 5; count += 1) made.push((await paid(context)).reference);
@@ -53,31 +56,28 @@ export const checks: Check[] = [
         alike.length === 0,
         "references that differ in at least half of their characters",
         actual,
+        context.responses,
       );
     },
   },
   {
     name: "Record ids are version 7 UUIDs",
     ids: ["references.record-ids"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
       const { data } = await verified(context, reference);
-      context.judge("references.record-ids", uuid7.test(data.id), "a version 7 UUID", data.id);
+      context.judge("references.record-ids", uuid7.test(data.id), "a version 7 UUID", data.id, context.responses);
       const made = String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]);
-      const response = await context.target.send({ method: "GET", path: `/v1/checkouts/${made}` });
+      const response = await get(context, `/v1/checkouts/${made}`);
       const id = String(dataOf(response)["id"]);
-      context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, [response]);
+      context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
     },
   },
   {
     name: "Each phone number is one customer",
     ids: ["references.customer"],
-    effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    ...pays(3),
     needs: ["safe-numbers"],
     async run(context) {
       const { recipient } = context.options;
@@ -93,12 +93,13 @@ export const checks: Check[] = [
           customer.name === name,
           "the name Customer and the last four digits",
           customer.name,
+          context.responses,
         );
         customers.push(customer.id);
       }
       const ok = customers[0] === customers[1] && customers[0] !== customers[2];
       const expected = "the same id for the same number, and a different id for another number";
-      context.judge("references.customer", ok, expected, customers.join(", "));
+      context.judge("references.customer", ok, expected, customers.join(", "), context.responses);
     },
   },
   {
@@ -115,13 +116,10 @@ export const checks: Check[] = [
         if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(made));
         const page = await context.target.openLink(link);
         const shown = /1[\s.,'’\u00a0\u202f]?234[.,]56(?!\d)/.test(page.text);
-        context.judge(
-          "money.page-divides",
-          shown,
-          `1,234.56 on the page for 123456 ${currency}`,
-          shown ? "as expected" : "not shown",
-          [made, page],
-        );
+        holds(context, "money.page-divides", shown, `1,234.56 on the page for 123456 ${currency}`, "not shown", [
+          made,
+          page,
+        ]);
       }
     },
   },

@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { expectStatus } from "./expect.ts";
+import { expectStatus, shows } from "./expect.ts";
 import { rules, type Kind } from "./invalid-values.ts";
 import { malformed, nonObjects } from "./json.ts";
-import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, usualAmount } from "./requests.ts";
+import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, pays, get } from "./requests.ts";
 
 const json = { "content-type": "application/json" };
 const large = "x".repeat(17_000);
@@ -177,7 +177,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const path of paths) {
         for (const key of ["own", "none"] as const) {
-          const response = await context.target.send({ method: "GET", path, key });
+          const response = await get(context, path, { key });
           const when = `for ${path} ${key === "own" ? "with" : "without"} a key`;
           expectStatus(context, "refusal.unknown-path-404", response, 404, when);
         }
@@ -197,16 +197,14 @@ export const checks: Check[] = [
         const ok = response.status === 405 && listed.includes(allowed) && !listed.includes(method);
         const actual = `${describeResponse(response)}, Allow: ${response.headers["allow"] ?? "missing"}`;
         const expected = `405 for ${method} ${path}, with Allow: ${allowed}`;
-        context.judge("refusal.wrong-method-405", ok, expected, actual, [response]);
+        context.judge("refusal.wrong-method-405", ok, expected, actual, response);
       }
     },
   },
   {
     name: "Of two faults, the first in order decides the status",
     ids: ["refusal.order"],
-    effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    ...pays(3),
     async run(context) {
       for (const { what, expected, over, more } of twoFaults) {
         const body = more.body === undefined ? { json: disbursementBody(context, over) } : {};
@@ -234,7 +232,7 @@ export const checks: Check[] = [
           isDeepStrictEqual(received.map(({ path }) => path).toSorted(), fields.toSorted()) &&
           received.every(({ path, code }) => rulesOf(path, over).includes(String(code)));
         const wanted = `${expected} with fields for ${fields.join(" and ")}, each with the rule that it breaks`;
-        context.judge("error-code.fields", ok, wanted, describeResponse(response), [response]);
+        shows(context, "error-code.fields", response, ok, wanted);
       }
     },
   },
@@ -248,7 +246,7 @@ export const checks: Check[] = [
         const { message } = (response.json ?? {}) as { message?: unknown };
         const ok = response.status === expected && fields.every((field) => String(message).includes(field));
         const wanted = `${expected} with a message that names ${fields.join(" and ")}`;
-        context.judge("error-body.names-fields", ok, wanted, describeResponse(response), [response]);
+        shows(context, "error-body.names-fields", response, ok, wanted);
       }
     },
   },

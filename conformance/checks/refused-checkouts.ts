@@ -1,10 +1,10 @@
 // Checks that refused checkouts leave nothing behind (§6, D7, D42), and looks at every refused address once more.
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { Prerequisite, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { wrongKey } from "./auth.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
-import { same } from "./expect.ts";
+import { same, shows } from "./expect.ts";
 import { malformed } from "./json.ts";
 import { arrived } from "./notifications.ts";
 import { addressOf, isAccepted, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
@@ -16,7 +16,8 @@ import {
   payInvalid,
   startCheckout,
   startInvalidCheckout,
-  usualAmount,
+  pays,
+  get,
 } from "./requests.ts";
 import { advance, finishAny, listed } from "./sandbox-controls.ts";
 
@@ -70,7 +71,7 @@ async function refuseAll(context: Context, over: Record<string, unknown> = {}): 
 async function judgeListed(context: Context, reference: string, expected: number, refusals: TargetResponse[]) {
   for (const kind of ["disbursements", "checkouts"]) {
     const query = `merchantsReference=${encodeURIComponent(reference)}`;
-    const response = await context.target.send({ method: "GET", path: `/v1/${kind}?${query}` });
+    const response = await get(context, `/v1/${kind}?${query}`);
     const actual = listed(response).length;
     same(context, "refused.not-listed", { what: `number of listed ${kind}`, actual, expected }, [
       ...refusals,
@@ -110,7 +111,7 @@ export const checks: Check[] = [
       const response = await startCheckout(context, body);
       const expected = "200 with amount 88 for a checkout whose reference was only in refused requests";
       const ok = isAccepted(response) && dataOf(response)["amount"] === 88;
-      context.judge(id, ok, expected, describeResponse(response), [...responses, response]);
+      shows(context, id, response, ok, expected, [...responses, response]);
       await advance(context, 1860);
       judgeAddresses(context);
     },
@@ -118,9 +119,7 @@ export const checks: Check[] = [
   {
     name: "Refused requests are not listed",
     ids: ["refused.not-listed"],
-    effect: "moves-money",
-    payouts: 6,
-    amount: 6 * usualAmount,
+    ...pays(6),
     async run(context) {
       const reference = context.fresh();
       const responses = await refuseAll(context, { reference });

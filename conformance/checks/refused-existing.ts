@@ -4,7 +4,7 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { wrongKey } from "./auth.ts";
 import { same } from "./expect.ts";
 import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verified, type Disbursement } from "./requests.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verified, type Disbursement, pays } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const unchanged = "refused.existing-unchanged";
@@ -72,9 +72,7 @@ export const checks: Check[] = [
   {
     name: "Refused request does not change an existing disbursement",
     ids: [unchanged, "refused.no-webhook"],
-    effect: "moves-money",
-    payouts: 5,
-    amount: 5 * (usualAmount + 9),
+    ...pays(5, usualAmount + 9),
     async *run(context) {
       const made = await paid(context, addressOf(context.receiver?.openMailbox()));
       yield;
@@ -102,9 +100,7 @@ export const checks: Check[] = [
   {
     name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
     ids: [unchanged, "refused.no-webhook"],
-    effect: "moves-money",
-    payouts: racers,
-    amount: racers * (usualAmount + racers),
+    ...pays(racers, usualAmount + racers),
     async *run(context) {
       const reference = context.fresh();
       const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());

@@ -49,7 +49,7 @@ export function judgeAddresses(context: Context) {
   const watched = addresses.get(receiver) ?? [];
   for (const { what, box, response } of watched.filter((each) => each.box.received.length > 0)) {
     const actual = `${box.received.length} received: ${box.received[0]?.body.slice(0, 80)}`;
-    context.judge(id, false, `no webhook to the address of a request with ${what}`, actual, [response]);
+    context.judge(id, false, `no webhook to the address of a request with ${what}`, actual, response);
   }
   if (watched.length === 0) return context.couldNotRun(id, "no request with a webhookURL was refused");
   // Without any webhook, the silence of these addresses proves nothing.

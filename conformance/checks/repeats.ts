@@ -5,7 +5,7 @@ import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { expectStatus, same } from "./expect.ts";
 import { differentBodies, recordIn, recordOf } from "./records.ts";
-import { dataOf, paid, pay, someAddress, usualAmount, verified } from "./requests.ts";
+import { dataOf, paid, pay, someAddress, usualAmount, verified, pays, get } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
 
 const concurrency = 12;
@@ -53,9 +53,7 @@ export const checks: Check[] = [
   {
     name: "Duplicate reference is refused whichever other fields differ",
     ids: ["create.duplicate-any-field"],
-    effect: "moves-money",
-    payouts: 1 + maxVariants,
-    amount: (1 + maxVariants) * usualAmount,
+    ...pays(1 + maxVariants),
     async run(context) {
       const id = "create.duplicate-any-field";
       const { body, data, reference } = await repeatAll(context, async (variant, _, sent) => {
@@ -64,15 +62,13 @@ export const checks: Check[] = [
       });
       const { response } = await verified(context, reference);
       const expected = recordOf(body, data);
-      same(context, id, { what: "record of the first", actual: recordIn(response, body), expected }, [response]);
+      same(context, id, { what: "record of the first", actual: recordIn(response, body), expected }, response);
     },
   },
   {
     name: `Of ${concurrency} concurrent disbursements with the same reference and different other fields, one is accepted`,
     ids: ["create.duplicate-race-any-field"],
-    effect: "moves-money",
-    payouts: concurrency,
-    amount: concurrency * usualAmount,
+    ...pays(concurrency),
     async run(context) {
       const id = "create.duplicate-race-any-field";
       const reference = context.fresh();
@@ -95,17 +91,15 @@ export const checks: Check[] = [
   {
     name: "Refused duplicates add no record to the list",
     ids: ["uniqueness.one-record"],
-    effect: "moves-money",
-    payouts: 1 + maxVariants,
-    amount: (1 + maxVariants) * usualAmount,
+    ...pays(1 + maxVariants),
     async run(context) {
       const { body, reference } = await repeatAll(context, async ({ over }, _, sent) => {
         await pay(context, { ...sent, ...over });
       });
       const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(String(body["reference"]))}`;
-      const response = await context.target.send({ method: "GET", path });
+      const response = await get(context, path);
       const actual = listed(response).map((item) => item["reference"]);
-      same(context, "uniqueness.one-record", { what: "listed records", actual, expected: [reference] }, [response]);
+      same(context, "uniqueness.one-record", { what: "listed records", actual, expected: [reference] }, response);
     },
   },
 ];

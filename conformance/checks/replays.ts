@@ -3,10 +3,10 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import { delivered, respondWith } from "./deliveries.ts";
 import { expectData, expectStatus, same } from "./expect.ts";
 import { arrived, idOf } from "./notifications.ts";
-import { usualAmount } from "./requests.ts";
+import { pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 
 const replay = (context: Context, id: string, key: "own" | "second" = "own") =>
   context.target.send({ method: "POST", path: `/sandbox/deliveries/${id}/replay`, effect: "moves-money", key });
@@ -31,6 +31,7 @@ export const checks: Check[] = [
         response.status === 200 && isAgain,
         "200, and a second delivery with the same webhook-id",
         `${describeResponse(response)}; ${received.length} received`,
+        context.responses,
       );
     },
   },

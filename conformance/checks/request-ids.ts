@@ -1,5 +1,6 @@
 // Checks that the id of a request leads to that request alone (D20).
 import type { Check } from "../check.ts";
+import { get } from "./requests.ts";
 
 export const checks: Check[] = [
   {
@@ -12,10 +13,10 @@ export const checks: Check[] = [
       const seen = new Set(["", chosen]);
       const requests: Record<string, string>[] = [{}, {}, { "x-request-id": chosen }];
       for (const headers of requests) {
-        const response = await context.target.send({ method: "GET", path, headers });
+        const response = await get(context, path, { headers });
         const id = String(response.headers["x-request-id"] ?? "");
         const expected = "an x-request-id that the service made for this request alone";
-        context.judge("answers.request-id-own", !seen.has(id), expected, id || "none", [response]);
+        context.judge("answers.request-id-own", !seen.has(id), expected, id || "none", response);
         seen.add(id);
       }
     },

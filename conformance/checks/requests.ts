@@ -1,6 +1,6 @@
 // Builds and sends the requests of the checks. A check states only what differs from a valid request.
 import type { components } from "../../generated/openapi.ts";
-import { Prerequisite, describeResponse, type Context } from "../check.ts";
+import { given, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { fitted } from "../allowances/fit.ts";
 import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
@@ -48,7 +48,18 @@ export const someAddress = ({ receiver, limits, options }: Context): string =>
     ? `${receiver.openMailbox().url}?order=1&from=certify`
     : "https://merchant.example/hooks?order=1&from=certify";
 
+/**
+ * Returns what a check declares that makes up to `payouts` payouts.
+ * @param each the largest amount of a payout
+ */
+export const pays = (payouts: number, each = usualAmount) =>
+  ({ effect: "moves-money", payouts, amount: payouts * each }) as const;
+
 type More = Omit<TargetRequest, "method" | "path">;
+
+/** Sends a GET request. */
+export const get = (context: Context, path: string, more: More = {}): Promise<TargetResponse> =>
+  context.target.send({ method: "GET", path, ...more });
 
 /** Sends a disbursement that the target may accept. */
 export const pay = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
@@ -68,7 +79,7 @@ export const startInvalidCheckout = (context: Context, body: unknown, more: More
 
 /** Retrieves a disbursement by its reference. */
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>
-  context.target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}`, ...more });
+  get(context, `/v1/disbursements/${encodeURIComponent(reference)}`, more);
 
 /** Returns the `data` of a response's body; `{}` if it is not an object. */
 export function dataOf(response: TargetResponse): Record<string, unknown> {
@@ -81,9 +92,8 @@ export async function paid(context: Context, over: Record<string, unknown> = {},
   const body = disbursementBody(context, over);
   const response = await pay(context, body, more);
   const { reference } = dataOf(response);
-  if (response.status !== 200 || typeof reference !== "string") {
-    throw new Prerequisite("200 with a service reference for a valid disbursement", describeResponse(response));
-  }
+  const isMade = response.status === 200 && typeof reference === "string";
+  given(isMade, "200 with a service reference for a valid disbursement", response);
   return { body, response, reference, data: dataOf(response) as unknown as Created };
 }
 
@@ -93,8 +103,8 @@ export async function verified(
   reference: string,
 ): Promise<{ response: TargetResponse; data: Disbursement }> {
   const response = await verifyDisbursement(context, reference);
-  if (response.status !== 200 || Object.keys(dataOf(response)).length === 0)
-    throw new Prerequisite("200 with the record of an existing disbursement", describeResponse(response));
+  const isFound = response.status === 200 && Object.keys(dataOf(response)).length > 0;
+  given(isFound, "200 with the record of an existing disbursement", response);
   return { response, data: dataOf(response) as unknown as Disbursement };
 }
 

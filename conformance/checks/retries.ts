@@ -3,13 +3,11 @@ import type { Check, Context } from "../check.ts";
 import { respondWith, delivered, deliveryOf } from "./deliveries.ts";
 import { expectNoFaults, same } from "./expect.ts";
 import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
-import { paid, usualAmount } from "./requests.ts";
+import { paid, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 
 const one = {
-  effect: "moves-money",
-  payouts: 1,
-  amount: usualAmount,
+  ...pays(1),
   needs: ["receiver", "forced-outcomes", "clock"],
 } as const;
 
@@ -61,6 +59,7 @@ export const checks: Check[] = [
         alike && box.received.length === 3,
         expected,
         `attempts: ${box.received.length}, ${alike ? "identical" : "not identical"}`,
+        context.responses,
       );
     },
   },
@@ -76,9 +75,9 @@ export const checks: Check[] = [
       const attempts = (delivery["attempts"] ?? []) as { at?: unknown }[];
       const ended = attempts.length === 10 && box.received.length === 10 && delivery["status"] === "exhausted";
       const actual = `${attempts.length} listed, ${box.received.length} received, status ${String(delivery["status"])}`;
-      context.judge("retries.schedule", ended, "ten attempts, then status exhausted", actual, [response]);
+      context.judge("retries.schedule", ended, "ten attempts, then status exhausted", actual, response);
       const expected = "each interval within 20 % of the schedule";
-      expectNoFaults(context, "retries.schedule", expected, misplaced(attempts), [response]);
+      expectNoFaults(context, "retries.schedule", expected, misplaced(attempts), response);
     },
   },
   {
@@ -96,6 +95,7 @@ export const checks: Check[] = [
         ok,
         "no request to the redirect target, and a second attempt at the webhookURL",
         actual,
+        context.responses,
       );
     },
   },
@@ -114,16 +114,14 @@ export const checks: Check[] = [
         ok,
         "one attempt, then status ended",
         `attempts: ${box.received.length}, status ${String(delivery["status"])}`,
-        [response],
+        response,
       );
     },
   },
   {
     name: "Retry-After postpones the next attempt",
     ids: ["retries.retry-after"],
-    effect: "moves-money",
-    payouts: 3,
-    amount: 3 * usualAmount,
+    ...pays(3),
     needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
       const id = "retries.retry-after";
@@ -144,9 +142,7 @@ export const checks: Check[] = [
   {
     name: "Slow receiver delays nothing else",
     ids: ["retries.slow-receiver"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
       const held = Promise.withResolvers<void>();
@@ -164,12 +160,14 @@ export const checks: Check[] = [
         response.exchange.durationMs < 2000,
         "a response to create while the receiver is still busy",
         `response after ${response.exchange.durationMs} ms`,
+        context.responses,
       );
       context.judge(
         "retries.slow-receiver",
         received.length === 1,
         "another delivery in the meantime",
         `${received.length} received within ${took} ms`,
+        context.responses,
       );
     },
   },

@@ -1,15 +1,14 @@
 // Checks that a move of one merchant's sandbox time leaves another merchant's records alone (D18), and that the pages of
 // events and deliveries are complete.
-import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
-import { expectStatus, same } from "./expect.ts";
+import { expectStatus, same, shows } from "./expect.ts";
 import { arrived, mailbox } from "./notifications.ts";
-import { checkoutBody, dataOf, paid, startCheckout, usualAmount } from "./requests.ts";
+import { checkoutBody, dataOf, paid, startCheckout, pays, get } from "./requests.ts";
 import { advance, forcing, listed, moveClock } from "./sandbox-controls.ts";
 
-const page = (context: Context, path: string, key: "own" | "second" = "own") =>
-  context.target.send({ method: "GET", path, key });
+const page = (context: Context, path: string, key: "own" | "second" = "own") => get(context, path, { key });
 const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
   encodeURIComponent(String(dataOf(response)["nextCursor"]));
 
@@ -35,9 +34,7 @@ export const checks: Check[] = [
   {
     name: "Advancing the clock leaves another merchant's records alone",
     ids: ["sandbox.clock-own-records"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["clock", "forced-outcomes", "receiver", "second-key"],
     async run(context) {
       const box = mailbox(context, (response, attempt) => void response.writeHead(attempt < 3 ? 500 : 204).end());
@@ -50,9 +47,12 @@ export const checks: Check[] = [
       const expectState = async (when: string, expected: { status: string; attempts: number }) => {
         const response = await verifyCheckout(context, reference, { key: "second" });
         const actual = { status: dataOf(response)["status"], attempts: box.received.length };
-        same(context, "sandbox.clock-own-records", { what: `checkout and webhook ${when}:`, actual, expected }, [
+        same(
+          context,
+          "sandbox.clock-own-records",
+          { what: `checkout and webhook ${when}:`, actual, expected },
           response,
-        ]);
+        );
       };
       await expectState("before", { status: "pending", attempts: 2 });
       // This one falls due in the advance, so the target has something to settle.
@@ -67,9 +67,7 @@ export const checks: Check[] = [
   {
     name: "Pages of events and deliveries end",
     ids: ["sandbox.pages"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["receiver", "forced-outcomes", "events", "deliveries", "clock"],
     async run(context) {
       // Settle the payouts of earlier checks, so that their events are not among those of this check.
@@ -81,7 +79,7 @@ export const checks: Check[] = [
       for (const list of ["/sandbox/events?", "/sandbox/deliveries?status=ended&"]) {
         const whole = await page(context, `${list}reference=${older.reference}&limit=1`);
         const ends = listed(whole).length === 1 && dataOf(whole)["nextCursor"] === undefined;
-        context.judge("sandbox.pages", ends, "one item and no nextCursor", describeResponse(whole), [whole]);
+        shows(context, "sandbox.pages", whole, ends, "one item and no nextCursor");
         const first = await page(context, `${list}limit=1`);
         const second = await page(context, `${list}limit=1&cursor=${cursorOf(first)}`);
         const actual = [first, second].flatMap(listed).map(({ reference }) => reference);
@@ -93,9 +91,7 @@ export const checks: Check[] = [
   {
     name: "Cursors of events belong to one list of one merchant",
     ids: ["sandbox.cursors"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["receiver", "forced-outcomes", "events", "deliveries", "second-key"],
     async run(context) {
       await delivered(context, respondWith(204));

@@ -2,8 +2,8 @@
 // cannot do something, so they must not fail in another way. Also checks what belongs to one of two merchants (D19).
 import type { Check } from "../check.ts";
 import { moveClock } from "./sandbox-controls.ts";
-import { expectStatus, same } from "./expect.ts";
-import { dataOf, disbursementBody, paid, usualAmount, verifyDisbursement } from "./requests.ts";
+import { expectStatus, same, holds } from "./expect.ts";
+import { dataOf, disbursementBody, paid, verifyDisbursement, pays, get } from "./requests.ts";
 
 const paths = ["/sandbox/clock", "/sandbox/webhook-secret", "/sandbox/events", "/sandbox/deliveries"];
 const secret = "/sandbox/webhook-secret";
@@ -15,7 +15,7 @@ export const checks: Check[] = [
     effect: "none",
     async run(context) {
       for (const path of paths) {
-        const response = await context.target.send({ method: "GET", path });
+        const response = await get(context, path);
         expectStatus(context, "sandbox.reads", response, [200, 404], `for ${path}`);
       }
     },
@@ -34,7 +34,7 @@ export const checks: Check[] = [
         expectStatus(context, "signature.five-secrets", response, 200, "for a rotation");
       }
       const expectPrevious = async (expected: number, when: string) => {
-        const response = await context.target.send({ method: "GET", path: secret, key: "second" });
+        const response = await get(context, secret, { key: "second" });
         const { previousSecrets } = dataOf(response);
         const actual = Array.isArray(previousSecrets) ? previousSecrets.length : "no list";
         same(context, "signature.five-secrets", { what: `previous secrets ${when}:`, actual, expected }, []);
@@ -47,9 +47,7 @@ export const checks: Check[] = [
   {
     name: "Merchants who pay the same number have different customers",
     ids: ["references.customer-own"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["second-key"],
     async run(context) {
       const { phoneNumber } = disbursementBody(context);
@@ -59,10 +57,7 @@ export const checks: Check[] = [
       const another = await verifyDisbursement(context, other.reference, { key: "second" });
       const [id, otherId] = [record, another].map((response) => (dataOf(response)["customer"] as { id?: unknown })?.id);
       const ok = typeof id === "string" && typeof otherId === "string" && id !== otherId;
-      context.judge("references.customer-own", ok, "a different customer.id", ok ? "as expected" : "the same or none", [
-        record,
-        another,
-      ]);
+      holds(context, "references.customer-own", ok, "a different customer.id", "the same or none", [record, another]);
     },
   },
 ];

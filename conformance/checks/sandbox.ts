@@ -2,9 +2,9 @@
 import { Prerequisite, describeResponse, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
 import { deliveryOf, respondWith } from "./deliveries.ts";
-import { expectStatus, same } from "./expect.ts";
+import { expectStatus, same, shows } from "./expect.ts";
 import { mailbox } from "./notifications.ts";
-import { dataOf, paid, usualAmount, verified } from "./requests.ts";
+import { dataOf, paid, verified, pays, get } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
@@ -42,7 +42,7 @@ export const checks: Check[] = [
     effect: "moves-money",
     needs: ["clock", "time"],
     async run(context) {
-      const before = await context.target.send({ method: "GET", path: "/sandbox/clock" });
+      const before = await get(context, "/sandbox/clock");
       const start = Date.parse(String(dataOf(before)["now"]));
       const hour = 3_600_000;
       for (const [what, to, reached] of [
@@ -54,7 +54,7 @@ export const checks: Check[] = [
         const now = Date.parse(String(dataOf(response)["now"]));
         const ok = response.status === 200 && now >= reached && now < reached + slackMs;
         const expected = `200 and a time within 10 s after ${new Date(reached).toISOString()}, for ${what}`;
-        context.judge("sandbox.clock-to", ok, expected, describeResponse(response), [response]);
+        shows(context, "sandbox.clock-to", response, ok, expected);
       }
     },
   },
@@ -91,13 +91,11 @@ export const checks: Check[] = [
   {
     name: "Advancing the clock processes everything that falls due",
     ids: ["sandbox.clock"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["clock", "time", "forced-outcomes"],
     async run(context) {
       const { reference } = await paid(context, { phoneNumber: forcing("089") });
-      const before = await context.target.send({ method: "GET", path: "/sandbox/clock" });
+      const before = await get(context, "/sandbox/clock");
       const start = Date.parse(String(dataOf(before)["now"]));
       const moved = await advance(context, 3600);
       const end = Date.parse(String(dataOf(moved)["now"]));
@@ -107,6 +105,7 @@ export const checks: Check[] = [
         ok,
         "a clock one hour later",
         `${describeResponse(before)}, then ${describeResponse(moved)}`,
+        context.responses,
       );
       const { data } = await verified(context, reference);
       const what = "status of the due payout at the response:";
@@ -117,15 +116,14 @@ export const checks: Check[] = [
         age > 0 && age < 600_000,
         "settled when it was due, not at the end of the advance",
         `settled ${age} ms after its creation`,
+        context.responses,
       );
     },
   },
   {
     name: "Advancing the clock sends the webhooks of what settles on the way",
     ids: ["sandbox.clock"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     needs: ["clock", "forced-outcomes", "receiver", "deliveries"],
     async run(context) {
       const box = mailbox(context, respondWith(500));
@@ -133,13 +131,19 @@ export const checks: Check[] = [
       await advance(context, 3600);
       // With the longest permitted intervals, the fourth attempt is due 43 minutes after the settlement.
       const count = box.received.length;
-      context.judge("sandbox.clock", count >= 4, "four attempts before the response", `${count} received`);
+      context.judge(
+        "sandbox.clock",
+        count >= 4,
+        "four attempts before the response",
+        `${count} received`,
+        context.responses,
+      );
       const { data } = await verified(context, reference);
       const { response, delivery } = await deliveryOf(context, reference);
       const [attempt = {}] = (delivery["attempts"] ?? []) as { at?: unknown }[];
       const late = Date.parse(String(attempt.at)) - Date.parse(data.updatedAt);
       const expected = "a first attempt within 10 s after the settlement";
-      context.judge("sandbox.clock", late >= 0 && late < slackMs, expected, `${late} ms after it`, [response]);
+      context.judge("sandbox.clock", late >= 0 && late < slackMs, expected, `${late} ms after it`, response);
     },
   },
   {
@@ -149,11 +153,10 @@ export const checks: Check[] = [
     needs: ["clock", "time", "second-key"],
     async run(context) {
       const read = async () => {
-        const response = await context.target.send({ method: "GET", path: "/sandbox/clock", key: "second" });
+        const response = await get(context, "/sandbox/clock", { key: "second" });
         return Date.parse(String(dataOf(response)["now"]));
       };
-      const own = async () =>
-        Date.parse(String(dataOf(await context.target.send({ method: "GET", path: "/sandbox/clock" }))["now"]));
+      const own = async () => Date.parse(String(dataOf(await get(context, "/sandbox/clock"))["now"]));
       const [before, start] = [await read(), await own()];
       await advance(context, 7200);
       const [after, end] = [await read(), await own()];
@@ -164,6 +167,7 @@ export const checks: Check[] = [
         after - before < slackMs,
         "no advance of the other merchant's clock",
         `${after - before} ms later`,
+        context.responses,
       );
     },
   },

@@ -11,7 +11,7 @@ import { advance } from "./sandbox-controls.ts";
  */
 const shortPatienceMs = 500;
 const longestPauseMs = 2000;
-const slow = new WeakSet<Target>();
+const slow = new WeakSet<Target["ledger"]>();
 
 /** A payout's last record, and its distinct statuses in the order in which they were seen. */
 export type Outcome = { data: Disbursement; seen: string[] };
@@ -30,7 +30,7 @@ async function poll(context: Context, reference: string): Promise<Outcome> {
   const seen: string[] = [];
   const { target, options } = context;
   const start = context.now().getTime();
-  const end = slow.has(target)
+  const end = slow.has(target.ledger)
     ? start + Math.min(shortPatienceMs, options.settleTimeoutMs)
     : (startOf(context, reference) ?? start) + options.settleTimeoutMs;
   for (let pause = 100, round = 0; ; round += 1) {
@@ -39,7 +39,7 @@ async function poll(context: Context, reference: string): Promise<Outcome> {
     if (data.status !== "pending") return { data, seen };
     const left = end - context.now().getTime();
     if (round > 0 && left <= 0) {
-      slow.add(target);
+      slow.add(target.ledger);
       return { data, seen };
     }
     if (round === 0 && hasControl(options, "clock")) await advance(context, 60);

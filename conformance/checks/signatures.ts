@@ -1,12 +1,12 @@
 // Checks the signatures of deliveries (D12).
 import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
-import { expectNoFaults } from "./expect.ts";
+import { expectNoFaults, holds } from "./expect.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
-import { paid, usualAmount } from "./requests.ts";
+import { paid, pays } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 const needs = ["receiver", "forced-outcomes"] as const;
 
 const forms: [header: string, form: RegExp][] = [
@@ -56,11 +56,12 @@ export const checks: Check[] = [
       const secret = await secretOf(context);
       const { notification } = await notified(context);
       const ok = isSignedWith(notification, secret);
-      context.judge(
+      holds(
+        context,
         "signature.verifies",
         ok,
         "a signature that verifies with the merchant's secret",
-        ok ? "as expected" : "it does not verify",
+        "it does not verify",
       );
       for (const other of ["", "whsec_Y2VydGlmeS13cm9uZy1zZWNyZXQtMDEyMzQ1Njc4OQ=="]) {
         const verifies = isSignedWith(notification, other);
@@ -69,6 +70,7 @@ export const checks: Check[] = [
           !verifies,
           "a signature that does not verify with another secret",
           verifies ? "it verifies" : "as expected",
+          context.responses,
         );
       }
       const changed = {
@@ -81,6 +83,7 @@ export const checks: Check[] = [
         !still,
         "a signature that does not verify for an altered body",
         still ? "it verifies" : "as expected",
+        context.responses,
       );
     },
   },
@@ -98,15 +101,14 @@ export const checks: Check[] = [
         Math.abs(off) <= 60,
         "the real time, within a minute",
         `${Math.round(off)} s off`,
+        context.responses,
       );
     },
   },
   {
     name: "Both secrets sign for a day after a rotation",
     ids: ["signature.rotation"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     // This check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's.
     needs: ["receiver", "forced-outcomes", "clock", "secret", "rotate", "second-key"],
     leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
@@ -121,24 +123,15 @@ export const checks: Check[] = [
         renewed !== old,
         "a new secret",
         renewed === old ? "the old one" : "as expected",
+        context.responses,
       );
       const during = (await notified(context, "001", "second")).notification;
       const both = isSignedWith(during, old) && isSignedWith(during, renewed);
-      context.judge(
-        "signature.rotation",
-        both,
-        "signatures with both secrets for a day",
-        both ? "as expected" : "a signature is missing",
-      );
+      holds(context, "signature.rotation", both, "signatures with both secrets for a day", "a signature is missing");
       await moveClock(context, { seconds: 90_000 }, "second");
       const after = (await notified(context, "001", "second")).notification;
       const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
-      context.judge(
-        "signature.rotation",
-        onlyNew,
-        "only the new secret's signature after that",
-        onlyNew ? "as expected" : "other signatures",
-      );
+      holds(context, "signature.rotation", onlyNew, "only the new secret's signature after that", "other signatures");
     },
   },
 ];

@@ -3,7 +3,7 @@ import { Prerequisite, describeResponse, type Check, type Context } from "../che
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
-import { expectData, expectStatus, same } from "./expect.ts";
+import { expectData, expectStatus, same, shows } from "./expect.ts";
 import {
   dataOf,
   disbursementBody,
@@ -14,6 +14,8 @@ import {
   usualAmount,
   verified,
   verifyDisbursement,
+  pays,
+  get,
 } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 import { otherStatus } from "./webhooks.ts";
@@ -31,8 +33,8 @@ async function followLocation(context: Context, refused: TargetResponse, id: str
   const expected = "409 with Location: /v1/disbursements/{service reference}";
   const path = /\/v1\/disbursements\/[^/?#]+$/.exec(location ?? "")?.[0];
   const actual = `${describeResponse(refused)}, Location: ${location ?? "missing"}`;
-  if (!context.judge(id, refused.status === 409 && path !== undefined, expected, actual, [refused])) return undefined;
-  return context.target.send({ method: "GET", path: path as string });
+  if (!context.judge(id, refused.status === 409 && path !== undefined, expected, actual, refused)) return undefined;
+  return get(context, path as string);
 }
 
 export const checks: Check[] = [
@@ -49,7 +51,13 @@ export const checks: Check[] = [
       const ended = final.status === "success" || final.status === "failed";
       const all = [created.status, early.status, ...seen].filter((status, index, list) => status !== list[index - 1]);
       const known = all.every((status) => ["pending", "success", "failed"].includes(status));
-      context.judge("status.settles", ended && known, "pending, then success or failed", all.join(", then "));
+      context.judge(
+        "status.settles",
+        ended && known,
+        "pending, then success or failed",
+        all.join(", then "),
+        context.responses,
+      );
       if (!ended) {
         for (const id of ["status.final-stays", "status.updated-at-moves"])
           context.couldNotRun(id, "the payout did not settle");
@@ -66,7 +74,13 @@ export const checks: Check[] = [
       if (before["status"] !== final.status) {
         const moved = Date.parse(final.updatedAt) > Date.parse(String(before["updatedAt"]));
         const times = `${String(before["updatedAt"])}, then ${final.updatedAt}`;
-        context.judge("status.updated-at-moves", moved, "a later updatedAt after the status change", times);
+        context.judge(
+          "status.updated-at-moves",
+          moved,
+          "a later updatedAt after the status change",
+          times,
+          context.responses,
+        );
       }
       const what = "the fields other than status and updatedAt";
       same(context, "status.updated-at-moves", { what, actual: unchanging(final), expected: unchanging(before) });
@@ -75,9 +89,7 @@ export const checks: Check[] = [
   {
     name: "Failed disbursement stays failed and keeps its reference",
     ids: ["uniqueness.failed-counts", "status.final-stays"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["failing-recipient"],
     async *run(context) {
       const { body, reference, response } = await paid(context, { phoneNumber: context.options.failingRecipient });
@@ -97,9 +109,7 @@ export const checks: Check[] = [
   {
     name: "Refused request does not use up its reference",
     ids: ["uniqueness.refused-leaves-none"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     async run(context) {
       for (const over of [{ amount: "100" }, { phoneNumber: "12" }]) {
         const body = disbursementBody(context);
@@ -113,9 +123,7 @@ export const checks: Check[] = [
   {
     name: "Two merchants can use the same reference",
     ids: ["uniqueness.per-merchant", "uniqueness.merchants-apart"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["second-key"],
     async run(context) {
       const { body, reference, response: own } = await paid(context);
@@ -142,7 +150,7 @@ export const checks: Check[] = [
     needs: ["second-key", "forced-outcomes", "finish", "events", "deliveries", "replay"],
     async run(context) {
       const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: someAddress(context) });
-      const own = await context.target.send({ method: "GET", path: `/sandbox/deliveries?reference=${reference}` });
+      const own = await get(context, `/sandbox/deliveries?reference=${reference}`);
       const id = listed(own)[0]?.["id"];
       if (typeof id !== "string") throw new Prerequisite("the owner's delivery in the list", describeResponse(own));
       const { reference: checkout } = await started(context);
@@ -164,16 +172,14 @@ export const checks: Check[] = [
         const response = await context.target.send({ ...request, path: `/sandbox/${list}`, key: "second" });
         const apart = isPage(response) && !response.text.includes(reference);
         const expected = `no ${list} of another merchant in the list`;
-        context.judge("uniqueness.merchants-apart", apart, expected, describeResponse(response), [response]);
+        shows(context, "uniqueness.merchants-apart", response, apart, expected);
       }
     },
   },
   {
     name: "409 has the Location of the existing disbursement",
     ids: ["recovery.location"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     async run(context) {
       const { body, reference } = await paid(context);
       const found = await followLocation(context, await pay(context, body), "recovery.location");
@@ -183,9 +189,7 @@ export const checks: Check[] = [
   {
     name: "Lost response is recovered by repeating the request",
     ids: ["recovery.lost-answer"],
-    effect: "moves-money",
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
     needs: ["forced-outcomes"],
     async run(context) {
       const body = disbursementBody(context, { phoneNumber: forcing("504") });

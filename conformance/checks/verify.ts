@@ -1,7 +1,7 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import type { Check } from "../check.ts";
-import { expectStatus, same } from "./expect.ts";
-import { dataOf, paid, someAddress, usualAmount, verified, verifyDisbursement } from "./requests.ts";
+import { expectStatus, same, holds } from "./expect.ts";
+import { dataOf, paid, someAddress, verified, verifyDisbursement, pays, get } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -31,9 +31,7 @@ export const checks: Check[] = [
       "verify.agrees-with-create",
       "verify.customer",
     ],
-    effect: "moves-money",
-    payouts: 1,
-    amount: 12_345,
+    ...pays(1, 12_345),
     async run(context) {
       const { body, data: made, reference, response: created } = await paid(context, { amount: 12_345 });
       const response = await verifyDisbursement(context, reference);
@@ -46,6 +44,7 @@ export const checks: Check[] = [
         known,
         "status pending, success or failed",
         `status ${JSON.stringify(record["status"])}`,
+        context.responses,
       );
       const { createdAt, updatedAt } = record;
       const times = `createdAt ${JSON.stringify(createdAt)}, updatedAt ${JSON.stringify(updatedAt)}`;
@@ -54,9 +53,16 @@ export const checks: Check[] = [
         isInstant(createdAt) && isInstant(updatedAt),
         "two timestamps like 2026-01-31T09:30:00.000Z",
         times,
+        context.responses,
       );
       const ordered = Date.parse(String(updatedAt)) >= Date.parse(String(createdAt));
-      context.judge("verify.updated-not-before-created", ordered, "updatedAt not earlier than createdAt", times);
+      context.judge(
+        "verify.updated-not-before-created",
+        ordered,
+        "updatedAt not earlier than createdAt",
+        times,
+        context.responses,
+      );
       const expected = {
         reference,
         merchantsReference: body["reference"],
@@ -70,26 +76,31 @@ export const checks: Check[] = [
       }
       const customer = record["customer"] as { phoneNumber?: unknown } | undefined;
       const kept = customer?.phoneNumber === body["phoneNumber"];
-      context.judge(
+      holds(
+        context,
         "verify.customer",
         kept,
         "the recipient's phone number as it was sent",
-        kept ? "as expected" : "a different number, or none",
+        "a different number, or none",
       );
     },
   },
   {
     name: "Record shows the webhookURL",
     ids: ["verify.webhook-address", "verify.record-shape"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const webhookURL = someAddress(context);
       const { reference } = await paid(context, { webhookURL });
       const { data } = await verified(context, reference);
       const type = typeof data.webhookURL;
-      context.judge("verify.record-shape", type === "string", "webhookURL, a string", `webhookURL: ${type}`);
+      context.judge(
+        "verify.record-shape",
+        type === "string",
+        "webhookURL, a string",
+        `webhookURL: ${type}`,
+        context.responses,
+      );
       same(context, "verify.webhook-address", { what: "webhookURL", actual: data.webhookURL, expected: webhookURL });
     },
   },
@@ -110,7 +121,7 @@ export const checks: Check[] = [
     effect: "none",
     async run(context) {
       for (const reference of odd) {
-        const response = await context.target.send({ method: "GET", path: `/v1/disbursements/${reference}` });
+        const response = await get(context, `/v1/disbursements/${reference}`);
         expectStatus(context, "verify.odd-references-404", response, "4xx", `for ${reference.slice(0, 40)}`);
       }
     },
@@ -118,9 +129,7 @@ export const checks: Check[] = [
   {
     name: "Records the response to verify by the merchant's reference",
     ids: ["verify.by-merchants-reference"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async run(context) {
       const { body } = await paid(context);
       const response = await verifyDisbursement(context, String(body["reference"]));
@@ -130,9 +139,7 @@ export const checks: Check[] = [
   {
     name: "Records the statuses that a disbursement goes through",
     ids: ["verify.transitions"],
-    effect: "moves-money",
-    payouts: 1,
-    amount: usualAmount,
+    ...pays(1),
     async *run(context) {
       const { data, reference } = await paid(context);
       const { data: early } = await verified(context, reference);

@@ -21,7 +21,13 @@ export const checks: Check[] = [
       for (const notification of all) {
         const faults = validate(notification.json);
         const actual = `${describeNotification(notification)}: ${faults.slice(0, 5).join(", ") || "as expected"}`;
-        context.judge("events.data-is-the-record", faults.length === 0, "a body that matches WebhookEvent", actual);
+        context.judge(
+          "events.data-is-the-record",
+          faults.length === 0,
+          "a body that matches WebhookEvent",
+          actual,
+          context.responses,
+        );
         judgeHeaders(context, notification);
       }
     },

@@ -6,20 +6,11 @@ import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { checkoutStatus, ended, noneEnded } from "./finishing.ts";
 import { arrived, eventName, first, mailbox, tally, type Box } from "./notifications.ts";
-import {
-  checkoutBody,
-  dataOf,
-  disbursementBody,
-  paid,
-  pay,
-  payInvalid,
-  startCheckout,
-  usualAmount,
-} from "./requests.ts";
+import { checkoutBody, dataOf, disbursementBody, paid, pay, payInvalid, startCheckout, pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
-const one = { effect: "moves-money", payouts: 1, amount: usualAmount } as const;
+const one = pays(1);
 /** The ids of the requirements that can be judged on a single notification. */
 const ofOne = ["webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"];
 /** Words for each status, as they occur in statuses and event names. */
@@ -62,7 +53,7 @@ async function* judgeOutcome(context: Context, id: string, phoneNumber: string, 
   if (data.status !== status) return otherStatus(context, id, status, data.status);
   const received = await arrived(context, box);
   const expected = `a notification for the payout with status ${status}`;
-  context.judge(id, received.length > 0, expected, await tally(context, box));
+  context.judge(id, received.length > 0, expected, await tally(context, box), context.responses);
 }
 
 /** Returns the strings in a JSON value whose field names match. */
@@ -96,7 +87,14 @@ async function* judgeTruth(context: Context, phoneNumber: string): AsyncGenerato
   const isTrue = named.every((status) => seen.includes(status));
   const unknown = "the notification states no status that the suite can recognise";
   if (named.length === 0) context.notApplicable("webhook.truth", unknown);
-  else context.judge("webhook.truth", isTrue, `one of the statuses ${seen.join(", ")}`, named.join(", "));
+  else
+    context.judge(
+      "webhook.truth",
+      isTrue,
+      `one of the statuses ${seen.join(", ")}`,
+      named.join(", "),
+      context.responses,
+    );
   return notification;
 }
 
@@ -183,7 +181,13 @@ export const checks: Check[] = [
         if (!(await ended(context, created, outcome))) continue;
         const received = await arrived(context, box);
         const expected = `a notification for a checkout finished as ${outcome}`;
-        context.judge("webhook.checkout-outcome", received.length > 0, expected, await tally(context, box));
+        context.judge(
+          "webhook.checkout-outcome",
+          received.length > 0,
+          expected,
+          await tally(context, box),
+          context.responses,
+        );
         seen[outcome] = [dataOf(created)["status"], await checkoutStatus(context, created)];
       }
       if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
@@ -193,9 +197,7 @@ export const checks: Check[] = [
   {
     name: "Notifications go only to their own webhookURL",
     ids: ["webhook.only-with-address"],
-    effect: "moves-money",
-    payouts: 4,
-    amount: 4 * usualAmount,
+    ...pays(4),
     needs: ["receiver"],
     async *run(context) {
       const id = "webhook.only-with-address";
@@ -207,7 +209,7 @@ export const checks: Check[] = [
       const actual = strays.length === 0 ? "as expected" : `also received: ${strays.join("; ")}`;
       const expected =
         "notifications only of an address's own disbursement, and none at the address of a refused request";
-      context.judge(id, strays.length === 0, expected, actual);
+      context.judge(id, strays.length === 0, expected, actual, context.responses);
     },
   },
   {

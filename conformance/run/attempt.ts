@@ -1,9 +1,12 @@
 // Defines one run of a check, which may be interrupted while payouts settle.
 import type { Check, Context } from "../check.ts";
 import type { CreatedRecord, NotJudged, Observation } from "../results.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import type { Finding } from "./verdicts.ts";
 
 export type Notes = {
+  /** The responses that the check has received. */
+  responses: TargetResponse[];
   findings: Finding[];
   observed: Observation[];
   notApplicable: Record<string, NotJudged>;

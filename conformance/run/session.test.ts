@@ -60,8 +60,8 @@ const verdicts = async (run: (context: Context) => unknown, over: Partial<Check>
 describe("a check", () => {
   test("passes a requirement without failed findings, and reports what it observed", async () => {
     const found = await verdicts((context) => {
-      context.judge(must, true, "e", "a");
-      context.judge(should, true, "e", "a");
+      context.judge(must, true, "e", "a", []);
+      context.judge(should, true, "e", "a", []);
       context.observe(open, "status", "pending");
     });
     expect(found).toEqual({ [must]: "pass", [should]: "pass", [open]: "observed" });
@@ -70,9 +70,9 @@ describe("a check", () => {
   test("fails a must, warns for a should, and shows the failed findings", async () => {
     const report = await session().runCheck(
       check((context) => {
-        context.judge(must, true, "sound", "sound");
-        context.judge(must, false, "200", "500");
-        context.judge(should, false, "422", "400");
+        context.judge(must, true, "sound", "sound", []);
+        context.judge(must, false, "200", "500", []);
+        context.judge(should, false, "422", "400", []);
         context.observe(open, "status", "pending");
       }),
     );
@@ -81,7 +81,7 @@ describe("a check", () => {
   });
 
   test("never passes a requirement about which it has no finding", async () => {
-    const report = await session().runCheck(check((context) => context.judge(must, true, "e", "a")));
+    const report = await session().runCheck(check((context) => context.judge(must, true, "e", "a", [])));
     expect(report.results[should]?.verdict).toBe("could-not-run");
     expect(report.error).toContain(should);
   });
@@ -135,8 +135,8 @@ describe("a check", () => {
   test("redacts keys in findings and observations", async () => {
     const report = await session().runCheck(
       check((context) => {
-        context.judge(must, false, "e", "the key key-of-the-tests was shown");
-        context.judge(should, true, "e", "a");
+        context.judge(must, false, "e", "the key key-of-the-tests was shown", []);
+        context.judge(should, true, "e", "a", []);
         context.observe(open, "echo", "key-of-the-tests");
       }),
     );

@@ -60,25 +60,37 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   function contextOf(check: Check, notes: Notes): Context {
-    const { findings, observed, notApplicable, notRun, limited } = notes;
+    const { findings, observed, notApplicable, notRun, limited, responses } = notes;
+    const noted = async (sent: Promise<TargetResponse>) => {
+      const response = await sent;
+      // A limit of the target excuses only a finding that names the refused request as its evidence.
+      const { limit: _, ...plain } = response;
+      responses.push(plain);
+      return response;
+    };
     return {
-      target,
+      target: {
+        ...target,
+        send: (request) => noted(target.send(request)),
+        openLink: (link, more) => noted(target.openLink(link, more)),
+      },
+      responses,
       options,
       limits,
       validator,
       facts,
       ...(receiver ? { receiver } : {}),
       ...(deps.person ? { person: deps.person } : {}),
-      judge(id, ok, expected, actual, evidence?: readonly TargetResponse[]) {
-        const limit = evidence ? evidence.find((response) => response.limit !== undefined)?.limit : lastLimit;
+      judge(id, ok, expected, actual, evidence) {
+        const shown = [evidence].flat() as readonly TargetResponse[];
+        const limit = shown.find((response) => response.limit !== undefined)?.limit;
         // The extended profile has its own limits (D15), so a limit of the target excuses nothing there.
         if (!ok && limit !== undefined && selected.get(id)?.profile === "core") {
           limited[id] = limit;
           return false;
         }
-        const exchanges = evidence?.map((response) => response.exchange);
-        const texts = { expected: target.redact(expected), actual: target.redact(actual) };
-        findings.push({ id, ok, ...texts, ...(exchanges ? { exchanges } : {}) });
+        const exchanges = shown.map((response) => response.exchange);
+        findings.push({ id, ok, expected: target.redact(expected), actual: target.redact(actual), exchanges });
         return ok;
       },
       observe(requirement, name, value) {
@@ -100,7 +112,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   function newAttempt(check: Check): Attempt {
-    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, limited: {} };
+    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, limited: {}, responses: [] };
     const steps = stepsOf(check, contextOf(check, notes));
     return { notes, steps, isDone: false, isLimited: false, created: [], payouts: 0, total: 0, durationMs: 0 };
   }
