@@ -131,7 +131,7 @@ export class Prerequisite extends Error {
 export class OutOfTime extends Error {}
 
 /** Throws `Prerequisite` unless the response is one on which the check can build. */
-export function given(ok: boolean, expected: string, response: TargetResponse): asserts ok {
+export function given(ok: unknown, expected: string, response: TargetResponse): asserts ok {
   if (!ok) throw new Prerequisite(expected, describeResponse(response));
 }
 

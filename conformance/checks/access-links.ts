@@ -1,13 +1,13 @@
 // Checks that opening the link to a payment page does not pay the checkout (§4.3, D9).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver } from "../target/receiver.ts";
-import { linkOf } from "./checkout.ts";
+import { linkOf, pageLink } from "./checkout.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { expectData } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
-import { addressOf, isAccepted } from "./refused-requests.ts";
-import { checkoutBody, startCheckout } from "./requests.ts";
+import { addressOf } from "./refused-requests.ts";
+import { checkoutBody, startCheckout, is2xx } from "./requests.ts";
 import { advance, finishAny } from "./sandbox-controls.ts";
 
 const id = "checkout.link-pays-nothing";
@@ -24,8 +24,7 @@ const openings: { method?: "GET" | "HEAD"; headers?: Record<string, string> }[] 
 
 /** Opens the link of a checkout in every way. */
 async function openAll(context: Context, created: Parameters<typeof linkOf>[0], sent: readonly string[]) {
-  const link = linkOf(created, sent);
-  if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(created));
+  const link = pageLink(created, sent);
   for (const opening of openings) await context.target.openLink(link, opening);
 }
 
@@ -64,7 +63,7 @@ export const checks: Check[] = [
       if (!receiver) return;
       const box = receiver.openMailbox();
       const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
-      if (!isAccepted(created)) throw new Prerequisite("a 2xx for a valid checkout", describeResponse(created));
+      given(is2xx(created), "a 2xx for a valid checkout", created);
       await openAll(context, created, [box.url]);
       // A checkout that is really paid shows that the payment of the other one would be noticed.
       const paid = receiver.openMailbox();

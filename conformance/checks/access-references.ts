@@ -1,9 +1,9 @@
 // Checks that verify and the lists compare whole references (§4.2, D19, D42).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context, given } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { dataOf, paid, verified, pays, get } from "./requests.ts";
+import { dataOf, paid, verified, pays, get, is2xx } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
 
 const one = pays(1);
@@ -57,8 +57,6 @@ const askSpellings = async (context: Context, kind: string, reference: string) =
   ["followed by a slash", await getRecord(context, kind, reference, "/")] as const,
 ];
 
-const isFound = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
-
 export const checks: Check[] = [
   {
     name: "Verify finds a record by its whole reference only",
@@ -71,7 +69,7 @@ export const checks: Check[] = [
       responses.push(["with a further path segment", await getRecord(context, "disbursements", reference, "/x")]);
       for (const [what, response] of responses) {
         // A shorter reference may be that of another disbursement.
-        const found = isFound(response) && dataOf(response)["merchantsReference"] === body["reference"];
+        const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
         const expected = `no record for its reference ${what}`;
         shows(context, "access.whole-reference", response, !found, expected);
       }
@@ -118,7 +116,7 @@ export const checks: Check[] = [
         const list = (reference: string) =>
           get(context, `/v1/${kind}?merchantsReference=${encodeURIComponent(reference)}`);
         const own = await list(fresh);
-        if (listed(own).length !== 1) throw new Prerequisite("one record in the list", describeResponse(own));
+        given(listed(own).length === 1, "one record in the list", own);
         for (const [what, change] of [...others, ...spellings]) {
           const response = await list(change(fresh));
           const found = listed(response).some(({ merchantsReference }) => merchantsReference === fresh);

@@ -1,6 +1,6 @@
 // Checks that a record stays hidden from requests without its owner's key after the owner has read or created it, so
 // that neither a cache nor a kept connection shows it (§5, D4, D8, D42).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context, given } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { base64, firstHalf } from "../target/key-forms.ts";
 import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
@@ -63,7 +63,7 @@ async function judgeRead(context: Context, id: string, path: string, secrets: st
   const ownerReads = async () => {
     const response = await get(context, path);
     const seen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
-    if (!seen) throw new Prerequisite(`200 with the record for its owner at GET ${path}`, describeResponse(response));
+    given(seen, `200 with the record for its owner at GET ${path}`, response);
   };
   for (const { what, request } of strangers(context)) {
     const { query, ...rest } = request;

@@ -1,5 +1,5 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context, given } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { expectNoFaults, expectStatus, same, shows } from "./expect.ts";
 import {
@@ -27,9 +27,11 @@ export async function started(context: Context, over: Record<string, unknown> = 
   const body = checkoutBody(context, over);
   const response = await startCheckout(context, body);
   const data = dataOf(response);
-  if (response.status !== 200 || typeof data["reference"] !== "string") {
-    throw new Prerequisite("200 with data.reference for a valid checkout", describeResponse(response));
-  }
+  given(
+    response.status === 200 && typeof data["reference"] === "string",
+    "200 with data.reference for a valid checkout",
+    response,
+  );
   return { body, response, data, reference: data["reference"] };
 }
 

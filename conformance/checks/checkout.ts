@@ -1,9 +1,9 @@
 // Checks checkouts (§2.4, §4.3). The interface does not define the shape of the response, so these checks search the
 // whole response for the link and the reference.
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context, given } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { checkoutBody, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, someAddress, startCheckout, startInvalidCheckout, is2xx } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -21,6 +21,13 @@ export const linksOf = (response: TargetResponse, sent: readonly unknown[]) =>
 /** Returns the link to the payment page: the first URL in the response that is not in `sent`, the request's URLs. */
 export const linkOf = (response: TargetResponse, sent: readonly string[] = []) => linksOf(response, sent)[0];
 
+/** Returns that link. Throws `Prerequisite` if the response has none. */
+export function pageLink(response: TargetResponse, sent: readonly string[] = []): string {
+  const link = linkOf(response, sent);
+  given(link !== undefined, "a link to the payment page", response);
+  return link;
+}
+
 /**
  * Returns the strings in fields with a typical name for a reference; without such a field, all strings except links.
  */
@@ -30,12 +37,10 @@ export function referencesOf(response: TargetResponse): string[] {
   return (named.length > 0 ? named : all).map(([, text]) => text);
 }
 
-const isCreated = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
-
 /** Creates a checkout that a check builds on. Throws `Prerequisite` if the target does not accept it. */
 async function started(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse> {
   const response = await startCheckout(context, checkoutBody(context, over));
-  if (!isCreated(response)) throw new Prerequisite("a 2xx for a valid checkout", describeResponse(response));
+  given(is2xx(response), "a 2xx for a valid checkout", response);
   return response;
 }
 
@@ -102,9 +107,9 @@ export const checks: Check[] = [
     async run(context) {
       const response = await startCheckout(context, checkoutBody(context));
       expectStatus(context, "checkout.accepted", response, "2xx", "for a valid checkout");
-      const link = linkOf(response);
-      shows(context, "checkout.link", response, link !== undefined, "an http or https URL in the response");
-      if (link === undefined) throw new Prerequisite("a link to the payment page", describeResponse(response));
+      const isLinked = linkOf(response) !== undefined;
+      shows(context, "checkout.link", response, isLinked, "an http or https URL in the response");
+      const link = pageLink(response);
       const page = await follow(context, link);
       expectStatus(context, "checkout.link-opens", page, "2xx", `at ${link}`, [response, page]);
       const type = page.headers["content-type"];

@@ -1,6 +1,6 @@
 // Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17). The
 // run learns the reference of the latter two only from the refusal of another attempt (D5), so no other check follows them.
-import { Prerequisite, describeResponse, type Check } from "../check.ts";
+import { type Check, given } from "../check.ts";
 import { same } from "./expect.ts";
 import { disbursementBody, pay, pays } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";
@@ -25,8 +25,7 @@ export const checks: Check[] = [
         }
         const again = await pay(context, body);
         const reference = again.headers["location"]?.split("/").at(-1);
-        if (again.status !== 409 || reference === undefined)
-          throw new Prerequisite("409 with the Location of the disbursement", describeResponse(again));
+        given(again.status === 409 && reference !== undefined, "409 with the Location of the disbursement", again);
         const { data } = await settledByClock(context, decodeURIComponent(reference));
         const what = `after the settle delay, for a number ending in ${suffix}, status`;
         same(context, "forced.lost-settles", { what, actual: data.status, expected: "success" });

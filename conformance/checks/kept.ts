@@ -1,5 +1,5 @@
 // The payouts that a run creates first and keeps until its end, so that real time passes for them.
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context, given } from "../check.ts";
 import type { Facts } from "../observer/facts.ts";
 import type { History } from "../observer/history.ts";
 import { hasControl } from "../run-options.ts";
@@ -84,8 +84,7 @@ async function create(context: Context, { what, over, otherSpelling }: Plan): Pr
   const { reference } = dataOf(response);
   const mayBeRefused = otherSpelling !== undefined || response.limit !== undefined;
   if (mayBeRefused && isRefusal(response)) return undefined;
-  if (response.status !== 200 || typeof reference !== "string")
-    throw new Prerequisite(`200 with a service reference for ${what}`, describeResponse(response));
+  given(response.status === 200 && typeof reference === "string", `200 with a service reference for ${what}`, response);
   // Retrieve the record before it settles, to know its facts.
   await verifyDisbursement(context, reference);
   const plain = otherSpelling === undefined && over["phoneNumber"] === undefined;

@@ -1,6 +1,6 @@
 // Checks the listener, which makes webhook attempts in place of the target (D69). The second merchant's is used, so that
 // the other checks' webhooks go where they should.
-import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
+import { type Check, type Context, given } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectData, expectStatus, same, shows } from "./expect.ts";
 import { dataOf, paid, pays, get } from "./requests.ts";
@@ -17,7 +17,7 @@ const send = (context: Context, path: string, json: unknown) =>
 async function connect(context: Context, name: string): Promise<string> {
   const response = await send(context, "", { name, url: "http://127.0.0.1:4000/" });
   const { session } = dataOf(response);
-  if (typeof session !== "string") throw new Prerequisite("a session for a listener", describeResponse(response));
+  given(typeof session === "string", "a session for a listener", response);
   return session;
 }
 
@@ -75,7 +75,7 @@ export const checks: Check[] = [
       const first = await connect(context, "certify, the first");
       const reference = await payWithoutAddress(context);
       const claimed = await claim(context, first, 2);
-      if (!claimedFor(claimed, reference)) throw new Prerequisite("a claimed delivery", describeResponse(claimed));
+      given(claimedFor(claimed, reference), "a claimed delivery", claimed);
       const second = await connect(context, "certify, the second");
       const refused = await claim(context, first, 0);
       expectStatus(context, id, refused, 409, "for a claim of the first listener");

@@ -1,6 +1,6 @@
 // Checks the lists of records (D42).
 import { isDeepStrictEqual } from "node:util";
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context, given } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
@@ -33,7 +33,7 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
 /** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has none. */
 function cursorOf(page: TargetResponse): string {
   const { nextCursor } = dataOf(page);
-  if (typeof nextCursor !== "string") throw new Prerequisite("a page with nextCursor", describeResponse(page));
+  given(typeof nextCursor === "string", "a page with nextCursor", page);
   return encodeURIComponent(nextCursor);
 }
 
@@ -180,8 +180,7 @@ export const checks: Check[] = [
         await make(context, kind);
         const { reference, merchantsReference } = await make(context, kind);
         const all = await list(context, `/v1/${kind}`, "limit=2");
-        if (!referencesOf(all).includes(reference))
-          throw new Prerequisite(`the newest of the ${kind} in the owner's list`, describeResponse(all));
+        given(referencesOf(all).includes(reference), `the newest of the ${kind} in the owner's list`, all);
         for (const query of ["", `merchantsReference=${encodeURIComponent(merchantsReference)}`]) {
           const response = await list(context, `/v1/${kind}`, query, "second");
           const apart = isPage(response) && !response.text.includes(reference);

@@ -1,7 +1,7 @@
 // Helps checks with webhooks: opens mailboxes, waits for notifications, verifies signatures and describes
 // notifications.
 import { createHmac } from "node:crypto";
-import { Prerequisite, describeResponse, type Context } from "../check.ts";
+import { Prerequisite, type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { dataOf, get } from "./requests.ts";
@@ -82,8 +82,7 @@ export async function secretOf(context: Context, key: "own" | "second" = "own"):
   if (key === "own" && webhookSecret !== undefined) return webhookSecret;
   const response = await get(context, "/sandbox/webhook-secret", { key });
   const { secret } = dataOf(response);
-  if (response.status !== 200 || typeof secret !== "string")
-    throw new Prerequisite("200 with the webhook secret", describeResponse(response));
+  given(response.status === 200 && typeof secret === "string", "200 with the webhook secret", response);
   return secret;
 }
 

@@ -1,5 +1,4 @@
 // Compares disbursements field by field with the requests that created them, for many amounts and payees (§2.2, §2.3).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
 import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
@@ -14,6 +13,7 @@ import {
   verifyDisbursement,
   pays,
 } from "./requests.ts";
+import { given, type Check, type Context } from "../check.ts";
 
 const concurrency = 20;
 /** The payouts that are verified while the others are created. */
@@ -29,16 +29,16 @@ type Body = Record<string, unknown>;
 export function recordOf(body: Body, created: Body): Body {
   const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = body;
   const { reference, fee } = created;
-  const given = webhookURL === undefined ? {} : { webhookURL };
-  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...given };
+  const address = webhookURL === undefined ? {} : { webhookURL };
+  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
 }
 
 /** Returns the same fields of a verify response. Without a webhookURL in the request, the record may have any. */
 export function recordIn(response: TargetResponse, body: Body = {}): Body {
   const { reference, merchantsReference, amount, fee, country, currency, webhookURL, customer } = dataOf(response);
   const { phoneNumber } = (customer ?? {}) as { phoneNumber?: unknown };
-  const given = body["webhookURL"] === undefined ? {} : { webhookURL };
-  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...given };
+  const address = body["webhookURL"] === undefined ? {} : { webhookURL };
+  return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
 }
 
 /** Judges that the create response and the record have every value of the request. */
@@ -141,7 +141,7 @@ export const checks: Check[] = [
       const zeros = await payLeadingZeros(context);
       context.observe("create.phone-leading-zeros", "response status", zeros.response.status ?? "none");
       if (zeros.response.status === 200) accepted.push(zeros);
-      if (accepted.length === 0) throw new Prerequisite("200 for a phone number", describeResponse(zeros.response));
+      given(accepted.length !== 0, "200 for a phone number", zeros.response);
       for (const { body, response } of accepted) await judgeRecord(context, "records.phone-digits", body, response);
     },
   },

@@ -5,7 +5,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import type { Receiver } from "../target/receiver.ts";
 import { expectStatus, same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verified, is2xx } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 /** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
@@ -24,7 +24,6 @@ export const costOf = (...groups: (readonly Refusable[])[]) => {
   return { effect: "moves-money", payouts, amount: cases * refusedAmount + groups.length * usualAmount } as const;
 };
 
-export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 /** Returns true if the response says that nothing was done. A redirect says so, and 501 for an unknown method. */
 export const isRefused = ({ status = 0 }: TargetResponse) => (status >= 300 && status < 500) || status === 501;
 
@@ -119,7 +118,7 @@ export async function refuseThenPay(
       watchAddress(context, what, box, response);
       continue;
     }
-    if (isAccepted(response) && refused.length > 0) {
+    if (is2xx(response) && refused.length > 0) {
       judged = context.judge(id, true, "a free reference", "a later request with it was accepted", [...refused]);
     }
     // The reference is used now, or may be.

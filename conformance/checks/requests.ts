@@ -108,5 +108,6 @@ export async function verified(
   return { response, data: dataOf(response) as unknown as Disbursement };
 }
 
+export const is2xx = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 export const is4xx = ({ status }: TargetResponse) => status !== undefined && status >= 400 && status < 500;
 export const isRefusal = ({ status }: TargetResponse) => status === 400 || status === 422;

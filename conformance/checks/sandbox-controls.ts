@@ -1,8 +1,8 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
-import { Prerequisite, describeResponse, type Context } from "../check.ts";
+import { type Context, given } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { referencesOf } from "./checkout.ts";
-import { dataOf } from "./requests.ts";
+import { dataOf, is2xx } from "./requests.ts";
 
 /** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). */
 export const forcing = (suffix: string) => `2250000000${suffix}`;
@@ -28,8 +28,7 @@ export const moveClock = (
 /** Advances the merchant's sandbox time. Throws `Prerequisite` if the target refuses. */
 export async function advance(context: Context, seconds: number): Promise<TargetResponse> {
   const response = await moveClock(context, { seconds });
-  if (response.status !== 200)
-    throw new Prerequisite(`200 for advancing the sandbox time by ${seconds} s`, describeResponse(response));
+  given(response.status === 200, `200 for advancing the sandbox time by ${seconds} s`, response);
   return response;
 }
 
@@ -43,8 +42,7 @@ export const finishCheckout = (context: Context, reference: string, outcome: str
  */
 export async function finishAny(context: Context, created: TargetResponse, outcome: string) {
   for (const reference of referencesOf(created)) {
-    const { status = 0 } = await finishCheckout(context, reference, outcome);
-    if (status >= 200 && status < 300) return reference;
+    if (is2xx(await finishCheckout(context, reference, outcome))) return reference;
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 // Checks the signatures of deliveries (D12).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { type Check, type Context, given } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { expectNoFaults, holds } from "./expect.ts";
 import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
@@ -116,7 +116,7 @@ export const checks: Check[] = [
       const old = await secretOf(context, "second");
       const second = { method: "POST", effect: "moves-money", key: "second" } as const;
       const rotated = await context.target.send({ ...second, path: "/sandbox/webhook-secret/rotate" });
-      if (rotated.status !== 200) throw new Prerequisite("200 for the rotation", describeResponse(rotated));
+      given(rotated.status === 200, "200 for the rotation", rotated);
       const renewed = await secretOf(context, "second");
       context.judge(
         "signature.rotation",

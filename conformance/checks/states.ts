@@ -1,5 +1,5 @@
 // Checks disbursement states, the uniqueness of references, and the recovery of a lost response (D3 to D5).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { describeResponse, type Check, type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
@@ -131,8 +131,7 @@ export const checks: Check[] = [
       const when = "for another merchant's request with the same reference";
       expectStatus(context, "uniqueness.per-merchant", other, 200, when, [own, other]);
       const { reference: theirs } = dataOf(other);
-      if (typeof theirs !== "string")
-        throw new Prerequisite("a disbursement of the second merchant", describeResponse(other));
+      given(typeof theirs === "string", "a disbursement of the second merchant", other);
       const responses = [
         await verifyDisbursement(context, reference, { key: "second" }),
         await verifyDisbursement(context, theirs),
@@ -152,7 +151,7 @@ export const checks: Check[] = [
       const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: someAddress(context) });
       const own = await get(context, `/sandbox/deliveries?reference=${reference}`);
       const id = listed(own)[0]?.["id"];
-      if (typeof id !== "string") throw new Prerequisite("the owner's delivery in the list", describeResponse(own));
+      given(typeof id === "string", "the owner's delivery in the list", own);
       const { reference: checkout } = await started(context);
       const second = { key: "second", effect: "moves-money" } as const;
       const refused: TargetRequest[] = [
@@ -168,7 +167,7 @@ export const checks: Check[] = [
       for (const list of ["events", "deliveries"]) {
         const request = { method: "GET", path: `/sandbox/${list}?reference=${reference}` } as const;
         const seen = await context.target.send(request);
-        if (listed(seen).length === 0) throw new Prerequisite(`${list} of the owner's record`, describeResponse(seen));
+        given(listed(seen).length !== 0, `${list} of the owner's record`, seen);
         const response = await context.target.send({ ...request, path: `/sandbox/${list}`, key: "second" });
         const apart = isPage(response) && !response.text.includes(reference);
         const expected = `no ${list} of another merchant in the list`;
@@ -194,8 +193,7 @@ export const checks: Check[] = [
     async run(context) {
       const body = disbursementBody(context, { phoneNumber: forcing("504") });
       const lost = await pay(context, body, { forced: true });
-      if (lost.status !== undefined)
-        throw new Prerequisite("a connection closed without a response (forced outcome 504)", describeResponse(lost));
+      given(lost.status === undefined, "a connection closed without a response (forced outcome 504)", lost);
       const found = await followLocation(context, await pay(context, body), "recovery.lost-answer");
       if (!found) return;
       const sent = { merchantsReference: body["reference"], amount: body["amount"] };

@@ -5,6 +5,7 @@ import { differences, operationOf, routeOfResponse } from "../contract/documente
 import { fieldsOf } from "../target/ledger.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
+import { is2xx } from "./requests.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
@@ -13,7 +14,6 @@ const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);
 
 const isError = ({ status = 0 }: TargetResponse) => status >= 400;
-const isSuccess = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 const isDescribedError = (response: TargetResponse) =>
   described.includes(operationOf(response)) && documented.has(response.status ?? 0);
 
@@ -27,8 +27,7 @@ const bodyFaults = (response: TargetResponse) =>
 
 /** Returns true if the interface defines a JSON body for the response, which can be a success or a documented error. */
 const isDescribed = (response: TargetResponse) =>
-  isDescribedError(response) ||
-  (isSuccess(response) && [...described, "createCheckout"].includes(operationOf(response)));
+  isDescribedError(response) || (is2xx(response) && [...described, "createCheckout"].includes(operationOf(response)));
 
 const shapeFaults = (response: TargetResponse, validator: (schema: string) => Validator) =>
   response.json === undefined ? ["the body is not JSON"] : validator(errorSchema)(response.json);

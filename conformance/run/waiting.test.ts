@@ -42,10 +42,10 @@ const waiting = (name: string, log: string[]): Check => ({
   async *run(context) {
     await pay(context);
     log.push(`${name} pays`);
-    context.judge(id, true, "e", "a", []);
+    context.judge(id, true, "e", "a", context.responses);
     yield;
     log.push(`${name} waits`);
-    context.judge(id, false, "late", "a", []);
+    context.judge(id, false, "late", "a", context.responses);
   },
 });
 
@@ -55,7 +55,7 @@ const other = (name: string, log: string[], over: Partial<Check> = {}): Check =>
   ...over,
   async run(context) {
     if (over.effect === undefined) await pay(context);
-    context.judge(id, true, "e", "a", []);
+    context.judge(id, true, "e", "a", context.responses);
     log.push(name);
   },
 });
@@ -121,7 +121,7 @@ test("a check that pays more than it declares is an error, also after it waited"
       await pay(context);
       yield;
       await pay(context);
-      context.judge(id, true, "e", "a", []);
+      context.judge(id, true, "e", "a", context.responses);
     },
   };
   const [report] = await runAll([greedy]);
