@@ -1,52 +1,12 @@
 import { AbortedError, TimeoutError } from "./errors.ts";
-import type { Limiter } from "./limiter.ts";
+import type { Hooks, RequestInfo, ResponseInfo } from "./hooks.ts";
+import type { Context, Job, Trace } from "./job.ts";
 import { ignore } from "./options.ts";
-import type { Hooks, LogLevel, RequestInfo, ResponseInfo, Settings } from "./options.ts";
+import type { Settings } from "./options.ts";
 import { outcomeOfFailure, outcomeOfReply } from "./outcome.ts";
 import type { AttemptOutcome } from "./outcome.ts";
-import type { Trace } from "./retry.ts";
 import { afterOrAbort } from "./runtime.ts";
-import type { Runtime } from "./runtime.ts";
 import { redact } from "./secrets.ts";
-import type { Path, Transport } from "./transport.ts";
-import type { ListId, OperationId } from "./types.ts";
-
-/** State shared by all calls of a client. */
-export interface Context {
-  runtime: Runtime;
-  limiter: Limiter;
-  transport: Transport;
-  /** URL of the service, without a trailing slash. */
-  baseUrl: string;
-  apiKey: () => Promise<string>;
-  hooks: Required<Hooks>;
-  logLevel: LogLevel;
-  /** True after the first response that is certainly from the service. */
-  isReached?: boolean;
-}
-
-/** The fields that the `data` of every response has. */
-export interface Data {
-  reference: string;
-  merchantsReference: string;
-  amount: number;
-  status: string;
-}
-
-/** The request of a call; every attempt sends the same. */
-export interface Job {
-  operation: OperationId | ListId;
-  path: Path;
-  /** The merchant's reference for a create, the service's reference for a verify. */
-  reference: string | undefined;
-  body?: { phoneNumber?: unknown };
-  /** Set by list: the filters and the cursor. */
-  query?: object;
-  /** True if the response has the requested data. */
-  matches(data: Data | undefined): boolean;
-  /** If set, the request is repeated until this is true of the data. A record that is missing may appear meanwhile. */
-  until?: ((data: Data) => boolean) | undefined;
-}
 
 /**
  * Sends one request and waits at most `timeout` ms. Returns every failure as an outcome. Adds what happened to

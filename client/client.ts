@@ -1,11 +1,12 @@
-import type { Context, Data } from "./attempt.ts";
+import type { Context, Data } from "./job.ts";
 import { createLimiter } from "./limiter.ts";
 import { list } from "./list.ts";
 import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 import { resolveClientOptions, resolveCreateOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, CreateOptions, Settings, WaitOptions } from "./options.ts";
-import { checkout, create, disbursement, verify } from "./recovery.ts";
-import type { Kind } from "./recovery.ts";
+import { checkout, disbursement } from "./kind.ts";
+import type { Kind } from "./kind.ts";
+import { create, verify } from "./recovery.ts";
 import { createStatuses, toCall, verifyStatuses } from "./result.ts";
 import type { Call } from "./result.ts";
 import { system } from "./runtime.ts";

@@ -1,4 +1,4 @@
-import type { ResponseInfo } from "./options.ts";
+import type { ResponseInfo } from "./hooks.ts";
 import type { Checkout, Disbursement, ErrorCode, FieldError } from "./types.ts";
 
 /** The facts that an error carries besides its message. */

@@ -15,18 +15,14 @@ export {
   UsageError,
   ValidationError,
 } from "./errors.ts";
+export type { ErrorInfo, Hooks, RequestInfo, ResponseInfo, RetryInfo } from "./hooks.ts";
 export type { CheckoutFilters, DisbursementFilters } from "./list.ts";
 export type {
   CallOptions,
   ClientOptions,
   CreateOptions,
-  ErrorInfo,
   Fetch,
-  Hooks,
   LogLevel,
-  RequestInfo,
-  ResponseInfo,
-  RetryInfo,
   RetryOptions,
   WaitOptions,
 } from "./options.ts";

@@ -1,9 +1,9 @@
-import type { Context, Data, Job } from "./attempt.ts";
+import type { Context, Data, Job, Trace } from "./job.ts";
+import type { Kind } from "./kind.ts";
 import { complete, ensure } from "./options.ts";
 import type { Settings } from "./options.ts";
-import type { Kind } from "./recovery.ts";
 import { sendWithRetries } from "./retry.ts";
-import type { CallOutcome, Trace } from "./retry.ts";
+import type { CallOutcome } from "./retry.ts";
 import type { operations } from "../generated/openapi.ts";
 
 type Query<Op extends "listDisbursements" | "listCheckouts"> = NonNullable<operations[Op]["parameters"]["query"]>;

@@ -1,4 +1,4 @@
-import type { Context, Data, Job } from "./attempt.ts";
+import type { Context, Data, Job } from "./job.ts";
 import {
   AuthenticationError,
   ClientError,

@@ -1,26 +1,15 @@
-import type { Context, Data, Job } from "./attempt.ts";
 import { DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
+import type { Context, Data, Job, Trace } from "./job.ts";
+import { checkout } from "./kind.ts";
+import type { Kind } from "./kind.ts";
 import { readPage } from "./list.ts";
 import type { Page } from "./list.ts";
 import { demand } from "./options.ts";
 import type { CreateSettings, Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
-import type { CallOutcome, Trace } from "./retry.ts";
-import type { Path } from "./transport.ts";
-import type { CheckoutRequest, DisbursementRequest, KindName } from "./types.ts";
-
-/** A kind of record: its name in operation ids, and its path. */
-export interface Kind {
-  name: KindName;
-  path: Path;
-}
-
-export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements" };
-/**
- * Unlike a disbursement, a checkout has an optional merchant's reference, and the response to a create contains a link.
- */
-export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
+import type { CallOutcome } from "./retry.ts";
+import type { CheckoutRequest, DisbursementRequest } from "./types.ts";
 
 type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
 /** What a call ends with: the record, and the response that it is from. */

@@ -1,18 +1,13 @@
 import { abortedBy, attempt, report } from "./attempt.ts";
-import type { Context, Data, Job } from "./attempt.ts";
 import { NotFoundError, RateLimitError, TimeoutError } from "./errors.ts";
-import type { ResponseInfo, RetryInfo, Settings } from "./options.ts";
+import type { RetryInfo } from "./hooks.ts";
+import type { Context, Data, Job, Trace } from "./job.ts";
+import type { Settings } from "./options.ts";
 import type { AttemptOutcome } from "./outcome.ts";
 import { afterOrAbort } from "./runtime.ts";
 
 /** How a call ended: the outcome of its last attempt. `ambiguous` is true if any attempt may have been recorded. */
 export type CallOutcome = AttemptOutcome & { ambiguous: boolean };
-
-/** Identifies a call and collects its attempts. The requests with which a create finds its record belong to it. */
-export interface Trace {
-  callId: string;
-  attempts: ResponseInfo[];
-}
 
 export const startTrace = ({ runtime }: Context): Trace => ({ callId: runtime.id(), attempts: [] });
 

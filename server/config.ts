@@ -2,14 +2,15 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { FeeRule } from "./domain/fees.ts";
 import type { AskedMode } from "./domain/mode.ts";
+import type { TracesSettings } from "./observability/traces.ts";
+import type { DatabaseAddress } from "./storage/open.ts";
 
 export interface Config {
   host: string;
   port: number;
   /** Base URL at which customers and merchants reach the server, without a trailing slash. */
   publicUrl: string;
-  /** The URL of a PostgreSQL database may contain a password. */
-  database: { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
+  database: DatabaseAddress;
   /** What this process does, of the work that several processes on one database share. */
   role: Role;
   sandbox: boolean;
@@ -33,7 +34,7 @@ export interface Config {
   /** Serves `/metrics`, to those who send the token if there is one. */
   metrics?: { token?: string };
   /** Sends traces to a collector if present (D68). */
-  traces?: TracesConfig;
+  traces?: TracesSettings;
   logLevel: string;
   /** How long the process may take to stop after a signal, in milliseconds. */
   shutdownTimeoutMs: number;
@@ -46,19 +47,6 @@ export interface Config {
   /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
-}
-
-/** Where and how to send traces, as OpenTelemetry's standard variables say. */
-export interface TracesConfig {
-  /** The address that takes spans over OTLP/HTTP, in JSON. */
-  url: string;
-  /** Sent with every request; may contain a secret. */
-  headers: Readonly<Record<string, string>>;
-  serviceName: string;
-  /** Further attributes of the service. */
-  attributes: Readonly<Record<string, string>>;
-  /** The share of traces to send, from 0 to 1. With `parentBased`, a caller's own decision counts first. */
-  sampler: { parentBased: boolean; ratio: number };
 }
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
@@ -174,7 +162,7 @@ const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
 const PARENT_BASED = "parentbased_";
 
 /** Reads the standard variables of OpenTelemetry. Undefined if none of them says where to send traces. */
-function readTraces(read: Read): TracesConfig | undefined {
+function readTraces(read: Read): TracesSettings | undefined {
   const base = read("OTEL_EXPORTER_OTLP_ENDPOINT", undefined, webAddress);
   const url = read("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", base && `${base}/v1/traces`, webAddress);
   const names = SAMPLERS.flatMap((name) => [name, `${PARENT_BASED}${name}` as const]);
@@ -294,7 +282,7 @@ function apiKey(text: string): string {
 
 const isPostgresUrl = (text: string) => /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text);
 
-function databaseUrl(text: string): Config["database"] {
+function databaseUrl(text: string): DatabaseAddress {
   if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
   if (isPostgresUrl(text)) return { kind: "postgres", url: text };
   throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)");

@@ -58,7 +58,7 @@ async function start(config: Config): Promise<void> {
   );
 
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
-  const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
+  const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));

@@ -5,7 +5,7 @@ import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
 import type { Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
-import type { SoundServer } from "./sound.ts";
+import type { SoundServer } from "./sound-server.ts";
 import { optionsFor, runTrial } from "./trial.ts";
 
 /** The result for one broken server. */

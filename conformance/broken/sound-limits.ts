@@ -2,7 +2,7 @@
 // declaration and the others without one.
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
-import type { SoundServer } from "./sound.ts";
+import type { SoundServer } from "./sound-server.ts";
 import {
   createCheckout,
   createDisbursement,

@@ -1,7 +1,7 @@
 // Sound servers that offer only a part of what the suite can use: some of the sandbox controls, or none, or slow
 // settlement.
 import type { How } from "./fault.ts";
-import type { SoundServer } from "./sound.ts";
+import type { SoundServer } from "./sound-server.ts";
 import { html } from "./ways.ts";
 
 /** A server without the paths that match. */

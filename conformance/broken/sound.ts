@@ -1,7 +1,7 @@
 // Sound servers that differ from the reference server where the interface is silent. Each must be certified, unless it
 // states another verdict.
-import type { Declaration } from "../allowances/declaration.ts";
 import type { How, Reply } from "./fault.ts";
+import type { SoundServer } from "./sound-server.ts";
 import { limitedServers } from "./sound-limits.ts";
 import { scopeServers } from "./sound-scope.ts";
 import {
@@ -26,21 +26,6 @@ import {
   withStatus,
   type Fields,
 } from "./ways.ts";
-
-export type SoundServer = {
-  id: string;
-  /** One sentence that describes the difference. */
-  differs: string;
-  how: How;
-  /** The path before /v1. */
-  prefix?: string;
-  /** What the deployment declares in certify.yaml. */
-  declared?: Declaration;
-  /** The verdict that is right for this server, if it is not `certified`. */
-  verdict?: "error" | "passed-partially";
-  /** Further arguments of the command line. */
-  args?: readonly string[];
-};
 
 const slowMs = 100;
 /** Gives every disbursement a final status immediately. */

@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Edit } from "./edit.ts";
 import { schemaEdits } from "./sql.ts";
-import { typescriptEdits, type Edit } from "./typescript.ts";
+import { typescriptEdits } from "./typescript.ts";
 
 export type Mutant = {
   /** Hash of function, source line and edit. It changes with this line only, not with other lines or with a move of the file. */

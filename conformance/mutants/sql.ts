@@ -1,6 +1,6 @@
 // Finds the places in a SQL statement where one edit weakens it. Placeholders stay in place, so that the statement still
 // takes the same values.
-import type { Edit } from "./typescript.ts";
+import type { Edit } from "./edit.ts";
 
 /** True for the source text of a string that contains SQL or a condition in SQL. */
 export const isSql = (raw: string): boolean =>

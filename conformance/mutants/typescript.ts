@@ -1,9 +1,7 @@
 // Finds the places in a TypeScript file where one edit weakens the code. Types and texts for people are left alone.
 import ts from "typescript";
+import type { Edit } from "./edit.ts";
 import { isSql, sqlEdits } from "./sql.ts";
-
-/** Replaces the text from `start` to `end`. */
-export type Edit = { operator: string; start: number; end: number; text: string };
 
 const { SyntaxKind } = ts;
 

@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type CounterConfiguration } from "prom-client";
-import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Backlog, Storage } from "../domain/storage.ts";
 import type { AttemptEnded, Telemetry } from "../domain/telemetry.ts";
@@ -29,7 +28,8 @@ export interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
   storage: Pick<Storage, "readBacklog">;
   clock: Clock;
-  config: Pick<Config, "sandbox" | "database" | "role">;
+  /** What is shown about the server. */
+  config: { sandbox: boolean; database: { kind: string }; role: string };
 }
 
 /** Counts what the server reports (D60). Labels are few: operations, statuses and results, never a merchant or text of one. */

@@ -19,7 +19,6 @@ import {
   type SpanExporter,
 } from "@opentelemetry/sdk-trace";
 import type { Logger } from "pino";
-import type { TracesConfig } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -39,8 +38,21 @@ export interface Traces {
   close(timeoutMs: number): Promise<void>;
 }
 
+/** Where and how to send traces, as OpenTelemetry's standard variables say. */
+export interface TracesSettings {
+  /** The address that takes spans over OTLP/HTTP, in JSON. */
+  url: string;
+  /** Sent with every request; may contain a secret. */
+  headers: Readonly<Record<string, string>>;
+  serviceName: string;
+  /** Further attributes of the service. */
+  attributes: Readonly<Record<string, string>>;
+  /** The share of traces to send, from 0 to 1. With `parentBased`, a caller's own decision counts first. */
+  sampler: { parentBased: boolean; ratio: number };
+}
+
 export interface TracesContext {
-  config: TracesConfig;
+  settings: TracesSettings;
   telemetry: Pick<Telemetry, "on">;
   clock: Clock;
   ids: Pick<Ids, "span" | "trace">;
@@ -48,8 +60,8 @@ export interface TracesContext {
 }
 
 /** Sends spans of the server's work to a collector (D68). They have no secret, phone number or body. */
-export function startTraces({ config, telemetry, clock, ids, log }: TracesContext): Traces {
-  const { url, headers, serviceName, attributes, sampler: sampled } = config;
+export function startTraces({ settings, telemetry, clock, ids, log }: TracesContext): Traces {
+  const { url, headers, serviceName, attributes, sampler: sampled } = settings;
   const root = new TraceIdRatioBasedSampler(sampled.ratio);
   const sampler = sampled.parentBased ? new ParentBasedSampler({ root }) : root;
   const exporter = reporting(new OTLPTraceExporter({ url, headers }), log);

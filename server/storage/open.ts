@@ -1,4 +1,3 @@
-import type { Config } from "../config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Emit } from "../domain/telemetry.ts";
@@ -25,6 +24,9 @@ import { sqliteStatus } from "./sqlite/status.ts";
 import type { DatabaseStatus } from "./status.ts";
 import { StorageError } from "./storage-error.ts";
 
+/** Where a database is. The URL of a PostgreSQL database may contain a password. */
+export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
+
 /**
  * Opens the storage that DATABASE_URL names. A command gets the storage of the server that uses a SQLite file, if there is
  * one: a second process could harm the file.
@@ -33,7 +35,7 @@ import { StorageError } from "./storage-error.ts";
  * @throws StorageError whose message says what to do
  */
 export async function openStorage(
-  database: Config["database"],
+  database: DatabaseAddress,
   options: { clock: Clock; emit?: Emit } & DurabilityOptions & ({ server: true; mode: AskedMode } | { server: false }),
 ): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
@@ -43,13 +45,13 @@ export async function openStorage(
 }
 
 /** Reads the mode of a database without changing it. @throws StorageError */
-export async function readMode(database: Config["database"], now: number): Promise<FoundMode> {
+export async function readMode(database: DatabaseAddress, now: number): Promise<FoundMode> {
   if (database.kind === "sqlite") return sqliteMode(database.path, now);
   return withConnection(database.url, (client) => postgresMode(client, now));
 }
 
 /** Returns the version of a database's schema without changing it. @throws StorageError */
-export async function readSchema(database: Config["database"]): Promise<Schema> {
+export async function readSchema(database: DatabaseAddress): Promise<Schema> {
   return database.kind === "postgres" ? withConnection(database.url, postgresSchema) : sqliteSchema(database.path);
 }
 
@@ -57,12 +59,12 @@ export async function readSchema(database: Config["database"]): Promise<Schema> 
  * Applies the migrations that a database lacks.
  * @throws StorageError if it cannot be opened, or if it is a SQLite file that a server uses
  */
-export async function migrateStorage(database: Config["database"]): Promise<Migrated> {
+export async function migrateStorage(database: DatabaseAddress): Promise<Migrated> {
   return database.kind === "postgres" ? migratePostgres(database.url) : migrateSqlite(database.path);
 }
 
 /** Reads what an operator wants to know about a database. @throws StorageError */
-export async function readStatus(database: Config["database"], now: number): Promise<DatabaseStatus> {
+export async function readStatus(database: DatabaseAddress, now: number): Promise<DatabaseStatus> {
   return database.kind === "postgres" ? postgresStatus(database.url) : sqliteStatus(database.path, now);
 }
 
@@ -71,13 +73,13 @@ export async function readStatus(database: Config["database"], now: number): Pro
  * before the call.
  * @throws StorageError if the file exists or cannot be written, or if the database is not SQLite
  */
-export async function backupStorage(database: Config["database"], file: string): Promise<void> {
+export async function backupStorage(database: DatabaseAddress, file: string): Promise<void> {
   if (database.kind === "postgres") throw new StorageError(dumpAdvice(database.url));
   backupSqlite(database.path, file);
 }
 
 /** Checks all of a database. @throws StorageError if it cannot be opened, or if it is not SQLite */
-export async function checkStorage(database: Config["database"]): Promise<Checked> {
+export async function checkStorage(database: DatabaseAddress): Promise<Checked> {
   if (database.kind === "sqlite") return checkSqlite(database.path);
   throw new StorageError("PostgreSQL checks itself with its own program. Run pg_amcheck on the database.");
 }
@@ -87,7 +89,7 @@ export async function checkStorage(database: Config["database"]): Promise<Checke
  * @throws StorageError whose message says what to do; nothing was changed then
  */
 export async function restoreStorage(
-  database: Config["database"],
+  database: DatabaseAddress,
   file: string,
   { mode, now, ...options }: Omit<RestoreOptions, "mode"> & { mode: AskedMode; now: number },
 ): Promise<Restored> {
@@ -101,7 +103,7 @@ export async function restoreStorage(
  * @param destination the URL of the PostgreSQL database
  * @throws StorageError whose message says what to do; nothing was copied then
  */
-export async function copyStorage(database: Config["database"], destination: string): Promise<Copied> {
+export async function copyStorage(database: DatabaseAddress, destination: string): Promise<Copied> {
   if (database.kind === "sqlite") return copyToPostgres(database.path, destination);
   throw new StorageError(
     "db copy copies a SQLite database, but DATABASE_URL is one of PostgreSQL. Copy that with pg_dump and pg_restore.",

@@ -75,7 +75,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
   const storage = openStorage({ clock, server: true, emit: telemetry.emit });
-  const traces = config.traces && (await exportTraces({ config: config.traces, telemetry, clock, ids, log }));
+  const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
   let service!: Service;
   const listener = await listen(
     { ...config, maxConnections: options.maxConnections ?? 10_000, clock, ids, log },

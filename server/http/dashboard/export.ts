@@ -7,7 +7,7 @@ import type { Disbursement } from "../../domain/disbursements.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./context.ts";
 import type { PaymentFilter } from "./payment-filter.ts";
-import { pageOf, type Kind } from "./payments.ts";
+import { pageOf, type Kind } from "./payment-list.ts";
 import { watchSession } from "./sessions.ts";
 import { actorIn, merchantIn } from "./visit.ts";
 

@@ -1,12 +1,9 @@
 import { Router, type Request, type Response } from "express";
-import type { Page } from "../../domain/pages.ts";
-import type { RecordQuery } from "../../domain/records.ts";
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
 import { curlLine } from "../example.ts";
 import type { DashboardContext } from "./context.ts";
 import { sendCsv } from "./export.ts";
-import { queryOf, readFilter, type PaymentFilter } from "./payment-filter.ts";
+import { queryOf, readFilter } from "./payment-filter.ts";
+import { pageOf, type Kind } from "./payment-list.ts";
 import { showPage } from "./render.ts";
 import { timelineOf } from "./timeline.ts";
 import { merchantIn, PageError } from "./visit.ts";
@@ -25,10 +22,7 @@ const KINDS = {
     statuses: ["pending", "success", "failed", "cancelled"],
     creation: "createCheckout",
   },
-} as const;
-export type Kind = keyof typeof KINDS;
-
-const ON_A_PAGE = 25;
+} as const satisfies Record<Kind, object>;
 
 /** A merchant's payments: a list that can be searched, its export, and a page for each. */
 export function paymentPages(context: DashboardContext): Router {
@@ -64,33 +58,6 @@ async function showList(context: DashboardContext, kind: Kind, req: Request, res
       curl: curlLine(context.config.publicUrl, "$API_KEY", kind),
     },
   );
-}
-
-/**
- * Reads a page of a list. A text to search for is a reference, of the service or of the merchant, or else a phone number.
- */
-export async function pageOf(
-  { storage }: Pick<DashboardContext, "storage">,
-  kind: Kind,
-  merchantId: string,
-  asked: PaymentFilter,
-): Promise<Page<Disbursement | Checkout>> {
-  const { search, phoneNumber, typed: _, ...filter } = asked;
-  // The filter has only statuses of this kind.
-  const list = (kind === "disbursements" ? storage.listDisbursements : storage.listCheckouts) as (
-    query: RecordQuery,
-  ) => Promise<Page<Disbursement | Checkout>>;
-  const find = kind === "disbursements" ? storage.findDisbursement : storage.findCheckout;
-  const query = { limit: ON_A_PAGE, ...filter, merchantId };
-  if (search === undefined) return list(query);
-  const { cursor: _cursor, ...all } = query;
-  const [own, named] = await Promise.all([find(merchantId, search), list({ ...all, merchantsReference: search })]);
-  const { status, createdAfter = 0, createdBefore = Infinity } = query;
-  const fits =
-    own && (status ?? own.status) === own.status && own.createdAt >= createdAfter && own.createdAt < createdBefore;
-  const found = [...(fits ? [own] : []), ...named.items.filter(({ id }) => id !== own?.id)];
-  if (found.length > 0 || phoneNumber === undefined) return { items: found };
-  return list({ ...query, phoneNumber });
 }
 
 async function showPayment(context: DashboardContext, kind: Kind, reference: string, res: Response): Promise<void> {

@@ -1,4 +1,7 @@
-import type { Settings } from "./library.ts";
+import type { Config } from "../../config.ts";
+
+/** What the pages say about this server. */
+export type Settings = Pick<Config, "publicUrl" | "sandbox" | "simulatedLive" | "settleDelayMs">;
 
 /** The address in the guides, for which the address of this server is put in. */
 export const EXAMPLE_URL = "http://127.0.0.1:3000";

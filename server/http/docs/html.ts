@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Eta, type TemplateFunction } from "eta";
 import { STATUS_CODES } from "node:http";
-import type { Settings } from "./library.ts";
+import type { Settings } from "./fill.ts";
 import { pages, type Page } from "./pages.ts";
 
 const eta = new Eta({ autoEscape: true });

@@ -2,12 +2,9 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { Config } from "../../config.ts";
-import { fill } from "./fill.ts";
+import { fill, type Settings } from "./fill.ts";
 import { renderError, renderPage, renderReference } from "./html.ts";
 import { pages } from "./pages.ts";
-
-export type Settings = Pick<Config, "publicUrl" | "sandbox" | "simulatedLive" | "settleDelayMs">;
 
 export interface Resource {
   type: string;

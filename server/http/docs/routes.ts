@@ -3,7 +3,8 @@ import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../errors.ts";
 import { getOnly } from "../metrics-page.ts";
 import { stated, stateOf } from "../request-state.ts";
-import type { Library, Settings } from "./library.ts";
+import type { Settings } from "./fill.ts";
+import type { Library } from "./library.ts";
 
 /** Where the pages and documents are. Everything under /docs is for people: there, errors are pages too. */
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];

@@ -1,0 +1,14 @@
+import type { Path } from "./transport.ts";
+import type { KindName } from "./types.ts";
+
+/** A kind of record: its name in operation ids, and its path. */
+export interface Kind {
+  name: KindName;
+  path: Path;
+}
+
+export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements" };
+/**
+ * Unlike a disbursement, a checkout has an optional merchant's reference, and the response to a create contains a link.
+ */
+export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };

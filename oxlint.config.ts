@@ -1,0 +1,49 @@
+import { defineConfig, type OxlintOverride } from "oxlint";
+
+/** What each folder of the server may import from the rest of the repository, besides generated/. See ARCHITECTURE.md. */
+const SERVER: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  storage: ["domain"],
+  webhooks: ["domain"],
+  observability: ["domain"],
+  workers: ["domain", "webhooks"],
+  http: ["domain", "webhooks", "workers", "observability", "config"],
+  commands: ["domain", "webhooks", "storage", "http", "config", "operator"],
+};
+/** Other parts of the repository, as files or folders. */
+const OTHERS = ["config", "service", "main", "cli", "banner", "log", "operator", "client", "conformance", "scripts"];
+
+/** The files of a folder import nothing of these, types included. */
+const without = (folder: string, names: readonly string[], message: string): OxlintOverride => ({
+  files: [`${folder}/**`],
+  rules: {
+    "no-restricted-imports": ["error", { patterns: [{ regex: `^(\\.\\./)+(${names.join("|")})(/|\\.ts)`, message }] }],
+  },
+});
+
+export default defineConfig({
+  plugins: ["typescript", "import", "promise", "unicorn", "vitest"],
+  categories: { correctness: "error", suspicious: "error", perf: "error" },
+  ignorePatterns: ["generated/**"],
+  rules: {
+    "no-console": "off",
+    "no-await-in-loop": "off",
+    "no-unmodified-loop-condition": "off",
+    "vitest/no-conditional-expect": "off",
+    "import/no-unassigned-import": "off",
+    "import/no-cycle": ["error", { ignoreTypes: false }],
+  },
+  overrides: [
+    ...Object.entries(SERVER).map(([folder, allowed]) => {
+      const refused = [...Object.keys(SERVER), ...OTHERS].filter((name) => name !== folder && !allowed.includes(name));
+      return without(`server/${folder}`, refused, `server/${folder}/ must not import this: see ARCHITECTURE.md.`);
+    }),
+    { files: ["server/storage/**"], rules: { "import/no-cycle": "off" } },
+    without("client", ["server", "conformance", "scripts"], "The client shares no code with the server or the suite."),
+    without("conformance", ["server", "client", "scripts"], "The suite knows a target by its URL alone."),
+    {
+      files: ["**/*.test.ts", "**/testing/**", "conformance/{broken,mutants,examples}/**"],
+      rules: { "no-restricted-imports": "off" },
+    },
+  ],
+});
