@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -12,12 +13,46 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** What a test file contains, or the folder that it is in, if it starts a process, a database or a run of the suite. */
+const SLOW = /child_process|postgres|playwright|browser|spawn|testing\/(process|command-line|sound-target)|certify\.ts/;
+const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
+
+/** Test files that take seconds for another reason: they wait for time-outs, or try thousands of inputs. */
+const LONG = new Set([
+  "client/hover.test.ts",
+  "client/limiter.test.ts",
+  "conformance/merchants/receiver/run.test.ts",
+  "conformance/merchants/receiver/subject.test.ts",
+  "conformance/report/compact.test.ts",
+  "conformance/second-implementation/second.test.ts",
+  "server/commands/listener.test.ts",
+  "server/http/declared-input.test.ts",
+  "server/http/fuzz.test.ts",
+  "server/http/http-server.test.ts",
+  "server/observability/export.test.ts",
+  "server/storage/sqlite/migrate-versions.test.ts",
+  "server/storage/sqlite/restore.test.ts",
+  "server/storage/sqlite/sqlite.test.ts",
+  "server/webhooks/connections.test.ts",
+  "server/webhooks/fairness.test.ts",
+  "server/workers/fairness.test.ts",
+]);
+
+const all = globSync("{spec,scripts,server,client,conformance}/**/*.test.ts", {
+  exclude: (name) => name.endsWith("node_modules"),
+});
+const isQuick = (file: string) => !LONG.has(file) && !SLOW_FOLDER.test(file) && !SLOW.test(readFileSync(file, "utf8"));
+
 // The processes that tests start take most of their time to compile the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("node_modules/.cache/node");
 
 export default defineConfig({
   test: {
-    include: ["{spec,scripts,server,client,conformance}/**/*.test.ts"],
+    projects: [
+      // `npm run test:quick` runs only these, for the loop of a contributor. They share the modules of a worker.
+      { extends: true, test: { name: "quick", include: all.filter(isQuick), isolate: false } },
+      { extends: true, test: { name: "slow", include: all.filter((file) => !isQuick(file)) } },
+    ],
     globalSetup: "./server/testing/postgres-setup.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
     // Many tests run whole servers and mostly wait for I/O, so one worker per processor would leave processors idle.

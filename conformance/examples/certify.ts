@@ -3,7 +3,7 @@
 // and leaves what the README says about them.
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { format } from "prettier";
+import { format } from "oxfmt";
 import type { Report } from "../results.ts";
 import { launcher } from "../merchants/client/launch.ts";
 import { judgeClient, readClientOptions } from "../merchants/client/command.ts";
@@ -84,7 +84,7 @@ ${tableOf("receiver", columns)}
 The naive receiver books an event twice when it arrives twice at once or after a restart, loses what arrives while its
 database is locked, and tells every stranger the signature that it expected.
 `;
-const formatted = await format(text, { parser: "markdown", printWidth: 120 });
+const { code: formatted } = await format("README.md", text, { printWidth: 120 });
 /** The rows of verdicts: numbers of scenarios may differ between runs, verdicts may not. */
 const rowsOf = (page: string) => page.split("\n").filter((line) => line.startsWith("|"));
 if (!values.check) await writeFile(readme, formatted);

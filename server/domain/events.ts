@@ -6,7 +6,11 @@ import type { FinalStatus } from "./records.ts";
 import { checkoutView, disbursementView } from "./representation.ts";
 
 export type EventType =
-  "disbursement.completed" | "disbursement.failed" | "checkout.completed" | "checkout.failed" | "checkout.cancelled";
+  | "disbursement.completed"
+  | "disbursement.failed"
+  | "checkout.completed"
+  | "checkout.failed"
+  | "checkout.cancelled";
 
 /** A status change, written in the same transaction as the change itself (D30). */
 export interface Event {

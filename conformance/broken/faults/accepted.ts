@@ -27,7 +27,7 @@ const texts = (pattern: RegExp) => (value: unknown) => isText(value) && pattern.
  */
 type Row = readonly [string, string, string, string, (value: unknown) => boolean, (value: unknown) => unknown];
 
-// prettier-ignore
+// oxfmt-ignore
 const ofPayouts: Row[] = [
   ["no-reference", "A payout without a reference is accepted.", "create.reference-required", "reference", missing, fresh],
   ["no-amount", "A payout without an amount is accepted.", "create.amount-required", "amount", missing, () => 1],
@@ -73,7 +73,7 @@ const ofPayouts: Row[] = [
   ["amount-tiny-fraction", "An amount of 1.0000001 is paid as 1.", "create.generated-invalid-refused", "amount", (v) => v === 1.0000001, () => 1],
 ];
 
-// prettier-ignore
+// oxfmt-ignore
 const ofCheckouts: Row[] = [
   ["no-amount", "A checkout without an amount is accepted.", "checkout.amount-required", "amount", missing, () => 1],
   ["no-currency", "A checkout without a currency is accepted.", "checkout.currency-required", "currency", missing, () => "XOF"],

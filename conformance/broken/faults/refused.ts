@@ -20,7 +20,7 @@ const at =
 const notifies = (fits: Fits): How => afterRefusal(fits, (call) => notify(textOf(call, "webhookURL") ?? ""));
 
 const nothing = "refused.unauthenticated-leaves-nothing";
-// prettier-ignore
+// oxfmt-ignore
 const rows: [id: string, defect: string, violates: string, how: How, onlyBy?: string][] = [
   ["401-pays", "A create without a key returns 401 and is paid.", `${nothing} refused.no-webhook`, pays(withStatus(401, noKey)), `${nothing} refused.no-webhook life.webhooks-addressed`],
   ["401-reserves", "A create without a key returns 401 and uses its reference up.", nothing, reserves(withStatus(401, noKey)), nothing],

@@ -1,0 +1,31 @@
+// npm run check: everything that can be checked without running the project. The commands run at the same time; what
+// each prints is shown when it ends.
+import { exec } from "node:child_process";
+
+const COMMANDS = [
+  "tsc",
+  "knip",
+  "spectral lint generated/openapi.json --fail-severity=warn",
+  "redocly lint spec/openapi.yaml",
+  "oxlint",
+  "oxfmt --check",
+  "node scripts/generate.ts --check",
+  "node scripts/contract.ts check",
+];
+
+const env = { ...process.env, REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
+
+await Promise.all(
+  COMMANDS.map(
+    (command) =>
+      new Promise<void>((resolve) => {
+        exec(command, { env }, (error, stdout, stderr) => {
+          if (error) {
+            console.error(`${stdout}${stderr}Failed: ${command}`);
+            process.exitCode = 1;
+          }
+          resolve();
+        });
+      }),
+  ),
+);
