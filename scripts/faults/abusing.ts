@@ -1,6 +1,6 @@
 // The clients of `npm run faults -- neighbours`: a process of its own, which the run starts at the lowest priority.
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ABUSES, type Abuser } from "./abuses.ts";
@@ -18,10 +18,16 @@ const dummy = createServer((request, response) => {
   request.resume();
   request.on("end", () => response.writeHead(200, { "content-type": "application/json" }).end(DUMMY));
 });
-await once(dummy.listen(0, "127.0.0.1"), "listening");
-const dummyUrl = `http://127.0.0.1:${(dummy.address() as AddressInfo).port}`;
+const dummyUrl = await listen(dummy);
+/** A receiver of webhooks that never answers. It is here, so that its work is not the measuring process's. */
+const hanging = await listen(createServer((request) => void request.resume()));
 let ending = new AbortController();
 let abusing: Promise<unknown> = Promise.resolve();
+
+async function listen(server: Server): Promise<string> {
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 /** Repeats an abuse until the signal. Refusals are expected. */
 async function abuse(abuser: Abuser, kind: string, signal: AbortSignal): Promise<void> {
@@ -47,4 +53,4 @@ process.on("message", async (order: Order) => {
   process.send!("done");
 });
 process.on("disconnect", () => process.exit(0));
-process.send!("ready");
+process.send!(hanging);

@@ -41,14 +41,14 @@ const MEASURED = ["create", "webhook", "busyForCreate", "busyForWebhook"] as con
 type Times = Record<(typeof MEASURED)[number], number[]>;
 const noTimes = (): Times => ({ create: [], webhook: [], busyForCreate: [], busyForWebhook: [] });
 
-/** Starts a receiver that answers at once, or never. */
-async function startReceiver(hangs: boolean, onWebhook: (reference: string) => void = () => undefined) {
+/** Starts a receiver that answers at once. */
+async function startReceiver(onWebhook: (reference: string) => void) {
   const server = createServer((request, response) => {
     let text = "";
     request.on("data", (chunk) => (text += String(chunk)));
     request.on("end", () => {
       onWebhook(JSON.parse(text).data.merchantsReference);
-      if (!hangs) response.writeHead(204).end();
+      response.writeHead(204).end();
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -91,8 +91,9 @@ async function signIn(url: string, token: string): Promise<string> {
 async function startClients() {
   const script = fileURLToPath(new URL("abusing.ts", import.meta.url));
   const child = spawn("nice", ["-n", "19", process.execPath, script], { stdio: ["ignore", 2, 2, "ipc"] });
-  await once(child, "message");
+  const [hanging] = (await once(child, "message")) as [string];
   return {
+    hanging,
     async order(order: Order) {
       const done = once(child, "message");
       child.send(order);
@@ -135,8 +136,7 @@ export async function runNeighbours({
   const { violations, violate } = violationsOf(print);
   const database = await DATABASES.sqlite();
   const arrivals = new Map<string, () => void>();
-  const healthy = await startReceiver(false, (reference) => arrivals.get(reference)?.());
-  const silent = await startReceiver(true);
+  const healthy = await startReceiver((reference) => arrivals.get(reference)?.());
   const server = await prepareServer({ databaseUrl: database.url, key: KEY, violate, onEnd: violate });
 
   /** Pays one after another and waits for each webhook. */
@@ -182,7 +182,7 @@ export async function runNeighbours({
     for (const { kind, links, ...of } of stored) {
       const cookies: string[] = [];
       for (const link of links) cookies.push(await signIn(url, link));
-      abusers.push({ kind, abuser: { ...of, url, cookies, hanging: silent.url } });
+      abusers.push({ kind, abuser: { ...of, url, cookies, hanging: clients.hanging } });
       await pay(url, of.keys[0]!);
     }
     await measure(url);
@@ -214,7 +214,6 @@ export async function runNeighbours({
     clients.close();
     await server.kill();
     healthy.close();
-    silent.close();
     await database.close();
   }
   return violations;
