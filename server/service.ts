@@ -101,12 +101,14 @@ export function createService(options: Options): Service {
   });
   const returns = createReturns({ storage, stopping, onReady: wake });
   const fairness = createFairness({ ...WEBHOOKS_IN_PROGRESS, now: clock.now });
+  const turns = createTurns({ clock, defer: options.defer ?? setImmediate });
   const deliveries = createDeliveryWorker({
     storage,
     clock,
     sender,
     chaos,
     fairness,
+    turns,
     returns,
     chance,
     log,
@@ -169,7 +171,6 @@ export function createService(options: Options): Service {
 
   const { sandbox, settleDelayMs, fees } = config;
   // What requests read; the workers read without a limit.
-  const turns = createTurns({ clock, defer: options.defer ?? setImmediate });
   const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }), turns);
   const shared = { storage: limited, clock, ids, sandbox, settleDelayMs, stopping, wake };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });

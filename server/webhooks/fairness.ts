@@ -31,8 +31,10 @@ export interface Fairness {
   roomOfMerchant(merchantId: string): number;
   /** Returns how many deliveries of each lane to claim. Serves the lanes in order and leaves out those without room. */
   plan(lanes: readonly Lane[]): LaneClaim[];
-  /** Makes an attempt that was planned, and counts it while it is in progress. */
-  run<T>(lane: Lane, attempt: () => Promise<T>): Promise<T>;
+  /**
+   * Makes an attempt that was planned, and counts it from now until it ends. The time until `turn` does not make it slow.
+   */
+  run<T>(lane: Lane, attempt: () => Promise<T>, turn?: Promise<void>): Promise<T>;
 }
 
 interface Attempt {
@@ -107,10 +109,14 @@ export function createFairness({ perHost, total, now }: FairnessLimits): Fairnes
         return [{ ...lane, count: number }];
       });
     },
-    async run(lane, attempt) {
-      const current = { lane, keys: keysOf(lane), begunAt: now() };
+    async run(lane, attempt, turn) {
+      const current = { lane, keys: keysOf(lane), begunAt: turn ? Infinity : now() };
       attempts.add(current);
       try {
+        if (turn) {
+          await turn;
+          current.begunAt = now();
+        }
         return await attempt();
       } finally {
         attempts.delete(current);

@@ -9,13 +9,11 @@ import type { Sender } from "../webhooks/send.ts";
 import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";
 import type { Returns } from "./returns.ts";
 import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
-import { createYielding } from "./yielding.ts";
+import type { Turns } from "./turns.ts";
 
 /** The intervals at which the claims of attempts in progress are renewed, and at which lapsed ones are looked for. */
 export const RENEW_EVERY_MS = 1_000;
 export const END_LAPSED_EVERY_MS = 200;
-/** How many attempts may start in one turn of the event loop. */
-const STARTED_PER_TURN = 2;
 export interface DeliveryWorker {
   /** Claims as many ready deliveries as the limits allow and starts their attempts. Returns their number. */
   begin(merchantId?: string): Promise<number>;
@@ -46,6 +44,8 @@ export interface DeliveryOptions extends AttemptContext {
   sender: Pick<Sender, "send">;
   chaos: ChaosSwitch;
   fairness: Fairness;
+  /** Decides when each attempt begins; all at once if absent. */
+  turns?: Pick<Turns, "takeForWebhook">;
   log: Logger;
   stopping: AbortSignal;
   /** Is told the result of each attempt. */
@@ -65,7 +65,7 @@ interface Underway {
 
 /** Delivers webhooks at least once: a claimed delivery without a recorded attempt is claimed again (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
-  const { storage, clock, fairness, log } = options;
+  const { storage, clock, fairness, log, stopping } = options;
   const underway = new Map<string, Underway>();
   const prevented: ClaimedDelivery[] = [];
   /** Emits the id of each delivery whose attempt has ended. */
@@ -85,9 +85,10 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     }
     const lane = { merchantId, host: receiverOf(claim.url) };
     const entry: Underway = { claim, ending: new AbortController(), hasLapsed: false, ended: Promise.resolve() };
-    const attempt = fairness.run(lane, async () => {
-      if (!(await makeAttempt(options, entry))) prevented.push(entry.claim);
-    });
+    const makeOne = async () => {
+      if (stopping.aborted || !(await makeAttempt(options, entry))) prevented.push(entry.claim);
+    };
+    const attempt = fairness.run(lane, makeOne, options.turns?.takeForWebhook(merchantId));
     entry.ended = attempt
       .catch((error: unknown) => log.error({ err: error, event: id }, "an attempt could not be recorded"))
       .finally(() => {
@@ -100,21 +101,12 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   }
 
   const scan = createScan(options);
-  const giveWay = createYielding();
 
   async function claimAndStart(merchantId: string | undefined): Promise<number> {
     const claimed = await scan(merchantId);
-    let started = 0;
-    for (const [index, claim] of claimed.entries()) {
-      // Let requests in between: the first attempts of a thousand receivers would block the event loop together.
-      if (index % STARTED_PER_TURN === STARTED_PER_TURN - 1) await (merchantId === undefined ? giveWay() : nextTurn());
-      if (options.stopping.aborted) {
-        prevented.push(...claimed.slice(index));
-        break;
-      }
-      if (start(claim)?.catch(() => {})) started += 1;
-    }
-    return started;
+    // Let requests in between.
+    await nextTurn();
+    return claimed.filter((claim) => start(claim)?.catch(() => {})).length;
   }
 
   // Scans run one at a time, because concurrent scans would use the same free capacity twice.

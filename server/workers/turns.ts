@@ -1,28 +1,32 @@
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 
-/** How long requests of a turn of the event loop may begin, in milliseconds. The rest wait for the next turn. */
+/** How long work of a turn of the event loop may begin, in milliseconds, and how long webhooks of it. The rest waits. */
 const TURN_MS = 4;
+const WEBHOOKS_MS = 1;
 /** How many requests of a merchant wait. More are refused. */
 const MOST_WAITING = 1_024;
 /** A merchant's use counts half as much after each such time, in milliseconds. */
 const HALVED_EVERY_MS = 1_000;
-/** What each request counts at the least, since a part of its work is done later. And the use that is forgotten. */
+/** What each request or webhook counts at the least, since a part of its work is done later. And the use that is forgotten. */
 const LEAST_MS = 0.05;
 
-interface Merchant {
-  /** The time that this merchant's requests have used lately, in milliseconds. */
+type Work = "requests" | "webhooks";
+
+interface Merchant extends Record<Work, (() => void)[]> {
+  /** The time that this merchant's work has used lately, in milliseconds. */
   usedMs: number;
-  waiting: (() => void)[];
 }
 
-/** What decides whose request the event loop serves next (D82). */
+/** What decides whose work the event loop does next (D82). */
 export interface Turns {
   /**
-   * Resolves when it is the merchant's turn; undefined if it is now.
+   * Resolves when it is the turn of a merchant's request; undefined if it is now.
    * @throws ServiceError `rate_limited` if too many of the merchant's requests wait already
    */
   take(merchantId: string): Promise<void> | undefined;
+  /** Resolves when it is the turn of a merchant's webhook, after the merchant's requests. */
+  takeForWebhook(merchantId: string): Promise<void> | undefined;
 }
 
 /** Calls back in the next turn of the event loop, after what was deferred before. */
@@ -34,20 +38,22 @@ interface Options {
 }
 
 /**
- * Shares the event loop between merchants: of the merchants whose requests wait, the one that has used the least time
- * lately is next. So a merchant with one request does not wait for another's thousand, however much each of them costs.
- * A merchant alone may use all of the time.
+ * Shares the event loop between merchants: of the merchants whose work waits, the one that has used the least time lately
+ * is next. So a merchant with one request does not wait for another's thousand, however much each of them costs. A
+ * merchant alone may use all of the time.
  */
 export function createTurns({ clock, defer }: Options): Turns {
   const merchants = new Map<string, Merchant>();
   const waiting = new Set<Merchant>();
-  /** Whose request has begun last, and when. Its work goes on until the next callback. */
-  let last: { merchant: Merchant; at: number } | undefined;
+  /** What has begun last, and when. Its work goes on until the next callback. */
+  let last: { merchant: Merchant; work: Work; at: number } | undefined;
   let halvedAt = clock.monotonic();
   let turnBegun: number | undefined;
+  /** The time that webhooks have used in this turn. */
+  let webhooksMs = 0;
 
   function merchantOf(id: string): Merchant {
-    const known = merchants.get(id) ?? { usedMs: 0, waiting: [] };
+    const known = merchants.get(id) ?? { usedMs: 0, requests: [], webhooks: [] };
     merchants.set(id, known);
     return known;
   }
@@ -63,19 +69,26 @@ export function createTurns({ clock, defer }: Options): Turns {
     }
   }
 
-  /** Counts the time since the last request began, for its merchant. */
+  /** Counts the time since the last work began, for its merchant. */
   function count(now: number) {
-    if (last) last.merchant.usedMs += Math.max(LEAST_MS, now - last.at);
+    if (!last) return;
+    const usedMs = Math.max(LEAST_MS, now - last.at);
+    last.merchant.usedMs += usedMs;
+    if (last.work === "webhooks") webhooksMs += usedMs;
     last = undefined;
   }
 
-  function next(): Merchant {
+  /** The merchant that has used the least of those that wait, and may begin something in this turn. */
+  function next(): Merchant | undefined {
     let least: Merchant | undefined;
-    for (const merchant of waiting) if (!least || merchant.usedMs < least.usedMs) least = merchant;
-    return least!;
+    for (const merchant of waiting) {
+      if (merchant.requests.length === 0 && webhooksMs >= WEBHOOKS_MS) continue;
+      if (!least || merchant.usedMs < least.usedMs) least = merchant;
+    }
+    return least;
   }
 
-  /** True if this turn may begin another request. */
+  /** True if this turn may begin more. */
   function hasTime(): boolean {
     const now = clock.monotonic();
     count(now);
@@ -87,35 +100,51 @@ export function createTurns({ clock, defer }: Options): Turns {
     return now - turnBegun < TURN_MS;
   }
 
-  /** Every request that waits has one such callback, which begins whichever is next. */
+  /** All that waits has one such callback, which begins whatever is next. */
   function begin() {
-    if (!hasTime()) return defer(begin);
-    const merchant = next();
-    const resolve = merchant.waiting.shift()!;
-    if (merchant.waiting.length === 0) waiting.delete(merchant);
-    last = { merchant, at: clock.monotonic() };
+    const merchant = hasTime() ? next() : undefined;
+    if (!merchant) return defer(begin);
+    const work = merchant.requests.length > 0 ? "requests" : "webhooks";
+    const resolve = merchant[work].shift()!;
+    if (merchant.requests.length === 0 && merchant.webhooks.length === 0) waiting.delete(merchant);
+    last = { merchant, work, at: clock.monotonic() };
     resolve();
   }
 
-  /** Is called in the next turn, before what this turn has left. Nothing has waited for the last request. */
+  /** Is called in the next turn, before what this turn has left. Nothing has waited for the last work. */
   function endTurn() {
     if (last) count(last.at);
     turnBegun = undefined;
+    webhooksMs = 0;
+  }
+
+  /** True if a merchant's work is next although it has not waited. */
+  function isNext(merchant: Merchant, work: Work): boolean {
+    const isOpen = hasTime();
+    if (work === "webhooks") return isOpen && waiting.size === 0 && webhooksMs < WEBHOOKS_MS;
+    const least = next();
+    return least ? merchant.usedMs < least.usedMs : isOpen;
+  }
+
+  function wait(merchant: Merchant, work: Work): Promise<void> {
+    waiting.add(merchant);
+    defer(begin);
+    return new Promise((resolve) => merchant[work].push(resolve));
+  }
+
+  function takeFor(merchantId: string, work: Work): Promise<void> | undefined {
+    const merchant = merchantOf(merchantId);
+    if (!isNext(merchant, work)) return wait(merchant, work);
+    last = { merchant, work, at: clock.monotonic() };
+    return undefined;
   }
 
   return {
     take(merchantId) {
-      const hasBegun = waiting.size === 0 && hasTime();
-      const merchant = merchantOf(merchantId);
-      if (hasBegun) {
-        last = { merchant, at: clock.monotonic() };
-        return undefined;
-      }
-      if (merchant.waiting.length >= MOST_WAITING) return Promise.reject(tooMany());
-      waiting.add(merchant);
-      defer(begin);
-      return new Promise((resolve) => merchant.waiting.push(resolve));
+      const isFull = (merchants.get(merchantId)?.requests.length ?? 0) >= MOST_WAITING;
+      return isFull ? Promise.reject(tooMany()) : takeFor(merchantId, "requests");
     },
+    takeForWebhook: (merchantId) => takeFor(merchantId, "webhooks"),
   };
 }
 
