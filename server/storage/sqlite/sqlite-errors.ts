@@ -30,5 +30,6 @@ const DISK = "Its disk may be full, read-only or broken: free space or repair it
 export function adviceOf(error: unknown): string {
   const { errcode = 0 } = error as { errcode?: number };
   if (isBusy(error)) return "Another program is writing to it. End that program, then try again.";
+  if ((errcode & 0xff) === CORRUPT) return "The file is damaged: restore it from a backup.";
   return [IOERR, FULL].includes(errcode & 0xff) ? DISK : "Check DATABASE_URL.";
 }
