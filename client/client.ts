@@ -69,8 +69,8 @@ export interface Checkouts {
   /**
    * Creates a link to a payment page. Send the customer to `url` and store `reference` with the order.
    *
-   * Creates at most one checkout per `reference`. Without one, the client generates a reference for the call, and returns
-   * it as `merchantsReference`.
+   * Creates at most one checkout per `reference`. If you leave `reference` out, the client generates a reference and
+   * returns it as `merchantsReference`.
    *
    * @param request `amount` is in the lowest denomination (`10000` is 100.00).
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.

@@ -142,7 +142,7 @@ test("a call may fail before its result is asked for", async () => {
   expect(await ignored.result()).toMatchObject({ status: 422 });
 });
 
-/** The names and contents of what a call with one retry writes to the console. */
+/** What a call with one retry writes to the console: the name and contents of each entry. */
 async function linesOf(options: object) {
   const lines: [string, object][] = [];
   vi.spyOn(console, "log").mockImplementation((line, info) => void lines.push([line, info]));

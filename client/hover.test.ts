@@ -51,7 +51,7 @@ const record = await client.disbursements.verify(payout.reference);
 payout.fee; payout.recovered; checkout.url; record.createdAt;
 `);
 
-/** What the spec says of a field: its own description, else that of its schema. */
+/** The spec's description of a field, or of the field's schema if the field has no description. */
 function meaning({ description, $ref }: Schema): string {
   const text = description ?? schemas[$ref!.split("/").at(-1)!]!.description!;
   return text

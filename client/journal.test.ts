@@ -411,7 +411,7 @@ describe("the lock", () => {
   test.skipIf(process.platform !== "linux")(
     "of a killed process that its parent never notices is replaced",
     async () => {
-      // The shell becomes a program that does not ask for its child, which ends only then.
+      // The child ends after the shell has become `sleep`, which never reaps its children.
       const child = "(until grep -qx sleep /proc/$$/comm; do :; done)";
       const parent = spawn("sh", ["-c", `${child} & echo $!; exec sleep 60`]);
       try {

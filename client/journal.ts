@@ -9,7 +9,9 @@ import type { Journal, JournalEntry } from "./payroll.ts";
 import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
 
 type Entry = JournalEntry & { hash: string };
-/** A line of the file. With a hash, the payout is about to be sent; with neither, nothing was recorded for the reference. */
+/**
+ * A line of the file. With `hash`, the payout is about to be sent; with `reference` alone, nothing was recorded for it.
+ */
 type Line = { reference: string; hash?: string } | { payout: DisbursementCreated } | { rate: number };
 
 /** What a journal knows from earlier runs. */
@@ -47,7 +49,7 @@ export function fileJournal(path: string): Journal {
       const { rate } = content;
       if (!value || value === Infinity || (rate && Math.abs(value / rate - 1) < notableChange)) return;
       content.rate = value;
-      // If this write fails, so does that of the next payout, which reports it.
+      // If this write fails, the write for the next payout fails too and reports the error.
       void use().then((journal) => journal.append({ rate: value }).catch(ignore));
     },
     before: async (request) => (await use()).before(request),
@@ -104,7 +106,7 @@ async function before(
         "It belongs to another payroll, or the entry was changed after it was sent.",
     );
   }
-  // Each reference is asked for once in a run, so its entry is no longer needed.
+  // A run looks up each reference once, so the entry is no longer needed.
   known.delete(reference);
   return { payout: entry.payout };
 }
@@ -146,7 +148,7 @@ function createAppender(file: FileHandle): OpenJournal["append"] {
 async function load(file: FileHandle, path: string, content: Content) {
   let number = 0;
   let rest = "";
-  // As latin1, each character of `rest` is one byte, so that its length says how much to remove.
+  // As latin1, each character of `rest` is one byte, so the length of `rest` is the number of bytes to remove.
   for await (const chunk of file.createReadStream({ start: 0, autoClose: false, encoding: "latin1" })) {
     const lines = (rest + (chunk as string)).split("\n");
     rest = lines.pop()!;
@@ -193,7 +195,7 @@ async function syncFolder(path: string) {
   await folder?.close();
 }
 
-// The locks of this process. In a container, a later process often has the same id, so the id alone does not tell.
+// The locks of this process. In a container, a later process often has the same id, so the id alone is not enough.
 const held = new Set<string>();
 
 /** Locks a journal and returns a function that unlocks it. */
@@ -225,7 +227,7 @@ async function removeStale(file: string, own: string, temporary: string) {
   if (holder && holder !== own && (await isRunning(holder))) throw inUse(holder, file);
   const moved = `${temporary}.stale`;
   if (!(await succeeds(rename(file, moved), "ENOENT"))) return;
-  // Another process may have replaced the stale lock in the meantime. Then this is its lock, which must go back.
+  // Another process may have replaced the stale lock in the meantime. Then put that process's lock back.
   if ((await readFile(moved, "utf8")) !== holder) await succeeds(link(moved, file), "EEXIST");
   await unlink(moved);
 }
@@ -242,8 +244,8 @@ async function isRunning(holder: string): Promise<boolean> {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
-  // A killed process keeps its id until its parent notices, which in many containers is never. It has the state Z. The name
-  // of the program before the state may itself contain a parenthesis.
+  // A killed process keeps its id, with state Z (zombie), until its parent reaps it; in many containers the parent
+  // never does. The program's name, before the state, may itself contain a parenthesis.
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   return !/.*\) Z/s.test(stat);
 }

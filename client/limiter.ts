@@ -7,8 +7,8 @@ export interface Limiter {
   /** The requests per second that the service accepts. Infinity until two refusals have shown it, or until it is set. */
   rate: number;
   /**
-   * Waits for a turn to send a request. Returns false if none comes within `patience` ms or before the signal is
-   * aborted. A retry takes its turn before first attempts.
+   * Waits for a turn to send a request. Returns false if the turn does not come within `patience` ms or before the
+   * signal is aborted. A retry takes its turn before first attempts.
    */
   enter(patience: number, signal: AbortSignal | undefined, isRetry: boolean): Promise<boolean>;
   /**
@@ -19,14 +19,14 @@ export interface Limiter {
   leave(entered: number, retryAfter?: number): void;
 }
 
-// The requests in flight at first, while the service's limit is unknown. Two responses that are not a 429 allow one more.
+// The requests in flight at first, while the service's limit is unknown. Two accepted requests allow one more.
 const firstWindow = 16;
-// After a refusal, the rate is this share of the one that was refused.
+// After a refusal, the rate is this share of the refused rate.
 const decrease = 0.95;
-// How much an accepted request adds to the rate: 1 multiplies the rate by e in a second. At first and at least.
+// What an accepted request adds to the rate, at first and at least. With 1, the rate grows e-fold per second.
 const firstGrowth = 4;
 const leastGrowth = 0.001;
-// How much of a delay by a late timer the following requests make up for, in ms.
+// If a timer fires late, the following requests make up for at most this much of the delay, in ms.
 const catchUp = 50;
 
 /**
@@ -47,7 +47,7 @@ export function createLimiter(runtime: Runtime): Limiter {
   // The requests accepted in about the last second.
   let accepted = 0;
   let acceptedAt = 0;
-  // The requests accepted since the last refusal. Right after it, `accepted` is too low.
+  // The requests accepted since the last refusal. Right after a refusal, `accepted` is too low.
   let count = 0;
   let since = runtime.now();
   let cancelTimer = ignore;
@@ -75,7 +75,7 @@ export function createLimiter(runtime: Runtime): Limiter {
     set rate(known) {
       rate = known;
       growth = leastGrowth;
-      // Whoever learned the rate has probably used it until now.
+      // A caller that knows the rate has probably sent requests at this rate until now.
       accepted = known;
       acceptedAt = runtime.now();
     },
@@ -112,7 +112,7 @@ export function createLimiter(runtime: Runtime): Limiter {
         if (entered > refusedAt) {
           rate = Math.max(
             1,
-            // After a quiet time, little was accepted lately, which says nothing about a known rate.
+            // After a quiet time `accepted` is low, which says nothing about a known rate.
             growth < 1 ? rate / 2 : 1,
             decrease * Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since))),
           );

@@ -39,7 +39,7 @@ const noFilters = {
   limit: undefined,
 };
 
-/** Reads the records of a list, page by page. Requests a page when the one before is used up. */
+/** Reads the records of a list, page by page. Requests a page when the previous page is used up. */
 export async function* list(
   context: Context,
   kind: Kind,
@@ -59,7 +59,7 @@ export async function* list(
   } while (query["cursor"]);
 }
 
-/** Reads one page of a list. With `until`, reads it again until this is true of the page. */
+/** Reads one page of a list. With `until`, polls until `until(page)` is true. */
 export async function readPage(
   context: Context,
   { name, path }: Kind,

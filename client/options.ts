@@ -8,7 +8,7 @@ export interface RetryOptions {
   tries?: number;
   /** Upper bound of the first delay, in ms. The bound doubles with each retry; each delay is random below it. Default 250. */
   minDelay?: number;
-  /** Maximum of that bound, in ms. The service's `Retry-After` is added to the delay. Default 8,000. */
+  /** Maximum of the upper bound, in ms. The service's `Retry-After` is added to the delay. Default 8,000. */
   maxDelay?: number;
   /**
    * Limit for all attempts and delays of a call, in ms. After a 409, reading the existing record has a second limit of
@@ -19,13 +19,13 @@ export interface RetryOptions {
 
 /** How long and how often `waitFor` polls. */
 export interface WaitOptions {
-  /** Aborts the wait, which then throws AbortedError. The client's signal does so too. */
+  /** Aborts the wait, which then throws AbortedError. The client's signal aborts it too. */
   signal?: AbortSignal | undefined;
   /** How long to wait for a final status, in ms. Default 120,000. */
   timeout?: number;
   /** Upper bound of the first delay, in ms. The bound doubles with each poll; each delay is random below it. Default 1,000. */
   minDelay?: number;
-  /** Maximum of that bound, in ms. Default 10,000. */
+  /** Maximum of the upper bound, in ms. Default 10,000. */
   maxDelay?: number;
 }
 
@@ -58,7 +58,7 @@ export interface CreateOptions extends CallOptions {
   inDoubt?: boolean | undefined;
 }
 
-/** The type of a custom `fetch`: compatible with the global one. */
+/** The type of a custom `fetch`: compatible with the global `fetch`. */
 export type Fetch = (input: string | Request, init?: RequestInit) => Promise<Response>;
 
 /** What the client writes to the console: nothing, failed attempts, or everything that hooks receive. */
@@ -172,7 +172,7 @@ export function resolveWaitOptions(options: WaitOptions | undefined, base: Setti
   return { ...resolveOptions({ signal }, base), retry: { tries: Infinity, totalTime, ...delays } };
 }
 
-/** Checks that the key is valid in a header. `fetch` would check it too, but its error message contains the value. */
+/** Checks that the key is valid in a header. `fetch` would check it too, but its error message contains the key. */
 function checkKey(key: unknown): string {
   demand(key, typeof key === "string" && /^[!-~]+$/.test(key), "apiKey", "ASCII without spaces");
   return key as string;
@@ -187,12 +187,12 @@ async function callForKey(apiKey: () => unknown): Promise<unknown> {
   }
 }
 
-/** The level from the environment, where there is one. Deno throws if the program may not read it. */
+/** The log level from the environment. Not every runtime has `process`, and Deno throws without permission to read. */
 function levelFromEnvironment(): LogLevel | undefined {
   try {
     return (globalThis as unknown as Environment).process.env["DISBURSEMENT_CHECKOUT_LOG"];
   } catch {
-    // There is no level.
+    // As if the variable were not set.
   }
 }
 

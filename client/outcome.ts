@@ -53,7 +53,7 @@ const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$|^(?!ERR_SSL).*(CERT|LEAF)
 // A certificate will not become valid within the time of a call.
 const notTrusted = /CERT|LEAF/;
 
-/** What the errors of fetch have: the reason is in the cause, or in the error itself. */
+/** An error of fetch. The reason is in its cause or in the error itself. */
 interface Failure {
   message?: string;
   code?: string;
@@ -71,7 +71,7 @@ export function outcomeOfFailure(
     const retry = thrown instanceof TimeoutError || thrown instanceof UnexpectedAnswerError;
     return { error: thrown, ambiguous: sent, retry };
   }
-  // The error itself is no cause of the new one, because it can contain the request, and with it the key.
+  // The new error does not get `thrown` as its cause, because `thrown` can contain the request, and with it the key.
   const { message, code, cause } = Object(thrown) as Failure;
   const reasonCode = code ?? cause?.code ?? "";
   const reason = withoutSecrets([message, cause?.message, reasonCode].filter(isText).join(", "));
@@ -109,14 +109,14 @@ export function outcomeOfReply(
   }
   const body = redactData(received, withoutSecrets) as Body | null;
   // A gateway can send the same statuses, but only the service sends the error body of §7. A 429 without that body is
-  // also a refusal, because whoever limits the rate passes nothing on.
+  // also a refusal, because a rate limiter does not forward the requests it refuses.
   const isFromService = isText(body?.error) && body.statusCode === status;
   context.isReached ||= isFromService;
   const hasNoList = isFromService && !!job.query && (status === 404 || status === 405);
   const RefusalError = hasNoList ? NotFoundError : isFromService || status === 429 ? refusalErrors[status] : undefined;
   const OtherError = status === 401 ? AuthenticationError : status < 500 ? UnexpectedAnswerError : ServerError;
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ");
-  // Without the header "null", which is neither a number nor a date.
+  // Without the header, the text is "null", which is neither a number nor a date.
   const wait = String(headers.get("retry-after"));
   const why = hasNoList
     ? ": the service has no list"

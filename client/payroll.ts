@@ -17,27 +17,27 @@ export interface JournalEntry {
 }
 
 /**
- * Remembers the payouts of a payroll, so that a run which was killed can be continued. `fileJournal` is one; a table in your
- * database can be another. If a method rejects, the run stops with that error.
+ * Remembers the payouts of a payroll, so that a run which was killed can be continued. Use `fileJournal`, or write one
+ * that uses a table in your database. If a method rejects, the run stops with that error.
  */
 export interface Journal {
   /**
-   * Called before the first request for a payout is sent. Must have stored durably that it may be sent before it resolves.
+   * Called before the first request for a payout. Must resolve only when the request is stored durably.
    *
-   * Resolves with what an earlier run stored about the reference, or with undefined. Must reject if that was about another
-   * amount, recipient, country or currency.
+   * Resolves with what an earlier run stored about the reference, or with undefined. Must reject if the stored payout
+   * has another amount, recipient, country or currency.
    */
   before(request: DisbursementRequest): Promise<JournalEntry | undefined>;
   /**
-   * Called when the outcome is certain: with the payout, or without one if nothing was recorded for this request. Then the
-   * reference counts as unused again, and the request may be corrected. Not called for an unknown outcome.
+   * Called when the outcome is certain, not for an unknown outcome. Without `payout`, nothing was recorded for this
+   * request: the reference counts as unused again, and the request may be corrected.
    *
    * A recovered payout includes the recipient. A journal only needs the fields of {@link DisbursementCreated}.
    */
   after(request: DisbursementRequest, payout?: DisbursementCreated): Promise<void>;
   /**
-   * The requests per second that the service accepts, as far as it is known. The run reads it at the start and sets it as it
-   * learns. Infinity means that no request was refused. A journal that stores it lets the next run start at this rate.
+   * The requests per second that the service accepts; Infinity if it has refused no request. The run reads the rate at
+   * the start and updates it. Store the rate, so that the next run starts with it.
    */
   rate?: number | undefined;
   /** Called at the end of the run. */
@@ -82,7 +82,7 @@ interface Position<Item> {
 
 /** The result of one entry of `createAll`: as `create(…).result()` returns it, and which entry it belongs to. */
 export type PayoutResult = Position<DisbursementRequest> & {
-  /** True if `data` is from the journal and no request was sent. Its `status` is the one of that time. */
+  /** True if `data` is from the journal and no request was sent. Its `status` is as of the earlier run. */
   fromJournal: boolean;
 } & Result<"createDisbursement", CreatedDisbursement, Disbursement>;
 
@@ -94,11 +94,11 @@ export type VerifyResult<Op extends "verifyDisbursement" | "verifyCheckout", R> 
  *
  * Returns one result per entry, in the order in which they become ready. A payout that fails is a result, not an
  * exception. A payout that exists already and matches its entry counts as created, so the same payroll can be run again
- * after a crash. With a `journal`, such a run sends no request for a payout that it knows.
+ * after a crash. With a `journal`, the second run sends no request for a payout that the journal has.
  *
- * Reads the input only as fast as payouts are made and results are read. Keeps each reference in memory, to find
- * repeated ones, and nothing else of an entry that is done. To stop early, leave the loop: the payouts in progress are
- * finished first.
+ * Reads the input only as fast as payouts are made and results are read. Keeps all references in memory, to find
+ * duplicates, and nothing else of finished entries. To stop early, leave the loop: the payouts in progress are finished
+ * first.
  *
  * @throws {UsageError} An option is invalid, or the journal belongs to another input.
  * @throws {AbortedError} The signal was aborted. The results of the payouts in progress are returned before.
@@ -181,7 +181,7 @@ function callAll<Item, R extends object>(
   { concurrency, ...options }: ManyOptions,
   call: (item: Item, options: CallOptions, fail: (error: unknown) => void) => Promise<R>,
 ) {
-  // Refuses an invalid option now, and not with the result of each item.
+  // An invalid option throws here, instead of failing each item.
   const { signal } = resolveOptions(options, defaults);
   return runAll(input, concurrency, signal, async (item, index, itemSignal, fail) => {
     const result: R & { error?: Error } = await call(item, { ...options, signal: itemSignal }, fail);

@@ -64,7 +64,7 @@ export async function* runAll<Item, R>(
   try {
     while (!ended || inWork.size + ready.length > 0) {
       if (ready.length > 0) {
-        // Frees the place of the result that is read now.
+        // The caller reads a result, which frees its place.
         announce();
         yield ready.shift()!;
       } else {

@@ -17,7 +17,7 @@ export interface EventStore {
    * @returns `claimed`: handle it. `busy`: another request is handling it. `done`: it was handled before.
    */
   claim(id: string): EventClaim | Promise<EventClaim>;
-  /** Records that the event was handled. Keep this for at least three days, because the service retries for that long. */
+  /** Records that the event was handled. Keep the record for three days, as long as the service retries. */
   done(id: string): void | Promise<void>;
   /** Gives the claim back, because the handler failed. The next delivery is handled again. */
   release(id: string): void | Promise<void>;
@@ -40,7 +40,7 @@ export interface ReceiverOptions {
   onEvent(event: WebhookEvent, webhook: VerifiedWebhook): unknown;
   /** Where handled events are remembered. Default: the last 10,000 in the memory of this process. */
   store?: EventStore;
-  /** Called with every error behind a 500. Responses contain no details. Default: `console.error`. */
+  /** Called with every error that causes a 500. Responses contain no details. Default: `console.error`. */
   onError?(error: unknown): void;
   /** The largest accepted body, in bytes; a larger one gets 413. Default 1,048,576. */
   maxBytes?: number;
@@ -116,7 +116,7 @@ function respond(status: number, body = "", headers: Record<string, string> = {}
   return { status, headers: body ? { "content-type": "text/plain; charset=utf-8", ...headers } : headers, body };
 }
 
-/** An {@link EventStore} in the memory of one process. It forgets the oldest of more than `size` handled events. */
+/** An {@link EventStore} in the memory of one process. It remembers the last `size` handled events. */
 export function memoryStore(size = 10_000): EventStore {
   const busy = new Set<string>();
   const handled = new Set<string>();

@@ -117,14 +117,14 @@ async function findExisting(
   }
   // A service that never responded to this client will not respond now.
   if (!context.isReached) return {};
-  // A record that exists may not be in every replica's list yet, so look again. If it perhaps does not exist, look once.
+  // A record that certainly exists may not be in every replica's list yet, so poll. Otherwise read the list once.
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
   const existing = (list.data as Page | undefined)?.items.find(isMine);
   return { existing, response: list.response, cause: cause ?? list.error };
 }
 
-/** Reads a record by the service's reference. With `until`, polls until this is true of the record. */
+/** Reads a record by the service's reference. With `until`, polls until `until(record)` is true. */
 export async function verify(
   context: Context,
   kind: Kind,

@@ -1,7 +1,7 @@
 /** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
-/** Replaces the key, and all but the last three digits of a phone number, which may be missing or of another type. */
+/** Replaces the key, and all but the last three digits of the phone number. `phoneNumber` may have any type. */
 export function redact(text: string, key: string | undefined, phoneNumber: unknown): string {
   const withoutKey = key ? text.replaceAll(key, "[key]") : text;
   // A shorter text is not a phone number, and may occur anywhere.

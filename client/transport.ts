@@ -89,8 +89,8 @@ export function createTransport({ baseUrl, fetch }: TransportOptions): Transport
 const largestBody = 8 * 1024 ** 2;
 
 /**
- * Makes text() and json() of a response fail if the body is too large, so that an endless body does not fill the memory.
- * fetch has decompressed the body.
+ * Makes text() and json() of a response fail if the body is too large, so that an endless body does not fill the
+ * memory. The limit is on the decompressed body.
  */
 function limitBody(response: Response): Response {
   response.text = async () => {

@@ -37,8 +37,8 @@ interface NoUrl {
 export type CreatedDisbursement = (DisbursementCreated & New) | (Disbursement & Recovered);
 
 /**
- * A checkout that exists. A recovered one has no `url`, because the service does not return it again. If this was your
- * first call for the order, nobody has the link, and you can safely create another checkout under a new reference.
+ * A checkout that exists. A recovered checkout has no `url`, because the service does not return it again. If this was
+ * your first call for the order, nobody has the link, and you can safely create another checkout under a new reference.
  */
 export type CreatedCheckout = (CheckoutCreated & New) | (Checkout & Recovered & NoUrl);
 

@@ -25,9 +25,9 @@ interface Case {
   headers?: Record<string, string>;
   secrets?: string | string[];
   trusted: boolean;
-  /** True if the caller is wrong and not the sender, which is a UsageError. */
+  /** True if the mistake is the caller's, not the sender's: a UsageError. */
   misuse?: boolean;
-  /** Set if the reference library returns the opposite verdict, which is wrong. Says why. */
+  /** Why the reference library's verdict is wrong, if it is the opposite of ours. */
   referenceIsWrong?: string;
 }
 

@@ -4,7 +4,7 @@ import type { DisbursementRequest } from "../index.ts";
 import { fileJournal } from "../journal.ts";
 import { createAll } from "../payroll.ts";
 
-/** What the process is told, as JSON in its first argument. */
+/** The input of the process: JSON in its first argument. */
 export interface Task {
   baseUrl: string;
   apiKey: string;

@@ -61,8 +61,8 @@ async function runOnce(program: string, task: Task, counts: Counts, killAfter: n
 }
 
 /**
- * Draws after how many further payouts each process is killed. A killed process may have paid `concurrency` payouts that it
- * did not report, so the last ones cannot be waited for.
+ * Draws, for each process, the number of reported payouts after which it is killed. A killed process may have paid
+ * `concurrency` payouts without reporting them, so fewer reports arrive than there are payouts.
  */
 function drawKills(kills: number, { payouts, concurrency }: Task, random: () => number): number[] {
   const last = payouts - kills * concurrency;

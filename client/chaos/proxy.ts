@@ -32,14 +32,14 @@ interface Exchange {
 const page = Buffer.from("<html><body>Something went wrong</body></html>");
 const html = { "content-type": "text/html" };
 const json = { "content-type": "application/json" };
-// A 429 promises that nothing was recorded, so it is only sent instead of forwarding the request.
+// No 429 is among them: it promises that nothing was recorded, so the proxy sends it only for a request that it drops.
 const pages: BufferedResponse[] = [
   ...[500, 502, 503, 504, 200, 404, 400, 520].map((status) => ({ status, headers: html, body: page })),
   { status: 302, headers: { ...html, location: "https://elsewhere.invalid/" }, body: page },
   { status: 503, headers: { ...html, "retry-after": "1" }, body: page },
   { status: 200, headers: { "content-type": "application/json" }, body: Buffer.from("{}") },
   { status: 204, headers: {}, body: Buffer.alloc(0) },
-  // A gateway that refuses says nothing about the request, which may have been recorded.
+  // A gateway's refusal proves nothing: the request may have been recorded.
   ...[401, 403].flatMap((status) => [
     { status, headers: html, body: page },
     { status, headers: {}, body: Buffer.alloc(0) },
@@ -84,7 +84,7 @@ const faults: Record<string, (exchange: Exchange, delay: number) => Promise<void
     respond(drawn(responses, random));
   },
   respondAtRandom: ({ respond, random }) => respond(drawn([...pages, slowDown], random)),
-  // A replica that does not have the record yet, in the form of the service.
+  // Responds like a replica of the service that does not have the record yet.
   async lag({ incoming, forward, respond }) {
     if (incoming.method !== "GET") return respond(await forward());
     const isList = incoming.url!.includes("?");
@@ -99,7 +99,7 @@ const faults: Record<string, (exchange: Exchange, delay: number) => Promise<void
 
 export interface ChaosProxy {
   baseUrl: string;
-  /** The number of requests by fault; `passed` counts those without one. */
+  /** The number of requests by fault; `passed` counts requests without a fault. */
   counts: Record<string, number>;
   stop(): Promise<void>;
 }

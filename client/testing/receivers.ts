@@ -18,7 +18,7 @@ import type { WebhookEvent } from "../webhooks.ts";
 export interface RunningReceiver {
   /** Receives webhooks. */
   url: string;
-  /** Receives them too, but behind a body parser for JSON, which a set-up must not have. */
+  /** Behind a JSON body parser, a mistake that the receiver must report. */
   parsedUrl: string;
   stop(): Promise<void>;
 }

@@ -17,7 +17,7 @@ export interface RuntimeProgram {
   name: string;
   /** The program, or undefined if it is not installed. */
   program: string | undefined;
-  /** Where it should come from. */
+  /** Where to get the program, for the message that it is missing. */
   source: string;
   /** True if `npm ci` installs it on this machine. */
   required: boolean;
