@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { linkAddress } from "../server/domain/sign-in.ts";
-import { newLink } from "../server/testing/dashboard.ts";
+import { newLink } from "../server/testing/dashboard-visitor.ts";
 import { startProcess } from "../server/testing/process.ts";
 import { startReceiver } from "../server/testing/receiver.ts";
 import { startServer, type TestServer } from "../server/testing/server.ts";

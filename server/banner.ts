@@ -1,5 +1,5 @@
 import { dashboardRefusal, type Config } from "./config.ts";
-import { curlLine } from "./http/example.ts";
+import { curlLine } from "./http/curl-line.ts";
 
 interface Banner {
   config: Config;

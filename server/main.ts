@@ -13,7 +13,7 @@ import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./dom
 import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit } from "./http/connection-limit.ts";
-import { listen, ListenError, type Listener } from "./http/http-server.ts";
+import { listen, ListenError, type HttpServer } from "./http/http-server.ts";
 import { writeFirstKey } from "./first-key-file.ts";
 import { createLog } from "./log.ts";
 import { logTelemetry } from "./observability/log-telemetry.ts";
@@ -66,7 +66,7 @@ async function start(config: Config): Promise<void> {
   const given = config.sandboxApiKey === undefined ? undefined : await prepare();
 
   let service!: Service;
-  const listener = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {
+  const httpServer = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {
     service = createService({
       config: withPort(config, port),
       storage,
@@ -86,10 +86,10 @@ async function start(config: Config): Promise<void> {
   const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
   const color = process.stdout.isTTY && config.color;
-  const running = withPort(config, listener.port);
+  const running = withPort(config, httpServer.port);
   const signIn = await signInLink(running, merchants);
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  stopOnSignal({ config, service, listener, commands, storage, traces, clock, flush });
+  stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush });
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
 }
@@ -157,7 +157,7 @@ async function serveCommands(
 interface Running {
   config: Config;
   service: Service;
-  listener: Listener;
+  httpServer: HttpServer;
   commands: ServedStorage | undefined;
   storage: Storage;
   traces: Traces | undefined;
@@ -170,7 +170,7 @@ interface Running {
  * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
  * exits immediately with 1; what was not finished continues in another process or at the next start.
  */
-function stopOnSignal({ config, service, listener, commands, storage, traces, clock, flush }: Running): void {
+function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush }: Running): void {
   const { shutdownTimeoutMs, drainDelayMs } = config;
   const timeoutMs = shutdownTimeoutMs - drainDelayMs;
   let stopping = false;
@@ -179,10 +179,10 @@ function stopOnSignal({ config, service, listener, commands, storage, traces, cl
     stopping = true;
     setTimeout(() => process.exit(1), shutdownTimeoutMs);
     service.drain();
-    listener.drain();
+    httpServer.drain();
     await clock.sleep(drainDelayMs);
     service.release();
-    await listener.close(0.5 * timeoutMs);
+    await httpServer.close(0.5 * timeoutMs);
     await service.stop(0.3 * timeoutMs);
     commands?.close();
     await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);

@@ -49,7 +49,7 @@ export const leftOut: Record<string, string> = {
   "domain/trace.ts": "Reads and writes a header that only tools for tracing read.",
   "http/client-address.ts": "Shortens addresses for the log.",
   "http/connection-limit.ts": "Derives the number of connections from the process's limit of open files.",
-  "http/example.ts": "Contains a command for people.",
+  "http/curl-line.ts": "Contains a command for people.",
   "http/pages/texts.ts": "Contains texts for people.",
   "http/metrics-page.ts": "Shows metrics to operators.",
   "http/observe-requests.ts": "Reports requests to log and metrics.",

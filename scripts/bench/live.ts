@@ -24,7 +24,7 @@ const env = {
   SANDBOX_API_KEY: API_KEY,
   SETTLE_DELAY_MS: String(SETTLE_DELAY_MS),
 };
-const { url, service, listener, storage, merchants } = await startService({
+const { url, service, httpServer, storage, merchants } = await startService({
   env,
   telemetry,
   log: createLog("silent", 1).log,
@@ -91,7 +91,7 @@ try {
 } finally {
   await browser.close();
   service.release();
-  await listener.close(1_000);
+  await httpServer.close(1_000);
   await service.stop(1_000);
   await storage.close();
   await rm(folder, { recursive: true });

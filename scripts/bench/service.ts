@@ -6,7 +6,7 @@ import { createIds } from "../../server/domain/ids.ts";
 import { prepareFirstMerchant, type MerchantContext } from "../../server/domain/merchants.ts";
 import type { Storage } from "../../server/domain/storage.ts";
 import type { Telemetry } from "../../server/domain/telemetry.ts";
-import { listen, type Listener } from "../../server/http/http-server.ts";
+import { listen, type HttpServer } from "../../server/http/http-server.ts";
 import type { ServerLog } from "../../server/log.ts";
 import type { Metrics } from "../../server/observability/metrics.ts";
 import { createService, type Service } from "../../server/service.ts";
@@ -30,7 +30,7 @@ interface Options {
 export interface BenchService extends Parts {
   url: string;
   service: Service;
-  listener: Listener;
+  httpServer: HttpServer;
   merchants: MerchantContext;
 }
 
@@ -45,11 +45,11 @@ export async function startService({ env, telemetry, log, metrics }: Options): P
   await prepareFirstMerchant(merchants, config.sandboxApiKey);
   const served = metrics?.({ config, storage, clock });
   let service!: Service;
-  const listener = await listen({ ...config, maxConnections: 1_000, clock, ids, log }, (port) => {
+  const httpServer = await listen({ ...config, maxConnections: 1_000, clock, ids, log }, (port) => {
     const parts = { ...shared, chance: Math.random, log, telemetry, metrics: served, lookup: dnsLookup() };
     service = createService({ config: withPort(config, port), ...parts });
     return service.app;
   });
-  const url = `http://127.0.0.1:${listener.port}`;
-  return { url, config, storage, clock, service, listener, merchants };
+  const url = `http://127.0.0.1:${httpServer.port}`;
+  return { url, config, storage, clock, service, httpServer, merchants };
 }

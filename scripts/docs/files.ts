@@ -1,5 +1,5 @@
 import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
-import { pages, type Page } from "../../server/http/docs/pages.ts";
+import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
 import type { Document } from "./tables.ts";
@@ -18,7 +18,7 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
 
 /** The index for programs that read text, in the format of llmstxt.org. */
 function indexForPrograms({ info }: Document): string {
-  const group = (name: Page["group"]) =>
+  const group = (name: DocsPage["group"]) =>
     pages
       .filter((page) => page.group === name)
       .map(({ title, name: to, summary }) => link(title, `/docs/${to}.md`, summary));

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import type { Page } from "../../server/http/docs/pages.ts";
+import type { DocsPage } from "../../server/http/docs/pages.ts";
 import { referenceMarkdown } from "./reference.ts";
 import { errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
 /** The Markdown of a page, with the places that each server fills in. */
-export async function markdownOf(page: Page, document: Document): Promise<string> {
+export async function markdownOf(page: DocsPage, document: Document): Promise<string> {
   const text = (await sourceOf(page, document))
     .replace("{{outcomes}}", outcomeTable)
     .replace("{{errors}}", () => errorTable(document))
@@ -21,7 +21,7 @@ const NOTE = `
 <!-- end -->
 `;
 
-async function sourceOf({ name, file }: Page, document: Document): Promise<string> {
+async function sourceOf({ name, file }: DocsPage, document: Document): Promise<string> {
   if (name === "contract") return `# The contract\n\n${document.info.description}`;
   if (name === "reference") return referenceMarkdown(document);
   const text = await readFile(new URL(`../../${file ?? `server/docs/${name}.md`}`, import.meta.url), "utf8");

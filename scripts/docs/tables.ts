@@ -7,7 +7,7 @@ import {
   type ForcedOutcome,
 } from "../../server/domain/outcomes.ts";
 import { seconds } from "../../server/http/docs/fill.ts";
-import { STATUS } from "../../server/http/errors.ts";
+import { STATUS } from "../../server/http/http-error.ts";
 
 /** The bundled contract, as far as its texts need it. */
 export interface Document {

@@ -1,9 +1,9 @@
 import type { AuditEntry } from "../domain/audit.ts";
 import { timestamp } from "../domain/representation.ts";
 import { type Commands } from "./command.ts";
-import { merchantOf, type CommandContext } from "./context.ts";
+import { merchantOf, type CommandContext } from "./command-context.ts";
 import { pageIn } from "./options.ts";
-import { listing } from "./output.ts";
+import { listing } from "./listing.ts";
 
 export const auditCommands: Commands<CommandContext> = {
   audit: {

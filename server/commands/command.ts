@@ -11,7 +11,7 @@ export interface Option {
 }
 type Table = Readonly<Record<string, Option>>;
 /** The values of the options that were given. */
-export type Values<T extends Table> = {
+export type OptionValues<T extends Table> = {
   readonly [Name in keyof T]?: T[Name] extends { multiple: true }
     ? ReturnType<T[Name]["parse"]>[]
     : ReturnType<T[Name]["parse"]>;
@@ -106,7 +106,7 @@ export function parseOptions<T extends Table>(
   table: T,
   args: readonly string[],
   usage: string,
-): { positionals: string[]; values: Values<T> } {
+): { positionals: string[]; values: OptionValues<T> } {
   if (args.some((text) => /^(sk|whsec)_/.test(text))) {
     throw new UsageError("An argument is a key or secret. Every user of this machine can read arguments; pass the id.");
   }
@@ -123,7 +123,7 @@ export function parseOptions<T extends Table>(
       const parse = (text: unknown) => table[name]!.parse(text as never);
       return [name, Array.isArray(given) ? given.map(parse) : parse(given)];
     });
-    return { positionals, values: Object.fromEntries(read) as Values<T> };
+    return { positionals, values: Object.fromEntries(read) as OptionValues<T> };
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
   }

@@ -1,6 +1,6 @@
 import { copyStorage } from "../storage/open.ts";
 import type { Output } from "./command.ts";
-import type { DatabaseContext } from "./context.ts";
+import type { DatabaseContext } from "./command-context.ts";
 
 export async function copy({ database, destination }: DatabaseContext): Promise<Output> {
   const copied = await copyStorage(database, destination());

@@ -1,5 +1,5 @@
 import { UsageError, type Output } from "./command.ts";
-import type { DatabaseContext } from "./context.ts";
+import type { DatabaseContext } from "./command-context.ts";
 import type { Options } from "./options.ts";
 
 /** Events per transaction. A server must be able to write in between. */

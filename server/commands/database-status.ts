@@ -3,7 +3,7 @@ import type { Mode } from "../domain/mode.ts";
 import { readMode, readStatus } from "../storage/open.ts";
 import type { DatabaseStatus, PostgresPlace, SqlitePlace, Work } from "../storage/status.ts";
 import type { Output } from "./command.ts";
-import type { DatabaseContext } from "./context.ts";
+import type { DatabaseContext } from "./command-context.ts";
 
 export async function status({ database, clock }: DatabaseContext): Promise<Output> {
   const found = await readStatus(database, clock.now());

@@ -1,7 +1,7 @@
 import { timestamp } from "../domain/representation.ts";
 import { backupStorage, checkStorage, migrateStorage, readSchema, restoreStorage } from "../storage/open.ts";
 import type { Commands } from "./command.ts";
-import type { DatabaseContext } from "./context.ts";
+import type { DatabaseContext } from "./command-context.ts";
 import { copy } from "./database-copy.ts";
 import { prune } from "./database-prune.ts";
 import { status } from "./database-status.ts";

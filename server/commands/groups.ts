@@ -1,10 +1,10 @@
 import { auditCommands } from "./audit.ts";
-import { withDatabase, withStorage } from "./context.ts";
-import { dashboardCommands } from "./dashboard.ts";
+import { withDatabase, withStorage } from "./command-context.ts";
+import { dashboardCommands } from "./dashboard-access.ts";
 import { databaseCommands } from "./database.ts";
 import { keyCommands } from "./keys.ts";
 import { replayCommands } from "./replays.ts";
-import { commandGroup } from "./run.ts";
+import { commandGroup } from "./command-group.ts";
 import { webhookCommands } from "./webhooks.ts";
 
 export const keys = commandGroup(

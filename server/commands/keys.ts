@@ -2,8 +2,8 @@ import { createKey, createMerchant, FIRST_KEY, revokeKey, type Merchant } from "
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey } from "../domain/keys.ts";
 import { PROGRAM, UsageError, type Commands } from "./command.ts";
-import { merchantOf, type CommandContext } from "./context.ts";
-import { listing } from "./output.ts";
+import { merchantOf, type CommandContext } from "./command-context.ts";
+import { listing } from "./listing.ts";
 
 /** Merchants and their API keys. */
 export const keyCommands: Commands<CommandContext> = {

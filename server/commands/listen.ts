@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import { parseTarget } from "../webhooks/guard.ts";
-import { meaningsOf, parseOptions, PROGRAM, UsageError, type Values } from "./command.ts";
+import { meaningsOf, parseOptions, PROGRAM, UsageError, type OptionValues } from "./command.ts";
 import { printJson, printLines } from "./listen-output.ts";
 import { runListener } from "./listener.ts";
 import { nearest } from "./nearest.ts";
@@ -101,7 +101,7 @@ export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): P
   }
 }
 
-function receiverOf({ "forward-to": url, status, delay, events }: Values<typeof OPTIONS>): Receiver | undefined {
+function receiverOf({ "forward-to": url, status, delay, events }: OptionValues<typeof OPTIONS>): Receiver | undefined {
   const answers = status !== undefined || delay !== undefined;
   if (answers === (url !== undefined)) return undefined;
   const receiver =
@@ -111,7 +111,7 @@ function receiverOf({ "forward-to": url, status, delay, events }: Values<typeof 
   return events ? onlyEvents(events, receiver) : receiver;
 }
 
-function introduction({ "forward-to": url }: Values<typeof OPTIONS>, baseUrl: string): string {
+function introduction({ "forward-to": url }: OptionValues<typeof OPTIONS>, baseUrl: string): string {
   return [
     url === undefined ? "Responding to webhooks without forwarding them." : `Forwarding webhooks to ${url}`,
     "Your receiver verifies them with your webhook secret. To see it, run one of these:",

@@ -2,9 +2,9 @@ import { PACE, requireReplayable, startReplay, type Replay, type DeliveryCount }
 import { timestamp } from "../domain/representation.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { UsageError, type Commands, type Output } from "./command.ts";
-import { merchantOf, type CommandContext } from "./context.ts";
+import { merchantOf, type CommandContext } from "./command-context.ts";
 import { SEARCH, searchIn, type Options } from "./options.ts";
-import { listing } from "./output.ts";
+import { listing } from "./listing.ts";
 
 const LISTED = 50;
 

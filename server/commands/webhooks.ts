@@ -4,9 +4,9 @@ import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import type { Config } from "../config.ts";
 import { UsageError, type Commands, type Output } from "./command.ts";
-import { merchantOf, type CommandContext } from "./context.ts";
+import { merchantOf, type CommandContext } from "./command-context.ts";
 import { pageIn, SEARCH, searchIn } from "./options.ts";
-import { listing } from "./output.ts";
+import { listing } from "./listing.ts";
 
 const PAGE = ["limit", "cursor", "json"] as const;
 

@@ -1,6 +1,6 @@
 import type { components } from "../../generated/openapi.ts";
 
-/** The contract's list of reasons for refusing a request. The HTTP layer maps each to a status (`http/errors.ts`). */
+/** The contract's list of reasons for refusing a request. The HTTP layer maps each to a status (`http/http-error.ts`). */
 export type ErrorCode = components["schemas"]["ErrorCode"];
 export type FieldError = components["schemas"]["FieldError"];
 

@@ -1,12 +1,12 @@
 import express, { type Express, type Router } from "express";
 import { authenticate } from "./authentication.ts";
-import { disturbRequests } from "./chaos.ts";
+import { disturbRequests } from "./disturb-requests.ts";
 import { createContract } from "./contract.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { dashboardPages } from "./dashboard/dashboard.ts";
-import type { DashboardContext } from "./dashboard/context.ts";
+import { dashboardPages } from "./dashboard/routes.ts";
+import type { DashboardContext } from "./dashboard/dashboard-context.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
 import { documentation } from "./docs/routes.ts";
 import { createHandlers } from "./handlers.ts";

@@ -9,7 +9,7 @@ import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { jsonBody } from "./json-body.ts";
 import { stated, stateOf } from "./request-state.ts";
-import { withTimeBudget } from "./time-budget.ts";
+import { withTimeBudget } from "./with-time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
 /** The operations that this server implements. Those named `on…` are webhooks, which it sends. */

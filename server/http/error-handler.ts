@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import type { Logger } from "pino";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
-import { toHttpError } from "./errors.ts";
+import { toHttpError } from "./http-error.ts";
 import { stateOf } from "./request-state.ts";
 
 export const noSuchPath: RequestHandler = () => {

@@ -22,7 +22,7 @@ const IDLE_WITHOUT_KEY_MS = 5_000;
 /** How long a refused request may go on sending its body, so that the client can read the response, in milliseconds. */
 const LINGER_MS = 1_000;
 
-export interface Listener {
+export interface HttpServer {
   port: number;
   /** Ends each connection with its next response, so that clients turn to other processes. Requests are still served. */
   drain(): void;
@@ -58,7 +58,7 @@ interface Connection {
  * Listens, then creates the app, which needs to know the port that the system chose.
  * @throws ListenError if the server cannot listen on the address; its message says what to do
  */
-export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<Listener> {
+export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<HttpServer> {
   const { host, port, maxConnections, clock, ids, log } = options;
   let app: Express;
   /** Oldest first. */

@@ -77,7 +77,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const storage = openStorage({ clock, server: true, emit: telemetry.emit });
   const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
   let service!: Service;
-  const listener = await listen(
+  const httpServer = await listen(
     { ...config, maxConnections: options.maxConnections ?? 10_000, clock, ids, log },
     (port) => {
       config = withPort(config, port);
@@ -108,11 +108,11 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     return { merchant, key: await createKey(merchants, merchant.id) };
   };
   const first = await addMerchant("Ada Stores");
-  const { request, close } = createHttpClient({ port: listener.port, key: first.key, sandbox: config.sandbox });
+  const { request, close } = createHttpClient({ port: httpServer.port, key: first.key, sandbox: config.sandbox });
 
   return {
-    url: `http://127.0.0.1:${listener.port}`,
-    port: listener.port,
+    url: `http://127.0.0.1:${httpServer.port}`,
+    port: httpServer.port,
     config,
     clock,
     service,
@@ -132,7 +132,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     logged: () => lines.map((line) => JSON.parse(line) as Record<string, any>),
     async close() {
       service.release();
-      await listener.close(10_000);
+      await httpServer.close(10_000);
       await service.stop(5_000);
       // A collector that does not respond must not delay the end of a test.
       const exported = traces?.close(1);

@@ -3,7 +3,7 @@ const SLOW_MS = 2_000;
 /** The most lanes to remember. A forgotten lane counts as new. */
 const MOST_LANES = 10_000;
 
-export type Pace = "new" | "prompt" | "slow";
+export type Promptness = "new" | "prompt" | "slow";
 
 interface Timed {
   /** The lane is its merchant and host; any text that is different for each. */
@@ -18,9 +18,9 @@ const isSlow = ({ begunAt }: Timed, now: number) => now - begunAt > SLOW_MS;
  * host that it shares look slow to others.
  */
 export function createPromptness() {
-  const paces = new Map<string, Pace>();
+  const paces = new Map<string, Promptness>();
   return {
-    of: (lane: string): Pace => paces.get(lane) ?? "new",
+    of: (lane: string): Promptness => paces.get(lane) ?? "new",
     /** The lanes that have an attempt in progress which takes long already. */
     slowLanes: (attempts: Iterable<Timed>, now: number): Set<string> =>
       new Set([...attempts].filter((each) => isSlow(each, now)).map(({ keys }) => keys.lane)),

@@ -23,7 +23,7 @@ export interface ListenerDelivery {
   headers: Record<string, string>;
 }
 
-export interface Search {
+export interface ListenerSearch {
   session: string;
   limit: number;
   waitSeconds: number;
@@ -34,7 +34,7 @@ export interface Search {
 }
 
 /** The result of a listener's attempt. Times are relative, because its clock may differ from the server's. */
-export interface Report extends Pick<
+export interface AttemptReport extends Pick<
   AttemptResult,
   "latencyMs" | "httpStatus" | "responseBody" | "retryAfter" | "error"
 > {
@@ -51,9 +51,9 @@ export interface Listeners {
    * Claims deliveries that are due, and waits if there are none.
    * @throws ServiceError `listener_replaced` if the session has ended
    */
-  claim(merchant: Merchant, search: Search): Promise<ListenerDelivery[]>;
+  claim(merchant: Merchant, search: ListenerSearch): Promise<ListenerDelivery[]>;
   /** @throws ServiceError `not_found` if the merchant has no such delivery to a listener */
-  report(merchant: Merchant, report: Report): Promise<NextStep & { counted: boolean }>;
+  report(merchant: Merchant, report: AttemptReport): Promise<NextStep & { counted: boolean }>;
   /** Resolves with false if the session had ended before. */
   disconnect(merchant: Merchant, session: string): Promise<boolean>;
 }
@@ -69,7 +69,7 @@ export function createListeners(options: Options): Listeners {
   const { storage, clock, ids, chaos, stopping } = options;
 
   /** Looks until there is something to claim, the time is up, or a later search continues. */
-  async function look({ id }: Merchant, { session, limit, waitSeconds }: Search, poll: number) {
+  async function look({ id }: Merchant, { session, limit, waitSeconds }: ListenerSearch, poll: number) {
     const until = clock.monotonic() + waitSeconds * 1_000;
     for (;;) {
       const claimed = await storage.claimForListener(id, { session, poll }, limit, LEASE_MS);

@@ -1,7 +1,7 @@
 import { Router } from "express";
-import type { DashboardContext } from "./context.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
-import { showPage } from "./render.ts";
+import { showPage } from "./show-page.ts";
 import { field, merchantIn } from "./visit.ts";
 
 const ON_A_PAGE = 50;

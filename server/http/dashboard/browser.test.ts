@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { launchBrowser } from "../../../scripts/browser.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
-import { newLink } from "../../testing/dashboard.ts";
+import { newLink } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 

@@ -2,7 +2,7 @@
 // stored must be the same as without it.
 import type { Express } from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newLink, signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { newLink, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 import { storageNames } from "../../testing/storage-names.ts";
 

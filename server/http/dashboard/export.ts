@@ -5,7 +5,7 @@ import { timestamp } from "../../domain/representation.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./context.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import type { PaymentFilter } from "./payment-filter.ts";
 import { pageOf, type Kind } from "./payment-list.ts";
 import { watchSession } from "./sessions.ts";

@@ -6,7 +6,7 @@ import { launchBrowser } from "../../../scripts/browser.ts";
 import { banner } from "../../banner.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
-import { newLink } from "../../testing/dashboard.ts";
+import { newLink } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { aPayout, startServer, type TestServer } from "../../testing/server.ts";
 

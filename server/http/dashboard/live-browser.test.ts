@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
-import { newLink, send, signedIn } from "../../testing/dashboard.ts";
+import { newLink, send, signedIn } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { signedIn, visit, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signedIn, visit, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { aCheckout, startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;

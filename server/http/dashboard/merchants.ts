@@ -1,7 +1,7 @@
 import { Router } from "express";
 import { createMerchant } from "../../domain/merchants.ts";
-import type { DashboardContext } from "./context.ts";
-import { showPage } from "./render.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { showPage } from "./show-page.ts";
 import { actorIn, field, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 
 /** The first page: for an operator the list of merchants, for a merchant the payments. */

@@ -2,7 +2,7 @@ import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import type { DashboardContext } from "./context.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import type { PaymentFilter } from "./payment-filter.ts";
 
 export type Kind = "disbursements" | "checkouts";

@@ -1,10 +1,10 @@
 import { Router, type Request, type Response } from "express";
-import { curlLine } from "../example.ts";
-import type { DashboardContext } from "./context.ts";
+import { curlLine } from "../curl-line.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import { sendCsv } from "./export.ts";
 import { queryOf, readFilter } from "./payment-filter.ts";
 import { pageOf, type Kind } from "./payment-list.ts";
-import { showPage } from "./render.ts";
+import { showPage } from "./show-page.ts";
 import { timelineOf } from "./timeline.ts";
 import { merchantIn, PageError } from "./visit.ts";
 

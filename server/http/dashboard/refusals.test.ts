@@ -1,7 +1,7 @@
 // What the dashboard refuses, tried on every route that it has, so that a new page needs no entry here.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey } from "../../domain/merchants.ts";
-import { send, signedIn, visit } from "../../testing/dashboard.ts";
+import { send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { aCheckout, startServer, type TestServer } from "../../testing/server.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 

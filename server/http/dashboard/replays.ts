@@ -2,9 +2,9 @@ import { Router, type Request, type Response } from "express";
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { PACE, requireReplayable, startReplay } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import type { DashboardContext } from "./context.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
-import { showPage } from "./render.ts";
+import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { aPayout, startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;

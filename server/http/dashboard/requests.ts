@@ -2,9 +2,9 @@ import { Router, type Request, type Response } from "express";
 import document from "../../../generated/openapi.json" with { type: "json" };
 import { masked } from "../../domain/redaction.ts";
 import type { RequestQuery, LoggedRequest } from "../../domain/request-log.ts";
-import type { DashboardContext } from "./context.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
-import { showPage } from "./render.ts";
+import { showPage } from "./show-page.ts";
 import { field, merchantIn, PageError } from "./visit.ts";
 
 /** The results to filter by, with the first digit of the status; 0 for none. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
-import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 

@@ -6,10 +6,10 @@ import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
-import { CHAOS_FIELDS, chaosIn } from "./chaos.ts";
+import { CHAOS_FIELDS, chaosIn } from "./chaos-form.ts";
 import { clockChoice, SHOWN, storyOf, storySince, timeIn, type ClockChoice, type Story } from "./clock.ts";
-import type { DashboardContext } from "./context.ts";
-import { showPage } from "./render.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { showPage } from "./show-page.ts";
 import { OUTCOMES } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 

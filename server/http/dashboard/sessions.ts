@@ -3,7 +3,7 @@ import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import { findSession, useSession } from "../../domain/sign-in.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./context.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import { isByItself } from "./live.ts";
 import { field, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
 

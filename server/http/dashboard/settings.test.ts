@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKey } from "../../domain/merchants.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { MOST_KEYS } from "../../domain/keys.ts";
-import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;

@@ -4,9 +4,9 @@ import { MOST_KEYS } from "../../domain/keys.ts";
 import type { WebhookSecrets } from "../../domain/secrets.ts";
 import { parseTarget, Refusal } from "../../webhooks/guard.ts";
 import type { Config } from "../../config.ts";
-import { curlLine } from "../example.ts";
-import type { DashboardContext } from "./context.ts";
-import { showPage } from "./render.ts";
+import { curlLine } from "../curl-line.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 
 /** What a page shows once, as the response to a form. */

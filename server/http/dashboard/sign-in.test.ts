@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { linkAddress } from "../../domain/sign-in.ts";
-import { newLink, send, signedIn, visit } from "../../testing/dashboard.ts";
+import { newLink, send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 const MINUTE = 60_000;

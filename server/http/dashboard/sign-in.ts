@@ -2,8 +2,8 @@ import { Router } from "express";
 import { LINK_MS, signIn } from "../../domain/sign-in.ts";
 import { callerAt, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./context.ts";
-import { showPage } from "./render.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { showPage } from "./show-page.ts";
 import { clearSession, setSession } from "./sessions.ts";
 import { actorIn, field, rootOf, seeOther, visitOf } from "./visit.ts";
 

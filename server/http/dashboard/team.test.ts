@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newLink, send, signedIn, visit, type Visitor } from "../../testing/dashboard.ts";
+import { newLink, send, signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;

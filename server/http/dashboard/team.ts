@@ -12,8 +12,8 @@ import {
 import type { Merchant } from "../../domain/merchants.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./context.ts";
-import { showPage } from "./render.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 
 /** The links that a person, and that the people of a merchant, make in a minute. */

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signedIn, type Visitor } from "../../testing/dashboard.ts";
+import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import openapi from "../../../generated/openapi.json" with { type: "json" };
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
-import { toHttpError } from "../errors.ts";
+import { toHttpError } from "../http-error.ts";
 import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
 import { pages } from "./pages.ts";
 

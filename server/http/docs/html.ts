@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Eta, type TemplateFunction } from "eta";
 import { STATUS_CODES } from "node:http";
 import type { Settings } from "./fill.ts";
-import { pages, type Page } from "./pages.ts";
+import { pages, type DocsPage } from "./pages.ts";
 
 const eta = new Eta({ autoEscape: true });
 let compiled: TemplateFunction | undefined;
@@ -23,13 +23,13 @@ interface Shown {
 const show = (shown: Shown, { sandbox, simulatedLive }: Settings): string =>
   eta.render(layout(), { ...shown, sandbox, simulatedLive, pages });
 
-const baseOf = ({ name }: Page) => (name === "index" ? "docs/" : "");
+const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 
-export const renderPage = (page: Page, body: string, settings: Settings): string =>
+export const renderPage = (page: DocsPage, body: string, settings: Settings): string =>
   show({ ...page, base: baseOf(page), body }, settings);
 
 /** The page into which scripts/reference.js puts the contract's operations. */
-export function renderReference(page: Page, settings: Settings): string {
+export function renderReference(page: DocsPage, settings: Settings): string {
   return show({ ...page, base: baseOf(page), body: "", isReference: true }, settings);
 }
 

@@ -1,4 +1,4 @@
-export interface Page {
+export interface DocsPage {
   /** The last part of its address. The page `index` is at /docs itself. */
   name: string;
   title: string;
@@ -11,7 +11,7 @@ export interface Page {
 }
 
 /** Every page, in the order of the navigation. */
-export const pages: readonly Page[] = [
+export const pages: readonly DocsPage[] = [
   {
     name: "index",
     title: "Documentation",

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler, type Router } from "express";
 import { ServiceError } from "../../domain/errors.ts";
-import { toHttpError } from "../errors.ts";
+import { toHttpError } from "../http-error.ts";
 import { getOnly } from "../metrics-page.ts";
 import { stated, stateOf } from "../request-state.ts";
 import type { Settings } from "./fill.ts";

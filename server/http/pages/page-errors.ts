@@ -1,9 +1,9 @@
 import type { ErrorRequestHandler, Request, Response } from "express";
-import { noteOf, type PageContext } from "./context.ts";
+import { noteOf, type PageContext } from "./page-context.ts";
 import { ServiceError, ConnectionDropped } from "../../domain/errors.ts";
-import { toHttpError } from "../errors.ts";
+import { toHttpError } from "../http-error.ts";
 import { stateOf } from "../request-state.ts";
-import { sendPage } from "./render.ts";
+import { sendPage } from "./send-page.ts";
 import { texts, type Locale } from "./texts.ts";
 
 /** Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. */

@@ -11,9 +11,9 @@ import {
 import { timestamp } from "../domain/representation.ts";
 import { dashboardRefusal } from "../config.ts";
 import { UsageError, type Commands } from "./command.ts";
-import { merchantOf, type CommandContext } from "./context.ts";
+import { merchantOf, type CommandContext } from "./command-context.ts";
 import type { Options } from "./options.ts";
-import { listing } from "./output.ts";
+import { listing } from "./listing.ts";
 
 /** Who may use the dashboard. Without a MERCHANT, `dashboard-link` and `end-sessions` are about operators. */
 export const dashboardCommands: Commands<CommandContext> = {

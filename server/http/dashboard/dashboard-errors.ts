@@ -1,9 +1,9 @@
 import type { ErrorRequestHandler } from "express";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
-import { toHttpError } from "../errors.ts";
+import { toHttpError } from "../http-error.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./context.ts";
-import { showPage } from "./render.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { showPage } from "./show-page.ts";
 import { PageError } from "./visit.ts";
 
 interface Described {

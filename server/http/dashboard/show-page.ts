@@ -4,8 +4,8 @@ import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates } from "../templates.ts";
-import { describeChaos } from "./chaos.ts";
-import type { DashboardContext } from "./context.ts";
+import { describeChaos } from "./chaos-form.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
 import { scriptName, sendPage } from "./live.ts";
 import { rootOf } from "./visit.ts";
 
@@ -30,7 +30,7 @@ export const dashboardHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
-export interface Page {
+export interface DashboardPage {
   status?: number;
   /** The name of its template. */
   template: string;
@@ -67,7 +67,12 @@ const helpers = {
 };
 
 /** Sends a page. `data` is passed to its template, beside the visit and the merchant of the request. */
-export function showPage({ config }: Pick<DashboardContext, "config">, res: Response, page: Page, data: object = {}) {
+export function showPage(
+  { config }: Pick<DashboardContext, "config">,
+  res: Response,
+  page: DashboardPage,
+  data: object = {},
+) {
   const { visit, merchant } = stateOf(res);
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;

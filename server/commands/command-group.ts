@@ -3,7 +3,7 @@ import { createSystemClock } from "../domain/clock.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { readMode } from "../storage/open.ts";
 import { parseCommand, type Commands, type Output } from "./command.ts";
-import { requireDatabase } from "./context.ts";
+import { requireDatabase } from "./command-context.ts";
 import { printable, printableJson } from "./printable.ts";
 
 /**
