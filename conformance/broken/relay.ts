@@ -42,10 +42,6 @@ export async function startRelay(webhook: NonNullable<Hooks["webhook"]>) {
     /** Returns replacements for storage methods that change the URL of every claimed delivery to the relay's. */
     divert: (inner: Storage): Partial<Storage> => ({
       claimDeliveries: async (...which) => (await inner.claimDeliveries(...which)).map(diverted),
-      async claimDelivery(...which) {
-        const claimed = await inner.claimDelivery(...which);
-        return typeof claimed === "object" ? diverted(claimed) : claimed;
-      },
     }),
     async stop() {
       server.closeAllConnections();

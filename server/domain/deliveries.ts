@@ -49,7 +49,7 @@ export interface ClaimedDelivery {
   url: string;
   token: number;
   step: number;
-  /** When the attempt fell due; absent for a replay, which is not part of the schedule. */
+  /** When the attempt fell due; absent if an earlier version had claimed the delivery for a replay. */
   dueAt?: number;
   merchant: Merchant;
   secrets: WebhookSecrets;
@@ -85,17 +85,6 @@ export interface DeliveryQueue {
   advanceRetries(lane: Lane, query: { least: number; limit: number }): Promise<number>;
   /** Claims ready deliveries. Within a lane, those that fell due first are claimed first. */
   claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
-  /**
-   * Claims one delivery, in any status, for a replay by `actor`. Resolves with "claimed" if an attempt is in progress,
-   * and with undefined if the merchant has no such delivery. A delivery to a listener is made ready instead, as by
-   * `requestReplay`, and the result is "requested".
-   */
-  claimDelivery(
-    merchantId: string,
-    id: string,
-    leaseMs: number,
-    actor: Actor,
-  ): Promise<ClaimedDelivery | "claimed" | "requested" | undefined>;
   /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
    * Resolves with "claimed", and changes nothing, if an attempt is in progress.

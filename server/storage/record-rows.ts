@@ -5,12 +5,6 @@ import type { Disbursement } from "../domain/disbursements.ts";
 import type { Draft, DueAfter, FinalStatus } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
-const SHARED =
-  "id merchant_id epoch reference merchants_reference customer_id phone_number amount fee country currency webhook_url " +
-  "status created_at updated_at due_at due_real due_status traceparent";
-export const DISBURSEMENT_COLUMNS = SHARED.split(" ");
-export const CHECKOUT_COLUMNS = `${SHARED} locale redirect_url`.split(" ");
-
 /** Returns the record that a draft becomes, dated with the merchant's current time. @param dated real time for dates */
 export function recorded<T extends Disbursement | Checkout>(
   draft: Draft<T>,

@@ -3,7 +3,7 @@ import type { Housekeeping, Pruned, PruneQuery } from "../../domain/housekeeping
 import { prunable, PRUNE_COLUMNS, prunedOf } from "./prunable.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { onAttempts, run, runAll, type Executor, type Work } from "./query.ts";
 
 const KEYS = {
   events: "seq",
@@ -12,12 +12,6 @@ const KEYS = {
   customers: "phone_number",
   refusals: "merchants_reference",
 } as const;
-
-/** Attempts have a merchant only in PostgreSQL, whose tables could be distributed by it. */
-const onAttempts = (text: (which: string) => string): Query["text"] => ({
-  sqlite: text("event_id"),
-  postgres: text("merchant_id = :merchant AND event_id"),
-});
 
 const OF_EPOCH = "merchant_id = :merchant AND epoch = :epoch";
 /** Attempts are found through their events, so they are deleted first. */
@@ -53,12 +47,10 @@ const FORGET = `DELETE FROM events WHERE ${OF_EPOCH} AND seq = ANY(:seqs::bigint
   AND (url IS NULL OR status = 'delivered') AND NOT ready AND NOT claimed RETURNING id`;
 const FORGET_ATTEMPTS = onAttempts((which) => `DELETE FROM attempts WHERE ${which} = ANY(:ids::text[])`);
 
-/** @param before what to do before a reset's rows are deleted */
-export function housekeeping(executor: Executor, before?: () => Promise<void>): Housekeeping {
+export function housekeeping(executor: Executor): Housekeeping {
   const { write } = executor;
   return {
     async prune(limit) {
-      await before?.();
       return (await pruneResets(executor, limit)) + (await pruneRequests(executor, limit));
     },
     pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),

@@ -33,7 +33,13 @@ export const toLocked = (row: Row): LockedMerchant => ({
 /** Locks one merchant until the end of the transaction. @throws Error if there is no such merchant */
 export function* lockMerchant(id: string, lock: Lock): Work<LockedMerchant> {
   const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
-  const [row] = (yield* run(sql, { merchant: id })).rows;
-  if (!row) throw new Error(`There is no merchant ${id}.`);
-  return toLocked(row);
+  const { rows } = yield* run(sql, { merchant: id });
+  return required(new Map(rows.map((row) => [row.id as string, toLocked(row)])), id);
+}
+
+/** @throws Error if there is no such merchant */
+export function required<T>(merchants: ReadonlyMap<string, T>, id: string): T {
+  const found = merchants.get(id);
+  if (!found) throw new Error(`There is no merchant ${id}.`);
+  return found;
 }

@@ -1,4 +1,7 @@
-import type { Row, Values } from "../rows.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { ClaimedDelivery, LaneClaim } from "../../domain/deliveries.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Row, StoredMerchant, Values } from "../rows.ts";
 
 export type Database = "sqlite" | "postgres";
 export type QueryValue = string | number | boolean | Uint8Array | null | readonly (string | number)[];
@@ -53,6 +56,18 @@ export interface Executor {
   readAll(queries: readonly Query[]): Promise<(readonly Row[])[]>;
   /** Executes work in a transaction. Resolves with its result after the commit. */
   write<T>(work: () => Work<T>, options?: WriteOptions): Promise<T>;
+  /** Claims ready deliveries inside a transaction. Within a lane, those that fell due first are claimed first. */
+  claim(lanes: readonly LaneClaim[], leaseMs: number): Work<ClaimedDelivery[]>;
+  /**
+   * Writes the events of records that have become final, inside the transaction of that change. The transaction has the
+   * merchants locked in `order`.
+   */
+  writeEvents(records: readonly FinalRecord[]): Work<void>;
+}
+
+export interface FinalRecord {
+  record: Disbursement | Checkout;
+  merchant: StoredMerchant;
 }
 
 /** Executes a statement as part of a transaction. */
@@ -70,4 +85,10 @@ export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]>
 export const insertNew = (table: string, rows: GivenRows): Query => ({
   text: `INSERT INTO ${table} (${Object.keys(rows.columns).join(", ")}) SELECT * FROM :rows WHERE true ON CONFLICT DO NOTHING`,
   rows,
+});
+
+/** Attempts have a merchant only in PostgreSQL, whose tables could be distributed by it. */
+export const onAttempts = (text: (which: string) => string): Query["text"] => ({
+  sqlite: text("event_id"),
+  postgres: text("merchant_id = :merchant AND event_id"),
 });

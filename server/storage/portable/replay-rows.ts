@@ -1,7 +1,7 @@
 import type { Actor, NewEntry } from "../../domain/audit.ts";
 import type { NewReplay, Replay } from "../../domain/replays.ts";
 import type { DeliverySearch } from "../../domain/deliveries.ts";
-import type { Course } from "../event-search.ts";
+import type { Course } from "./event-search.ts";
 import { optional, type Row } from "../rows.ts";
 
 /** A stored replay, with what only the storage knows. */

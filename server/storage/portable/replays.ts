@@ -1,7 +1,7 @@
 import { actorName } from "../../domain/audit.ts";
 import type { ReplayStore } from "../../domain/replays.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { countDeliveries, courseOf, nextOnCourse, type EventReader } from "../event-search.ts";
+import { countDeliveries, courseOf, nextOnCourse } from "./event-search.ts";
 import {
   pauseAfter,
   startEntry,
@@ -33,12 +33,13 @@ const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_at
 const RECORD = `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, skipped = skipped + :skipped,
     due_real = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
 
-export function replays({ read, write }: Executor, reader: EventReader): ReplayStore {
+export function replays(executor: Executor): ReplayStore {
+  const { read, write } = executor;
   return {
-    countDeliveries: (merchantId, filter) => countDeliveries(reader, merchantId, filter),
+    countDeliveries: (merchantId, filter) => countDeliveries(executor, merchantId, filter),
     async startReplay(replay, actor) {
       const { id, merchantId, filter, pace, expected = null } = replay;
-      const { seq, lastSeq } = await courseOf(reader, merchantId, filter);
+      const { seq, lastSeq } = await courseOf(executor, merchantId, filter);
       return write(function* () {
         const values = { merchant: merchantId, id, filter: JSON.stringify(filter), pace, expected };
         const [row] = (yield* run(INSERT, { ...values, actor: actorName(actor), seq, lastSeq })).rows;
@@ -66,7 +67,7 @@ export function replays({ read, write }: Executor, reader: EventReader): ReplayS
       if (!due) return undefined;
       const replay = toStoredReplay(due);
       const { merchantId, filter, course, pace } = replay;
-      const next = await nextOnCourse(reader, merchantId, filter, course, stepSize(pace));
+      const next = await nextOnCourse(executor, merchantId, filter, course, stepSize(pace));
       // A loss of power may undo attempts, which then are repeated, but never a step whose webhooks were sent. If the step
       // is repeated although it was committed, the position has changed.
       return write(() => step(replay, next), { commit: "writeSoon", repeatable: true });

@@ -1,5 +1,6 @@
 import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type RequestLog } from "../../domain/request-log.ts";
-import { REQUEST_COLUMNS, requestPage, requestPosition, toRequestRow } from "./request-rows.ts";
+import { REQUEST_COLUMNS } from "../columns.ts";
+import { requestPage, requestPosition, toRequestRow } from "./request-rows.ts";
 import { insertNew, runAll, type Executor } from "./query.ts";
 
 const OF_ONE_KIND = `merchant_id = :merchant AND coalesce(status >= ${FIRST_FAILED_STATUS}, true) = :failed`;

@@ -2,25 +2,6 @@ import type { RequestQuery, LoggedRequest } from "../../domain/request-log.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { optional, type Row, type Values } from "../rows.ts";
 
-/** The columns of `request_log`, with their types in PostgreSQL. */
-export const REQUEST_COLUMNS = {
-  merchant_id: "text",
-  at_real: "bigint",
-  number: "bigint",
-  request_id: "text",
-  operation: "text",
-  method: "text",
-  path: "text",
-  status: "bigint",
-  code: "text",
-  duration_ms: "double precision",
-  reference: "text",
-  merchants_reference: "text",
-  sent: "text",
-  returned: "text",
-  left_out: "bigint",
-} as const;
-
 export const toRequestRow = (request: LoggedRequest): Values => ({
   merchant_id: request.merchantId,
   at_real: request.at,

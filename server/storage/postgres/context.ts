@@ -1,4 +1,5 @@
 import type { Emit } from "../../domain/telemetry.ts";
+import type { Columns } from "../columns.ts";
 import type { Values } from "../rows.ts";
 import type { Queries, Query } from "./database.ts";
 import type { Lane, LaneOptions } from "./lane.ts";
@@ -13,9 +14,6 @@ export interface Context {
     options: Pick<LaneOptions, "concurrency" | "largest">,
   ): Lane<Item, Result>["add"];
 }
-
-/** The columns to insert, with their types. */
-export type Columns = Readonly<Record<string, string>>;
 
 /**
  * Returns a function that inserts rows with one statement. A column without a value becomes NULL.

@@ -1,5 +1,3 @@
-import type { NewEntry } from "../../domain/audit.ts";
-import { recordAction as auditEntry } from "../portable/audit.ts";
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
 import type { Queries, Query as Send } from "./database.ts";
 import { NAMES } from "./time.ts";
@@ -45,12 +43,10 @@ export async function runIn<T>(send: Send, work: Work<T>): Promise<T> {
   return step.value;
 }
 
-/** Records an action inside its transaction. */
-export const recordAction = (send: Send, entry: NewEntry): Promise<void> => runIn(send, auditEntry(entry));
-
-export function postgresExecutor(db: Queries): Executor {
+export function postgresExecutor(db: Queries, tuned: Pick<Executor, "claim" | "writeEvents">): Executor {
   const read = async (query: Query) => (await execute(db.read, query)).rows;
   return {
+    ...tuned,
     database: "postgres",
     read,
     readAll: (queries) => Promise.all(queries.map(read)),

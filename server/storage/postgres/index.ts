@@ -3,31 +3,26 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
-import { auditLog } from "../portable/audit.ts";
-import { housekeeping } from "../portable/housekeeping.ts";
-import { replays } from "../portable/replays.ts";
-import { requestLog } from "../portable/request-log.ts";
-import { signInStore } from "../portable/sign-in.ts";
-import { upcoming } from "../portable/upcoming.ts";
-import { backlog } from "./backlog.ts";
-import { checkouts } from "./checkouts.ts";
-import { clockStore } from "./clock-store.ts";
+import { portableStorage } from "../portable/index.ts";
+import { finishRebases } from "../portable/rebase.ts";
+import { attemptRecorder } from "../tuned/attempts-postgres.ts";
+import { backlog } from "../tuned/backlog-postgres.ts";
+import { claimLanes, laneReader } from "../tuned/claims-postgres.ts";
+import { writeEvents } from "../tuned/events-postgres.ts";
+import { finders } from "../tuned/finders-postgres.ts";
+import { insertions } from "../tuned/insertions-postgres.ts";
+import { requestRates } from "../tuned/request-rates-postgres.ts";
+import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { deliveryQueue } from "./delivery-queue.ts";
-import { disbursements } from "./disbursements.ts";
 import { requireDurable, type DurabilityOptions } from "./durability.ts";
 import { postgresExecutor } from "./executor.ts";
-import { eventLog, eventReader } from "./event-log.ts";
 import { watchHealth } from "./health.ts";
 import { createLane } from "./lane.ts";
-import { listeners } from "./listeners.ts";
 import { keepLatestTime } from "./latest-time.ts";
-import { merchants } from "./merchants.ts";
 import { migratePostgres } from "./migrate.ts";
 import { claimMode, postgresMode } from "./mode.ts";
-import { finishRebases } from "./rebase.ts";
 import { databaseTime, processTime } from "./time.ts";
 
 interface Options extends DurabilityOptions {
@@ -41,6 +36,9 @@ interface Options extends DurabilityOptions {
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
 }
+
+/** A row that nothing else locks. Not every distributed database has advisory locks. */
+const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR UPDATE";
 
 /** Work that waits in one lane: more is refused, and so is what has waited for too long. */
 const WAITING = { capacity: 10_000, patienceMs: 3_000 };
@@ -88,23 +86,27 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
       return whileOpen(lane.add) as never;
     },
   };
-  const executor = postgresExecutor(context.db);
+  const executor = postgresExecutor(context.db, { claim: claimLanes, writeEvents });
+  const portable = portableStorage(executor);
   const latest = await keepLatestTime(db, clock, { server });
-  if (server) await finishRebases(context, { all: true });
+  if (server) await finishRebases(executor, { all: true });
   const storage: Storage = {
-    ...merchants(context),
-    ...disbursements(context),
-    ...checkouts(context),
-    ...clockStore(context),
-    ...upcoming(executor),
-    ...deliveryQueue(context),
-    ...listeners(context),
-    ...eventLog(context),
-    ...replays(executor, eventReader(context)),
-    ...auditLog(executor),
-    ...signInStore(executor),
-    ...requestLog(executor),
-    ...housekeeping(executor, () => finishRebases(context, { all: false })),
+    ...portable,
+    ...insertions(context),
+    ...finders(context),
+    settleDue: settler(context),
+    readyLanes: laneReader(context),
+    recordAttempt: attemptRecorder(context),
+    takeRequest: requestRates(context),
+    exclusively: (work) =>
+      context.db.transaction(async (query) => {
+        await query(EXCLUSIVE);
+        return work();
+      }),
+    async prune(limit) {
+      await finishRebases(executor, { all: false });
+      return portable.prune(limit);
+    },
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),
     async close() {

@@ -1,4 +1,4 @@
-import { LOCK_CLAUSES, toLocked, type Lock, type LockedMerchant } from "../portable/locked-merchant.ts";
+import { LOCK_CLAUSES, required, toLocked, type Lock, type LockedMerchant } from "../portable/locked-merchant.ts";
 import type { Query } from "./database.ts";
 
 /**
@@ -21,11 +21,4 @@ export async function lockMerchants(
 /** Locks one merchant. @throws Error if there is no such merchant */
 export async function lockMerchant(query: Query, id: string, lock: Lock): Promise<LockedMerchant> {
   return required(await lockMerchants(query, [id], lock), id);
-}
-
-/** @throws Error if there is no such merchant */
-export function required<T>(merchants: ReadonlyMap<string, T>, id: string): T {
-  const found = merchants.get(id);
-  if (!found) throw new Error(`There is no merchant ${id}.`);
-  return found;
 }

@@ -14,3 +14,6 @@ export function decodeText(text: string): string {
   if (!text.includes("\ufdd0")) return text;
   return text.replaceAll(ESCAPED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
+
+/** Compares two texts as PostgreSQL's collation "C" does for most; any order that all processes share will do. */
+export const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

@@ -45,7 +45,7 @@ async function expectWork(process: Process, merchantId: string): Promise<void> {
   const settled = (await storage.findDisbursement(merchantId, reference))!;
   expect(settled.status).toBe("success");
   expect(settled.updatedAt).toBeGreaterThanOrEqual(settled.createdAt);
-  expect(await storage.claimDelivery(merchantId, id, LEASE_MS, ACTOR)).toBe("claimed");
+  expect(await storage.requestReplay(merchantId, id, ACTOR)).toBe("claimed");
   await world.pass(2 * SECOND);
   const again = await claimAll(storage, { leaseMs: LEASE_MS, count: 100 });
   const claim = again.find(({ event }) => event.id === id)!;

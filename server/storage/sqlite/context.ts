@@ -1,9 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
-import type { NewEntry } from "../../domain/audit.ts";
 import type { Emit } from "../../domain/telemetry.ts";
-import type { EventReader } from "../event-search.ts";
 import type { Values } from "../rows.ts";
-import type { EventWriter } from "./events.ts";
+import type { FinalRecord } from "../portable/query.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
 import type { Read, Write } from "./writer.ts";
 
@@ -23,14 +21,9 @@ export interface Context {
   /** The counter that leases are measured with (D47). */
   leased(): number;
   merchantOf: MerchantCache["merchantOf"];
-  /** A transaction that changes a merchant or a key must clear it. */
   cache: MerchantCache;
-  events: EventWriter;
-  audit: {
-    /** Records an action inside its transaction. */
-    record(entry: NewEntry): void;
-  };
-  reader: EventReader;
+  /** Writes the event of a record that has become final, inside the transaction of that change. */
+  writeEvent(final: FinalRecord): void;
   emit: Emit;
 }
 

@@ -5,49 +5,69 @@ import type { Writer } from "./writer.ts";
 /** What is different in SQLite. It has no types of parameters and, because only one program writes, no locks of rows. */
 const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/::\w+(\[\])?/g, ""],
-  [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( SKIP LOCKED)?/g, ""],
+  [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?/g, ""],
+  // An index whose condition is `= 1` is not used for `= true`.
+  [/= true\b/g, "= 1"],
+  [/= false\b/g, "= 0"],
   [/= ANY\(:(\w+)\)/g, "IN (SELECT value FROM json_each(:$1))"],
   [/\bgreatest\(/g, "max("],
   [/\bstrpos\(/g, "instr("],
 ];
 
-interface Prepared {
-  statement: StatementSync;
-  names: readonly string[];
-  /** True if the statement returns rows. */
-  returns: boolean;
-}
-
 /** The times that a statement may name. */
 type Times = Readonly<Record<"now" | "dated" | "leased", () => number>>;
+type Given = Readonly<Record<string, QueryValue>>;
 
-/** Returns a function that executes statements, each of which is prepared once. */
-export function statementRunner(db: DatabaseSync, times: Times): (query: Query) => QueryResult {
+interface Prepared {
+  statement: StatementSync;
+  /** The value of each parameter. */
+  parameters: readonly ((values: Given, row: Given) => SQLInputValue)[];
+  /** True if the statement returns rows. */
+  returns: boolean;
+  changesMerchants: boolean;
+}
+
+const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
+
+/**
+ * Returns a function that executes statements, each of which is prepared once.
+ * @param onMerchantChange called before each statement that changes merchants or keys
+ */
+export function statementRunner(
+  db: DatabaseSync,
+  times: Times,
+  onMerchantChange: () => void,
+): (query: Query) => QueryResult {
   const known = new Map<string, Prepared>();
 
-  function prepared(text: string, rows: GivenRows | undefined): Prepared {
+  function prepare(text: string, rows: GivenRows | undefined): Prepared {
     const found = known.get(text);
     if (found) return found;
-    const sql = translated(text, rows);
-    const names = [...new Set([...sql.matchAll(/:(\w+)/g)].map(([, name]) => name!))];
+    const { sql, names } = translated(text, rows);
     const statement = db.prepare(sql);
-    const made = { statement, names, returns: statement.columns().length > 0 };
+    const parameters = names.map((name): Prepared["parameters"][number] => {
+      if (name in times) return times[name as keyof Times];
+      return name in (rows?.columns ?? {}) ? (_, row) => toInput(row[name]) : (values) => toInput(values[name]);
+    });
+    const changesMerchants = CHANGES_MERCHANTS.test(sql);
+    const made = { statement, parameters, returns: statement.columns().length > 0, changesMerchants };
     known.set(text, made);
     return made;
   }
 
-  function execute({ statement, names, returns }: Prepared, values: Readonly<Record<string, QueryValue>>): QueryResult {
-    const parameters: Record<string, SQLInputValue> = {};
-    for (const name of names) parameters[name] = name in times ? times[name as keyof Times]() : toInput(values[name]);
-    if (!returns) return { rows: [], count: Number(statement.run(parameters).changes) };
-    const rows = statement.all(parameters);
+  function execute(prepared: Prepared, values: Given, row: Given): QueryResult {
+    const { statement, parameters, returns, changesMerchants } = prepared;
+    const inputs = parameters.map((valueOf) => valueOf(values, row));
+    if (changesMerchants) onMerchantChange();
+    if (!returns) return { rows: [], count: Number(statement.run(...inputs).changes) };
+    const rows = statement.all(...inputs);
     return { rows, count: rows.length };
   }
 
   return ({ text, values = {}, rows }) => {
-    const statement = prepared(typeof text === "string" ? text : text.sqlite, rows);
-    if (!rows) return execute(statement, values);
-    const results = rows.values.map((row) => execute(statement, { ...values, ...row }));
+    const statement = prepare(typeof text === "string" ? text : text.sqlite, rows);
+    if (!rows) return execute(statement, values, {});
+    const results = rows.values.map((row) => execute(statement, values, row));
     return {
       rows: results.flatMap((result) => result.rows),
       count: results.reduce((sum, { count }) => sum + count, 0),
@@ -55,10 +75,19 @@ export function statementRunner(db: DatabaseSync, times: Times): (query: Query) 
   };
 }
 
-function translated(text: string, rows: GivenRows | undefined): string {
+/** Returns the statement with numbers instead of the names of its parameters, because SQLite binds them faster. */
+function translated(text: string, rows: GivenRows | undefined): { sql: string; names: string[] } {
   const given = Object.keys(rows?.columns ?? {}).map((column) => `:${column} AS ${column}`);
-  const sql = text.replaceAll(":rows", `(SELECT ${given.join(", ")}) AS given`);
-  return DIFFERENCES.reduce((changed, [pattern, sqlite]) => changed.replaceAll(pattern, sqlite), sql);
+  const named = DIFFERENCES.reduce(
+    (changed, [pattern, sqlite]) => changed.replaceAll(pattern, sqlite),
+    text.replaceAll(":rows", `(SELECT ${given.join(", ")}) AS given`),
+  );
+  const names: string[] = [];
+  const sql = named.replaceAll(/:(\w+)/g, (_, name: string) => {
+    if (!names.includes(name)) names.push(name);
+    return `?${names.indexOf(name) + 1}`;
+  });
+  return { sql, names };
 }
 
 function toInput(value: QueryValue | undefined): SQLInputValue {
@@ -74,10 +103,15 @@ export function runNow<T>(execute: (query: Query) => QueryResult, work: Work<T>)
   return step.value;
 }
 
-export function sqliteExecutor(writer: Writer, execute: (query: Query) => QueryResult): Executor {
+export function sqliteExecutor(
+  writer: Writer,
+  execute: (query: Query) => QueryResult,
+  tuned: Pick<Executor, "claim" | "writeEvents">,
+): Executor {
   return {
+    ...tuned,
     database: "sqlite",
-    read: async (query) => execute(query).rows,
+    read: async (query) => writer.read(() => execute(query).rows),
     readAll: async (queries) => writer.read(() => queries.map((query) => execute(query).rows)),
     write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
   };

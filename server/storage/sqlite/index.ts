@@ -4,33 +4,28 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
-import { auditLog, recordAction } from "../portable/audit.ts";
-import { housekeeping } from "../portable/housekeeping.ts";
-import { replays } from "../portable/replays.ts";
-import { requestLog } from "../portable/request-log.ts";
-import { signInStore } from "../portable/sign-in.ts";
-import { upcoming } from "../portable/upcoming.ts";
+import { portableStorage } from "../portable/index.ts";
+import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
+import { backlog } from "../tuned/backlog-sqlite.ts";
+import { claimer, laneReader } from "../tuned/claims-sqlite.ts";
+import { eventWriter } from "../tuned/events-sqlite.ts";
+import { finders } from "../tuned/finders-sqlite.ts";
+import { insertions } from "../tuned/insertions-sqlite.ts";
+import { requestRates } from "../tuned/request-rates-sqlite.ts";
+import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
-import { backlog } from "./backlog.ts";
-import { checkouts } from "./checkouts.ts";
-import { clockStore, finishRebases } from "./clock-store.ts";
 import type { Context } from "./context.ts";
 import { explained, lockDatabase, openDatabase } from "./database.ts";
-import { deliveryQueue } from "./delivery-queue.ts";
-import { disbursements } from "./disbursements.ts";
-import { eventLog, eventReader } from "./event-log.ts";
-import { eventWriter } from "./events.ts";
-import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
+import { sqliteExecutor, statementRunner } from "./executor.ts";
 import { watchHealth, type Health } from "./health.ts";
-import { listeners } from "./listeners.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
-import { merchants } from "./merchants.ts";
 import { migrate, migrateUnused } from "./migrate.ts";
 import { claimMode, sqliteMode } from "./mode.ts";
 import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
+import { finishRebases } from "./rebase.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
@@ -91,33 +86,25 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
     }
 
     const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
-    const execute = statementRunner(db, times);
-    const executor = sqliteExecutor(writer, execute);
-    const context: Context = {
-      db,
-      ...writer,
-      ...times,
-      merchantOf: cache.merchantOf,
-      cache,
-      events: eventWriter(db, () => clock.now()),
-      audit: { record: (entry) => runNow(execute, recordAction(entry)) },
-      reader: eventReader({ db }),
-      emit,
-    };
+    const writeEvent = eventWriter({ db, now: times.now });
+    const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, writeEvent, emit };
+    const executor = sqliteExecutor(writer, statementRunner(db, times, cache.clear), {
+      claim: claimer(context),
+      *writeEvents(records) {
+        records.forEach(writeEvent);
+        yield [];
+      },
+    });
     const storage: Storage = {
-      ...merchants(context),
-      ...disbursements(context),
-      ...checkouts(context),
-      ...clockStore(context),
-      ...upcoming(executor),
-      ...deliveryQueue(context),
-      ...listeners(context),
-      ...eventLog(context),
-      ...replays(executor, context.reader),
-      ...auditLog(executor),
-      ...signInStore(executor),
-      ...requestLog(executor),
-      ...housekeeping(executor),
+      ...portableStorage(executor),
+      ...insertions(context),
+      ...finders(context),
+      settleDue: settler(context),
+      readyLanes: laneReader(context),
+      recordAttempt: attemptRecorder(context),
+      takeRequest: requestRates(times.now),
+      // Only one server may use the file.
+      exclusively: (work) => work(),
       readBacklog: backlog(context),
       async ping() {
         await ping(context, health, latest.recordNow);

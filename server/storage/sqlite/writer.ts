@@ -85,7 +85,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   function endTurn() {
     if (!reading) return;
     reading = false;
-    endReading.run();
+    // The storage may have been closed in the turn of a read.
+    if (db.isOpen) endReading.run();
   }
 
   function read<T>(work: () => T): T {

@@ -54,7 +54,6 @@ export function auditTests(storage: Current): void {
     await storage().revokeKey(key.id, START, ACTOR);
     await storage().revokeKey("nothing", START, ACTOR);
     await storage().requestReplay(merchant.id, "msg_nothing", ACTOR);
-    await storage().claimDelivery(merchant.id, "msg_nothing", MINUTE, ACTOR);
     await expect(storage().insertKey(key, ACTOR)).rejects.toThrow(Error);
     expect(await audit()).toEqual(before);
   });
@@ -64,13 +63,12 @@ export function auditTests(storage: Current): void {
     const { id } = await addDelivery(storage(), merchantId);
     const [claimed] = await claimAll(storage());
     expect(await storage().requestReplay(merchantId, id, ACTOR)).toBe("claimed");
-    expect(await storage().claimDelivery(merchantId, id, MINUTE, ACTOR)).toBe("claimed");
     const attempt = { at: START, sentAt: START, latencyMs: 1 };
     await storage().recordAttempt(claimed!, attempt, { status: "ended", step: 1 });
     expect(await actions()).toEqual(["merchant.create"]);
 
     await storage().requestReplay(merchantId, id, ACTOR);
-    await storage().claimDelivery(merchantId, id, MINUTE, "key 1");
+    await storage().requestReplay(merchantId, id, "key 1");
     expect((await audit()).slice(1)).toMatchObject([
       { actor: ACTOR, action: "delivery.replay", merchantId, details: { delivery: id, status: "ended" } },
       { actor: "key 1", action: "delivery.replay", merchantId, details: { delivery: id, status: "pending" } },

@@ -113,7 +113,7 @@ export function clockTests(storage: Current): void {
     await storage().moveClock(merchant.id, { by: HOUR }, LATEST);
     const again = await claimAll(storage());
     expect(again).toMatchObject([{ event: { id: retried.id }, dueAt: START + HOUR, merchant: { clockOffset: HOUR } }]);
-    expect(await storage().claimDelivery(merchant.id, claimed.id, MINUTE, ACTOR)).toBe("claimed");
+    expect(await storage().requestReplay(merchant.id, claimed.id, ACTOR)).toBe("claimed");
   });
 
   test("reports whether a record, a retry or a claimed delivery is due by a time", async () => {

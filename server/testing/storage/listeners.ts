@@ -213,9 +213,9 @@ export function listenerTests(storage: Current): void {
     await connect(merchantId, "a");
     const id = await pay(merchantId);
     const [first] = await claimed(merchantId, "a");
-    expect(await storage().claimDelivery(merchantId, id, MINUTE, ACTOR)).toBe("claimed");
+    expect(await storage().requestReplay(merchantId, id, ACTOR)).toBe("claimed");
     await storage().recordAttempt(first!, attempt, { status: "delivered", step: 1 });
-    expect(await storage().claimDelivery(merchantId, id, MINUTE, ACTOR)).toBe("requested");
+    expect(await storage().requestReplay(merchantId, id, ACTOR)).toBe("requested");
     expect(idsOf(await claimed(merchantId, "a"))).toEqual([id]);
     expect((await storage().listAudit({ merchantId, limit: 1 })).items).toMatchObject([{ action: "delivery.replay" }]);
   });

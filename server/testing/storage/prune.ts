@@ -92,11 +92,11 @@ export function pruneTests(storage: Current): void {
     const { id: merchantId } = await addMerchant(storage());
     const { id } = await attempted(merchantId, "delivered");
     storage.clock().advance(100 * DAY);
-    const claimed = await storage().claimDelivery(merchantId, id, DAY, ACTOR);
+    await storage().requestReplay(merchantId, id, ACTOR);
+    const [claimed] = await claimAll(storage(), { leaseMs: DAY });
     expect(await pruneAll(merchantId)).toMatchObject({ events: 0 });
-    if (typeof claimed !== "object") throw new Error("not claimed");
     const sentAt = now() - 100 * DAY;
-    await storage().recordAttempt(claimed, { at: sentAt, sentAt, latencyMs: 1 }, { status: "delivered", step: 1 });
+    await storage().recordAttempt(claimed!, { at: sentAt, sentAt, latencyMs: 1 }, { status: "delivered", step: 1 });
     expect(await pruneAll(merchantId)).toMatchObject({ events: 1, attempts: 2 });
   });
 

@@ -51,7 +51,8 @@ export function replayByFilterTests(storage: Current): void {
     ];
     const ready = await attempted(storage(), merchantId, "delivered", b);
     const underway = await attempted(storage(), merchantId, "delivered", b);
-    await storage().claimDelivery(merchantId, underway.id, MINUTE, ACTOR);
+    await storage().requestReplay(merchantId, underway.id, ACTOR);
+    await claimAll(storage());
     const filter = { host: "b.example" };
     const replay = (await start(merchantId, { filter, expected: 4 }))!;
     expect(replay).toEqual({

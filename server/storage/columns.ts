@@ -1,0 +1,147 @@
+/** The columns of a table, with their types in PostgreSQL. */
+export type Columns = Readonly<Record<string, string>>;
+
+export const MERCHANT_COLUMNS = {
+  id: "text",
+  name: "text",
+  created_at: "bigint",
+  webhook_secret: "text",
+  webhook_url: "text",
+  chaos: "text",
+  clock_offset: "bigint",
+  moved_to: "bigint",
+  epoch: "bigint",
+} as const;
+
+export const KEY_COLUMNS = {
+  merchant_id: "text",
+  id: "text",
+  hash: "bytea",
+  hint: "text",
+  name: "text",
+  created_at: "bigint",
+  used_real: "bigint",
+  revoked_at: "bigint",
+} as const;
+
+export const PREVIOUS_SECRET_COLUMNS = {
+  merchant_id: "text",
+  number: "bigint",
+  secret: "text",
+  expires_at: "bigint",
+} as const;
+
+export const CUSTOMER_COLUMNS = { merchant_id: "text", epoch: "bigint", phone_number: "text", id: "text" } as const;
+
+export const DISBURSEMENT_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  merchants_reference: "text",
+  reference: "text",
+  id: "uuid",
+  customer_id: "text",
+  phone_number: "text",
+  amount: "bigint",
+  fee: "bigint",
+  country: "text",
+  currency: "text",
+  webhook_url: "text",
+  status: "text",
+  created_at: "bigint",
+  updated_at: "bigint",
+  due_at: "bigint",
+  due_real: "bigint",
+  due_status: "text",
+  traceparent: "text",
+} as const;
+export const CHECKOUT_COLUMNS = { ...DISBURSEMENT_COLUMNS, locale: "text", redirect_url: "text" } as const;
+
+export const REFUSAL_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  merchants_reference: "text",
+  count: "bigint",
+} as const;
+
+/** The columns of an event that has just been written. SQLite numbers the events by itself. */
+export const NEW_EVENT_COLUMNS = {
+  merchant_id: "text",
+  id: "text",
+  epoch: "bigint",
+  type: "text",
+  reference: "text",
+  created_at: "bigint",
+  body: "text",
+  url: "text",
+  host: "text",
+  status: "text",
+  step: "bigint",
+  next_attempt_at: "bigint",
+  ready: "boolean",
+  traceparent: "text",
+} as const;
+export const EVENT_COLUMNS = {
+  ...NEW_EVENT_COLUMNS,
+  seq: "bigint",
+  due_real: "bigint",
+  claimed: "boolean",
+  claim_token: "bigint",
+} as const;
+
+/** In PostgreSQL, an attempt also has its merchant. */
+export const ATTEMPT_COLUMNS = {
+  event_id: "text",
+  number: "bigint",
+  at: "bigint",
+  sent_real: "bigint",
+  latency_ms: "bigint",
+  http_status: "bigint",
+  response_body: "text",
+  error: "text",
+  token: "bigint",
+} as const;
+
+export const REPLAY_COLUMNS = {
+  merchant_id: "text",
+  id: "text",
+  filter: "text",
+  pace: "bigint",
+  expected: "bigint",
+  started_real: "bigint",
+  started_by: "text",
+  seq: "bigint",
+  last_seq: "bigint",
+  replayed: "bigint",
+  skipped: "bigint",
+  state: "text",
+  due_real: "bigint",
+  ended_real: "bigint",
+  stopped_by: "text",
+} as const;
+
+/** Besides, each database orders the entries in its own way. */
+export const AUDIT_COLUMNS = {
+  merchant_id: "text",
+  at_real: "bigint",
+  actor: "text",
+  action: "text",
+  details: "text",
+} as const;
+
+export const REQUEST_COLUMNS = {
+  merchant_id: "text",
+  at_real: "bigint",
+  number: "bigint",
+  request_id: "text",
+  operation: "text",
+  method: "text",
+  path: "text",
+  status: "bigint",
+  code: "text",
+  duration_ms: "double precision",
+  reference: "text",
+  merchants_reference: "text",
+  sent: "text",
+  returned: "text",
+  left_out: "bigint",
+} as const;

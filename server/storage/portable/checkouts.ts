@@ -1,0 +1,80 @@
+import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import { dueValues, toCheckout } from "../record-rows.ts";
+import { toMerchant, type Row } from "../rows.ts";
+import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
+import { run, runAll, type Executor, type Work } from "./query.ts";
+import { recordList } from "./record-lists.ts";
+
+const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
+
+const SELECT_PUBLIC = `SELECT c.* FROM checkouts c JOIN merchants m ON m.id = c.merchant_id AND m.epoch = c.epoch
+  WHERE c.reference = :reference`;
+const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
+const LOCK_PENDING = `SELECT * FROM checkouts
+  WHERE merchant_id = :merchant AND reference = :reference AND epoch = :epoch AND status = 'pending' FOR UPDATE`;
+const INSERT_CUSTOMER = `INSERT INTO customers (merchant_id, epoch, phone_number, id)
+  VALUES (:merchant, :epoch, :phone, :id) ON CONFLICT DO NOTHING`;
+const SELECT_CUSTOMER =
+  "SELECT id FROM customers WHERE merchant_id = :merchant AND epoch = :epoch AND phone_number = :phone";
+const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_real = :due_real,
+  due_status = :due_status, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
+const FINISH = `UPDATE checkouts SET status = :status, due_at = NULL, due_real = NULL, due_status = NULL,
+  updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
+
+/** What is tuned for each database. */
+type Tuned = "insertCheckout" | "findCheckout";
+
+export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
+  const { read, write, writeEvents } = executor;
+
+  /** Changes a pending checkout. Resolves with false if there is none with this reference, or `change` refuses. */
+  const changePending = (
+    reference: string,
+    lock: Lock,
+    change: (row: Row, merchant: LockedMerchant) => Work<boolean>,
+  ): Promise<boolean> =>
+    write(function* () {
+      const [found] = (yield* run(SELECT_PUBLIC, { reference })).rows;
+      if (!found) return false;
+      const merchant = yield* lockMerchant(found.merchant_id as string, lock);
+      const place = { merchant: merchant.id, reference, epoch: merchant.epoch };
+      const [row] = (yield* run(LOCK_PENDING, place)).rows;
+      return row !== undefined && (yield* change(row, merchant));
+    });
+
+  function* finish(reference: string, status: string, merchant: LockedMerchant): Work<true> {
+    const at = sandboxTime(merchant, merchant.now);
+    const [row] = (yield* run(FINISH, { merchant: merchant.id, reference, status, at })).rows;
+    yield* writeEvents([{ record: toCheckout(row!), merchant }]);
+    return true;
+  }
+
+  return {
+    listCheckouts: recordList(executor, { table: "checkouts", statuses: STATUSES, toRecord: toCheckout }),
+    async findPublicCheckout(reference) {
+      const [found] = await read({ text: SELECT_PUBLIC, values: { reference } });
+      if (!found) return undefined;
+      const [merchant] = await read({ text: SELECT_MERCHANT, values: { merchant: found.merchant_id as string } });
+      return { checkout: toCheckout(found), merchant: toMerchant(merchant!) };
+    },
+    payCheckout: (reference, { id, phoneNumber: phone }, due) =>
+      changePending(reference, "shares", function* (row, locked) {
+        if (row.customer_id !== null) return false;
+        const merchant = locked.id;
+        // A merchant has one customer per number (D19).
+        const values = { merchant, epoch: locked.epoch, phone, id };
+        const [, customers] = yield* runAll([INSERT_CUSTOMER, SELECT_CUSTOMER].map((text) => ({ text, values })));
+        const customer = customers!.rows[0]!.id as string;
+        const at = sandboxTime(locked, locked.now);
+        yield* run(PAY, { merchant, reference, customer, phone, at, ...dueValues(due, locked, locked.now) });
+        return true;
+      }),
+    finishCheckout: (reference, status) =>
+      changePending(reference, "orders", (_, merchant) => finish(reference, status, merchant)),
+    cancelCheckout: (reference) =>
+      changePending(reference, "orders", function* (row, merchant) {
+        return row.customer_id === null && (yield* finish(reference, "cancelled", merchant));
+      }),
+  };
+}

@@ -1,0 +1,36 @@
+import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import { toDisbursement } from "../record-rows.ts";
+import { lockMerchant } from "./locked-merchant.ts";
+import { run, type Executor } from "./query.ts";
+import { recordList } from "./record-lists.ts";
+
+const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
+
+const SELECT_BY_REFERENCE = `SELECT * FROM disbursements WHERE merchant_id = :merchant
+  AND epoch = (SELECT epoch FROM merchants WHERE id = :merchant) AND merchants_reference = :reference`;
+const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, epoch, merchants_reference, count)
+  VALUES (:merchant, :epoch, :reference, 1)
+  ON CONFLICT (merchant_id, epoch, merchants_reference) DO UPDATE SET count = r.count + 1 RETURNING count`;
+
+/** What is tuned for each database. */
+type Tuned = "insertDisbursement" | "findDisbursement";
+
+export function disbursements(executor: Executor): Omit<DisbursementStore, Tuned> {
+  const { read, write } = executor;
+  return {
+    async findDisbursementByMerchantsReference(merchant, reference) {
+      const [row] = await read({ text: SELECT_BY_REFERENCE, values: { merchant, reference } });
+      return row && toDisbursement(row);
+    },
+    listDisbursements: recordList(executor, { table: "disbursements", statuses: STATUSES, toRecord: toDisbursement }),
+    countRefusal: (merchant, reference) =>
+      write(
+        function* () {
+          const { epoch } = yield* lockMerchant(merchant, "shares");
+          const [row] = (yield* run(COUNT_REFUSAL, { merchant, epoch, reference })).rows;
+          return row!.count as number;
+        },
+        { commit: "writeNew" },
+      ),
+  };
+}

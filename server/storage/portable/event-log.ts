@@ -1,0 +1,43 @@
+import type { Delivery } from "../../domain/deliveries.ts";
+import type { EventLog } from "../../domain/event-log.ts";
+import { toAttempt, toDelivery, toEvent } from "./event-rows.ts";
+import type { Row } from "../rows.ts";
+import { pageOf } from "./event-search.ts";
+import { onAttempts, type Executor } from "./query.ts";
+
+const SELECT = `SELECT e.* FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
+  WHERE e.merchant_id = :merchant AND e.id = :id AND e.url IS NOT NULL`;
+const ATTEMPTS = onAttempts((which) => `SELECT * FROM attempts WHERE ${which} = ANY(:ids::text[])`);
+
+export function eventLog(executor: Executor): EventLog {
+  const { read } = executor;
+
+  /** Adds the attempts of deliveries of one merchant. */
+  async function withAttempts(merchant: string, rows: readonly Row[]): Promise<Delivery[]> {
+    if (rows.length === 0) return [];
+    const found = await read({ text: ATTEMPTS, values: { merchant, ids: rows.map(({ id }) => id as string) } });
+    const attempts = Map.groupBy(found, ({ event_id }) => event_id);
+    return rows.map((row) => {
+      const made = (attempts.get(row.id) ?? []).map(toAttempt);
+      return toDelivery(
+        row,
+        made.toSorted((a, b) => a.number - b.number),
+      );
+    });
+  }
+
+  return {
+    async findDelivery(merchant, id) {
+      const rows = await read({ text: SELECT, values: { merchant, id } });
+      return (await withAttempts(merchant, rows))[0];
+    },
+    async listEvents(query) {
+      const { items, ...rest } = await pageOf(executor, "events", query);
+      return { ...rest, items: items.map(toEvent) };
+    },
+    async listDeliveries(query) {
+      const { items, ...rest } = await pageOf(executor, "deliveries", query);
+      return { ...rest, items: await withAttempts(query.merchantId, items) };
+    },
+  };
+}

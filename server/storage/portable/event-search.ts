@@ -1,0 +1,276 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { MOST_COUNTED } from "../../domain/storage.ts";
+import type { DeliveryCount } from "../../domain/replays.ts";
+import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
+import type { Page } from "../../domain/pages.ts";
+import type { PageQuery } from "../../domain/event-log.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import type { Row } from "../rows.ts";
+import type { Executor } from "./query.ts";
+
+type Value = string | number;
+/** The positions greater than `after` and less than `before`. */
+type Range = Record<"after" | "before", number>;
+/** SQL, and the parameter that follows it. */
+type Condition = [sql: string, value?: Value];
+
+/** What to read of a merchant's events. */
+interface Look {
+  merchantId: string;
+  search: DeliverySearch;
+  range: Range;
+  /** Conditions besides those of the search. The database reads the row of each entry to test `others`. */
+  base: { indexed: readonly Condition[]; others?: readonly Condition[] };
+  /** True if the range has only events of the times in `search`. */
+  isTimed?: boolean;
+  order: "ASC" | "DESC";
+  columns: string;
+  limit: number;
+}
+
+interface Found {
+  rows: readonly Row[];
+  /** The last entry looked at, if there are entries behind it that were not. */
+  reached?: { seq: number; createdAt: number };
+}
+
+/**
+ * The status is part of the statement. PostgreSQL could not know that a status is rare if it were a parameter, and would
+ * read the events of all others.
+ */
+const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
+  pending: ["status = 'pending'"],
+  delivered: ["status = 'delivered'"],
+  ended: ["status = 'ended'"],
+  exhausted: ["status = 'exhausted'"],
+  // The condition of the indexes `deliveries_failed` and `deliveries_failed_by_host`.
+  failed: ["status IN ('ended', 'exhausted')"],
+};
+const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
+/** Pending deliveries that are ready or being attempted need no replay. */
+const REPLAYABLE: Condition = ["NOT ready AND NOT claimed"];
+const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
+
+/**
+ * The most entries of one look, if it must read the rows of entries that are not searched for. SQLite blocks the event
+ * loop meanwhile, for some microseconds per row.
+ */
+const MOST_PER_LOOK = 2_000;
+/** After this many looks a count ends. */
+const MOST_LOOKS = 10;
+
+/** The entries that meet `indexed` are one range of an index, in the order of their positions. */
+function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "others", Condition[]> {
+  const { reference, status, type, host, createdAfter, createdBefore } = search;
+  const indexed = [...base.indexed];
+  const others = [...(base.others ?? [])];
+  if (reference !== undefined) indexed.push(["reference =", reference]);
+  // A record has one event, so the index by reference is the best.
+  const byStatus = reference === undefined ? indexed : others;
+  if (status !== undefined) byStatus.push(BY_STATUS[status]);
+  if (host !== undefined) (status === "failed" ? byStatus : others).push(["host =", host]);
+  if (type !== undefined) others.push(["type =", type]);
+  if (!isTimed && createdAfter !== undefined) others.push(["created_at >=", createdAfter]);
+  if (!isTimed && createdBefore !== undefined) others.push(["created_at <", createdBefore]);
+  return { indexed, others };
+}
+
+/** Collects the parameters of a statement. */
+function parameters() {
+  const values: Record<string, Value> = {};
+  const put = (value: Value) => {
+    const name = `p${Object.keys(values).length + 1}`;
+    values[name] = value;
+    return `:${name}`;
+  };
+  const render = ([sql, value]: Condition) => (value === undefined ? sql : `${sql} ${put(value)}`);
+  return { values, put, render };
+}
+
+/** Rewrites a condition, if necessary, so that the database does not choose an index for it. */
+const UNINDEXED = { sqlite: (condition: string) => `+${condition}`, postgres: (condition: string) => condition };
+
+const ofMerchant = (merchant: string) =>
+  `merchant_id = ${merchant} AND epoch = (SELECT epoch FROM merchants WHERE id = ${merchant})`;
+
+/** Reads the next entries that are searched for. Looks at a bounded number if no index has just those. */
+async function look(executor: Executor, asked: Look): Promise<Found> {
+  const { indexed, others } = conditionsOf(asked);
+  const { order, columns, limit, search } = asked;
+
+  function read(what: string, { after, before }: Range, conditions: readonly Condition[], last: [Value, Value?]) {
+    const { values, put, render } = parameters();
+    const [count, skipped] = last;
+    const where = [ofMerchant(put(asked.merchantId)), ...indexed.map(render)];
+    where.push(...conditions.map((each) => UNINDEXED[executor.database](render(each))));
+    // PostgreSQL would expect few rows in a range with two ends, and could sort them.
+    if (after > EVERYTHING.after) where.push(`seq > ${put(after)}`);
+    if (before < EVERYTHING.before) where.push(`seq < ${put(before)}`);
+    const end = `LIMIT ${put(count)}${skipped === undefined ? "" : ` OFFSET ${put(skipped)}`}`;
+    const text = `SELECT ${what} FROM events WHERE ${where.join(" AND ")} ORDER BY seq ${order} ${end}`;
+    return executor.read({ text, values });
+  }
+
+  const isBounded = others.length > 0 && search.reference === undefined;
+  const [end] = isBounded ? await read("seq, created_at", asked.range, [], [1, MOST_PER_LOOK - 1]) : [];
+  if (!end) return { rows: await read(columns, asked.range, others, [limit]) };
+  const seq = end.seq as number;
+  const range = order === "ASC" ? { ...asked.range, before: seq + 1 } : { ...asked.range, after: seq - 1 };
+  const rows = await read(columns, range, others, [limit]);
+  return { rows, reached: { seq, createdAt: end.created_at as number } };
+}
+
+/**
+ * Reads a page of a list of events or deliveries. Positions are in the order of commits, so nothing appears behind a
+ * cursor later (D51).
+ */
+export async function pageOf(
+  executor: Executor,
+  list: "events" | "deliveries",
+  query: PageQuery & DeliverySearch,
+): Promise<Page<Row>> {
+  const { merchantId, limit, cursor, direction = "older" } = query;
+  const position = cursor === undefined ? undefined : openCursor(list, merchantId, cursor, 1)[0]!;
+  const { isTimed, ...timed } = await rangeOf(executor, merchantId, query);
+  const [after, before] = direction === "older" ? [0, position ?? EVERYTHING.before] : [position ?? 0, Infinity];
+  const { rows: found, reached } = await look(executor, {
+    merchantId,
+    search: query,
+    range: { after: Math.max(after, timed.after), before: Math.min(before, timed.before) },
+    base: { indexed: list === "deliveries" ? [WITH_ADDRESS] : [] },
+    isTimed,
+    order: direction === "older" ? "DESC" : "ASC",
+    columns: "*",
+    // One extra row shows whether another page follows.
+    limit: limit + 1,
+  });
+  const rows = found.slice(0, limit);
+  const seal = (seq: unknown) => sealCursor(list, merchantId, [seq as number]);
+  if (found.length > limit) return { items: rows, cursor: seal(rows.at(-1)!.seq) };
+  if (reached) return { items: rows, cursor: seal(reached.seq), searchedTo: reached.createdAt };
+  if (direction === "older") return { items: rows };
+  const next = rows.length > 0 ? seal(rows.at(-1)!.seq) : cursor;
+  return { items: rows, ...(next !== undefined && { cursor: next }) };
+}
+
+/** Counts the deliveries that a replay would make ready. */
+export async function countDeliveries(
+  executor: Executor,
+  merchantId: string,
+  search: DeliverySearch,
+): Promise<DeliveryCount> {
+  const { isTimed, ...timed } = await rangeOf(executor, merchantId, search);
+  const hosts: string[] = [];
+  const base = { indexed: [WITH_ADDRESS], others: [REPLAYABLE] };
+  const how = { order: "DESC", columns: "host", limit: MOST_COUNTED + 1 } as const;
+  let isExact = false;
+  for (let looks = 0, range: Range = timed; looks < MOST_LOOKS && hosts.length <= MOST_COUNTED; looks += 1) {
+    const { rows, reached } = await look(executor, { merchantId, search, range, base, isTimed, ...how });
+    hosts.push(...rows.map(({ host }) => host as string));
+    isExact = !reached;
+    if (!reached) break;
+    range = { ...range, before: reached.seq };
+    // Let requests in between.
+    await nextTurn();
+  }
+  const counted = hosts.slice(0, MOST_COUNTED);
+  const byHost = [...Map.groupBy(counted, (host) => host)].map(([host, of]) => ({ host, count: of.length }));
+  return {
+    count: counted.length,
+    isExact: isExact && hosts.length === counted.length,
+    hosts: byHost.toSorted((a, b) => b.count - a.count),
+  };
+}
+
+/** The positions that a replay visits: from behind `seq` to `lastSeq`. */
+export interface Course {
+  seq: number;
+  lastSeq: number;
+}
+
+/** Returns the course of a replay that starts now. Events that are written later are not on it. */
+export async function courseOf(executor: Executor, merchantId: string, search: DeliverySearch): Promise<Course> {
+  const [{ after, before }, last] = [await rangeOf(executor, merchantId, search), await lastSeq(executor, merchantId)];
+  return { seq: after, lastSeq: Math.min(before - 1, last) };
+}
+
+/**
+ * Reads the next deliveries on a replay's course.
+ * @returns their rows, and the position up to which the course has been read
+ */
+export async function nextOnCourse(
+  executor: Executor,
+  merchantId: string,
+  search: DeliverySearch,
+  { seq, lastSeq: end }: Course,
+  limit: number,
+): Promise<{ rows: readonly Row[]; seq: number }> {
+  const { rows, reached } = await look(executor, {
+    merchantId,
+    search,
+    range: { after: seq, before: end + 1 },
+    base: { indexed: [WITH_ADDRESS] },
+    order: "ASC",
+    columns: "id, seq, status",
+    limit,
+  });
+  return { rows, seq: rows.length === limit ? (rows.at(-1)!.seq as number) : (reached?.seq ?? end) };
+}
+
+/**
+ * Returns the positions of the events of a period. Events are written in the order of their times, unless the merchant's
+ * clock was moved: then events of the skipped time may follow later ones, and the period says nothing about positions.
+ */
+async function rangeOf(
+  executor: Executor,
+  merchantId: string,
+  { createdAfter, createdBefore }: DeliverySearch,
+): Promise<Range & { isTimed: boolean }> {
+  if (createdAfter === undefined && createdBefore === undefined) return { ...EVERYTHING, isTimed: true };
+  const values = { merchant: merchantId };
+  const [merchant] = await executor.read({ text: "SELECT moved_to FROM merchants WHERE id = :merchant", values });
+  if (merchant?.moved_to !== 0) return { ...EVERYTHING, isTimed: false };
+  const last = await lastSeq(executor, merchantId);
+  return {
+    after: createdAfter === undefined ? 0 : (await firstSince(executor, merchantId, createdAfter, last)) - 1,
+    before:
+      createdBefore === undefined ? EVERYTHING.before : await firstSince(executor, merchantId, createdBefore, last),
+    isTimed: true,
+  };
+}
+
+/** The position of a merchant's last event; 0 if it has none. */
+async function lastSeq(executor: Executor, merchantId: string): Promise<number> {
+  const text = `SELECT seq FROM events WHERE ${ofMerchant(":merchant")} ORDER BY seq DESC LIMIT 1`;
+  const [row] = await executor.read({ text, values: { merchant: merchantId } });
+  return (row?.seq as number | undefined) ?? 0;
+}
+
+/** How many positions a step of a search looks at. PostgreSQL needs a round trip for each step. */
+const LOOKS_PER_STEP = 16;
+
+/** Returns the position of the first event at or after `time`, or one behind `last` if all events were created earlier. */
+async function firstSince(executor: Executor, merchantId: string, time: number, last: number): Promise<number> {
+  let [low, high] = [0, last + 1];
+  while (low < high) {
+    const width = (high - low) / LOOKS_PER_STEP;
+    const places = Array.from({ length: LOOKS_PER_STEP }, (_, index) => low + Math.floor(index * width));
+    const times = await timesAt(executor, merchantId, places);
+    const index = times.findIndex((each) => each >= time);
+    if (index === -1) low = places.at(-1)! + 1;
+    else [low, high] = [index === 0 ? low : places[index - 1]! + 1, places[index]!];
+  }
+  return high;
+}
+
+/** When the first event at or behind each of these positions was created; infinite if there is none. */
+async function timesAt(executor: Executor, merchantId: string, positions: readonly number[]): Promise<number[]> {
+  const { values, put } = parameters();
+  const where = ofMerchant(put(merchantId));
+  const columns = positions.map(
+    (position, index) =>
+      `(SELECT created_at FROM events WHERE ${where} AND seq >= ${put(position)} ORDER BY seq LIMIT 1) AS t${index}`,
+  );
+  const [row] = await executor.read({ text: `SELECT ${columns.join(", ")}`, values });
+  return positions.map((_, index) => (row![`t${index}`] as number | null) ?? Infinity);
+}

@@ -1,0 +1,46 @@
+import type { Storage } from "../../domain/storage.ts";
+import { auditLog } from "./audit.ts";
+import { checkouts } from "./checkouts.ts";
+import { clocks } from "./clocks.ts";
+import { deliveryQueue } from "./delivery-queue.ts";
+import { disbursements } from "./disbursements.ts";
+import { eventLog } from "./event-log.ts";
+import { housekeeping } from "./housekeeping.ts";
+import { listeners } from "./listeners.ts";
+import { merchants } from "./merchants.ts";
+import type { Executor } from "./query.ts";
+import { replays } from "./replays.ts";
+import { requestLog } from "./request-log.ts";
+import { signInStore } from "./sign-in.ts";
+import { upcoming } from "./upcoming.ts";
+
+/** What every request or webhook needs. The folder `tuned` has it for each database. */
+type Tuned =
+  | "insertDisbursement"
+  | "insertCheckout"
+  | "findDisbursement"
+  | "findCheckout"
+  | "findMerchant"
+  | "findMerchantByKey"
+  | "takeRequest"
+  | "settleDue"
+  | "readyLanes"
+  | "recordAttempt"
+  | "readBacklog";
+
+/** The operations that are written once for both databases. */
+export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> => ({
+  ...merchants(executor),
+  ...disbursements(executor),
+  ...checkouts(executor),
+  ...clocks(executor),
+  ...upcoming(executor),
+  ...deliveryQueue(executor),
+  ...listeners(executor),
+  ...eventLog(executor),
+  ...replays(executor),
+  ...auditLog(executor),
+  ...signInStore(executor),
+  ...requestLog(executor),
+  ...housekeeping(executor),
+});

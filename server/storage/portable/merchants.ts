@@ -1,0 +1,136 @@
+import { chaosDetails } from "../../domain/chaos.ts";
+import { receiverOf } from "../../domain/events.ts";
+import { MOST_KEYS } from "../../domain/keys.ts";
+import type { MerchantStore } from "../../domain/merchants.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import { keyCreated, toKey, toMerchant } from "../rows.ts";
+import { recordAction } from "./audit.ts";
+import { endListenerOf } from "./listeners.ts";
+import { lockMerchant, required } from "./locked-merchant.ts";
+import { run, runAll, type Executor } from "./query.ts";
+import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
+
+const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret)
+  VALUES (:id, :name, :created, :secret)`;
+const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
+const SET_WEBHOOK_URL = "UPDATE merchants SET webhook_url = :url WHERE id = :merchant";
+const SET_CHAOS = "UPDATE merchants SET chaos = :chaos WHERE id = :merchant";
+
+const COUNT_KEYS = "SELECT count(*) AS count FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL";
+const INSERT_KEY = `INSERT INTO api_keys (id, merchant_id, hash, hint, name, created_at, revoked_at)
+  VALUES (:id, :merchant, :hash, :hint, :name, :created, :revoked)`;
+const SELECT_KEYS = "SELECT * FROM api_keys ORDER BY created_at, id";
+const SELECT_ACTIVE = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL
+  ORDER BY created_at DESC, id DESC`;
+const SELECT_REVOKED = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NOT NULL
+  ORDER BY revoked_at DESC, id DESC LIMIT ${MOST_KEYS}`;
+const SELECT_KEY = "SELECT * FROM api_keys WHERE hash = :hash";
+const RECORD_USES = `UPDATE api_keys AS k SET used_real = greatest(coalesce(k.used_real, 0), given.used_real)
+  FROM :rows WHERE k.merchant_id = given.merchant_id AND k.id = given.id`;
+const SELECT_OWNER = "SELECT merchant_id FROM api_keys WHERE id = :id";
+const LOCK_KEY = "SELECT revoked_at FROM api_keys WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
+const REVOKE = "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND id = :id";
+
+const LAST_SECRET = "(SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = :merchant)";
+const REPLACE_SECRET = [
+  `INSERT INTO previous_webhook_secrets (merchant_id, number, secret, expires_at)
+     SELECT id, 1 + ${LAST_SECRET}, webhook_secret, :expires FROM merchants WHERE id = :merchant`,
+  "UPDATE merchants SET webhook_secret = :secret WHERE id = :merchant",
+  `DELETE FROM previous_webhook_secrets
+     WHERE merchant_id = :merchant AND (expires_at <= :at OR number <= ${LAST_SECRET} - :kept)`,
+];
+
+/** What every request needs is tuned for each database. */
+type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
+
+export function merchants({ read, readAll, write }: Executor): Omit<MerchantStore, Tuned> {
+  return {
+    insertMerchant: ({ id, name, createdAt }, secret, actor) =>
+      write(function* () {
+        yield* run(INSERT_MERCHANT, { id, name, created: createdAt, secret });
+        yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
+      }),
+    async listMerchants() {
+      return (await read({ text: SELECT_MERCHANTS })).map(toMerchant);
+    },
+    insertKey: ({ id, merchantId: merchant, hash, hint, name, createdAt, revokedAt = null }, actor) =>
+      write(function* () {
+        // Keys that several processes create at once are counted one after the other.
+        yield* lockMerchant(merchant, "orders");
+        const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
+        if ((counted!.count as number) >= MOST_KEYS) return false;
+        const times = { created: createdAt, revoked: revokedAt };
+        yield* run(INSERT_KEY, { id, merchant, hash, hint, name: name ?? null, ...times });
+        yield* recordAction(keyCreated({ id, merchantId: merchant, name }, actor));
+        return true;
+      }),
+    async listKeys() {
+      return (await read({ text: SELECT_KEYS })).map(toKey);
+    },
+    async listKeysOf(merchant) {
+      const lists = await readAll([SELECT_ACTIVE, SELECT_REVOKED].map((text) => ({ text, values: { merchant } })));
+      return lists.flat().map(toKey);
+    },
+    async recordKeyUses(uses) {
+      const columns = { merchant_id: "text", id: "text", used_real: "bigint" };
+      const values = uses.map(({ merchantId, keyId, usedAt }) => ({
+        merchant_id: merchantId,
+        id: keyId,
+        used_real: usedAt,
+      }));
+      const recordUses = () => runAll([{ text: RECORD_USES, rows: { columns, values } }]);
+      // No request waits for it.
+      await write(recordUses, { commit: "writeUnflushed", repeatable: true });
+    },
+    async findKey(hash) {
+      const [row] = await read({ text: SELECT_KEY, values: { hash } });
+      return row && toKey(row);
+    },
+    revokeKey: (id, at, actor) =>
+      write(
+        function* () {
+          const [owner] = (yield* run(SELECT_OWNER, { id })).rows;
+          if (!owner) return false;
+          const merchant = owner.merchant_id as string;
+          yield* lockMerchant(merchant, "orders");
+          const [key] = (yield* run(LOCK_KEY, { merchant, id })).rows;
+          if (key?.revoked_at !== null) return key !== undefined;
+          yield* run(REVOKE, { merchant, id, at });
+          yield* endListenerOf(merchant, id);
+          yield* recordAction({ actor, action: "key.revoke", merchantId: merchant, details: { key: id } });
+          return true;
+        },
+        { repeatable: true },
+      ),
+    async readSecrets(merchantId) {
+      return required(toSecrets(await read(secretsQuery(merchantId))), merchantId);
+    },
+    revealSecrets: (merchantId, actor) =>
+      write(function* () {
+        yield* recordAction({ actor, action: "secret.reveal", merchantId, details: {} });
+        return required(yield* readSecrets([merchantId]), merchantId);
+      }),
+    rotateSecret: (merchant, secret, { keepMs, maxPrevious: kept, actor }) =>
+      write(function* () {
+        const locked = yield* lockMerchant(merchant, "orders");
+        const at = sandboxTime(locked, locked.now);
+        const values = { merchant, secret, at, expires: at + keepMs, kept };
+        yield* runAll(REPLACE_SECRET.map((text) => ({ text, values })));
+        yield* recordAction({ actor, action: "secret.rotate", merchantId: merchant, details: {} });
+        return required(yield* readSecrets([merchant]), merchant);
+      }),
+    setDefaultWebhook: (merchantId, url, actor) =>
+      write(function* () {
+        yield* run(SET_WEBHOOK_URL, { merchant: merchantId, url: url ?? null });
+        // The path and query of a URL may contain a secret.
+        const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
+        const details: Record<string, string> = url === undefined ? {} : { receiver: receiverOf(url) };
+        yield* recordAction({ actor, action, merchantId, details });
+      }),
+    setChaos: (merchantId, chaos, actor) =>
+      write(function* () {
+        yield* run(SET_CHAOS, { merchant: merchantId, chaos: chaos ? JSON.stringify(chaos) : null });
+        yield* recordAction({ actor, action: "sandbox.chaos", merchantId, details: chaosDetails(chaos) });
+      }),
+  };
+}

@@ -1,0 +1,82 @@
+import type { Page } from "../../domain/pages.ts";
+import type { RecordQuery } from "../../domain/records.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import { fromUuid, toUuid } from "../uuid.ts";
+import type { Row } from "../rows.ts";
+import type { Executor } from "./query.ts";
+
+interface RecordTable<T> {
+  table: "disbursements" | "checkouts";
+  statuses: readonly string[];
+  toRecord(row: Row): T;
+}
+
+/**
+ * Records of the same millisecond are ordered by insertion in SQLite, and in PostgreSQL by their ids: by the column `key`.
+ * The position of a record in a cursor is `length` numbers: its time, then its key. The key of no numbers is less than all
+ * others.
+ */
+const ORDERS = {
+  sqlite: {
+    key: "rowid",
+    columns: "rowid, *",
+    length: 2,
+    numbersOf: ({ rowid }: Row) => [rowid as number],
+    keyOf: ([rowid = 0]: readonly number[]) => rowid,
+    /** Without statistics SQLite would rather use the index by status, which it would read from end to end. */
+    byPhone: (table: string) => `${table} INDEXED BY ${table}_by_phone`,
+    part: (select: string) => select,
+  },
+  postgres: {
+    key: "id",
+    columns: "*",
+    length: 4,
+    numbersOf: ({ id }: Row) => fromUuid(id as string),
+    keyOf: toUuid,
+    byPhone: (table: string) => table,
+    /** Without an end of its own, each part would be read whole and sorted. */
+    part: (select: string, end: string) => `(${select} ${end})`,
+  },
+};
+
+/** Returns a function that reads the pages of a list of records, newest first. */
+export function recordList<T>({ database, read }: Executor, { table, statuses, toRecord }: RecordTable<T>) {
+  const { key, columns, length, numbersOf, keyOf, byPhone, part } = ORDERS[database];
+  const IN_RANGE = `merchant_id = :merchant AND epoch = :epoch AND created_at >= :from
+    AND (created_at, ${key}) < (:before, :key::uuid)`;
+  const ORDER = `ORDER BY created_at DESC, ${key} DESC LIMIT :limit`;
+
+  function statement({ merchantsReference, phoneNumber, status }: RecordQuery): string {
+    const reference = "merchants_reference = :reference AND (:status::text IS NULL OR status = :status)";
+    // One record at most has the reference.
+    if (merchantsReference !== undefined)
+      return `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${reference} LIMIT :limit`;
+    const [from, ofPhone] = phoneNumber === undefined ? [table, ""] : [byPhone(table), " AND phone_number = :phone"];
+    const ofStatus = (condition: string) =>
+      `SELECT ${columns} FROM ${from} WHERE ${IN_RANGE}${ofPhone} AND status = ${condition}`;
+    // The list of one status reads one range of an index, so the list of all statuses merges one range for each.
+    const all = statuses.map((each) => part(ofStatus(`'${each}'`), ORDER)).join(" UNION ALL ");
+    return `${status === undefined ? all : ofStatus(":status")} ${ORDER}`;
+  }
+
+  return async (query: RecordQuery): Promise<Page<T>> => {
+    const { merchantId, merchantsReference, phoneNumber, status = null, limit, cursor } = query;
+    const { createdAfter = 0, createdBefore = Number.MAX_SAFE_INTEGER } = query;
+    const [merchant] = await read({
+      text: "SELECT epoch FROM merchants WHERE id = :merchant",
+      values: { merchant: merchantId },
+    });
+    const epoch = (merchant?.epoch as number | undefined) ?? -1;
+    const scope = `${merchantId} ${epoch}`;
+    const position = cursor === undefined ? undefined : openCursor(table, scope, cursor, length);
+    const [before, ...numbers] = position && position[0]! < createdBefore ? position : [createdBefore];
+    const range = { merchant: merchantId, epoch, from: createdAfter, before: before!, key: keyOf(numbers) };
+    const which = { reference: merchantsReference ?? null, phone: phoneNumber ?? null, status };
+    // One extra row shows whether another page follows.
+    const found = await read({ text: statement(query), values: { ...range, ...which, limit: limit + 1 } });
+    const rows = found.slice(0, limit);
+    const last = found.length > limit ? rows.at(-1) : undefined;
+    const next = last && sealCursor(table, scope, [last.created_at as number, ...numbersOf(last)]);
+    return { items: rows.map(toRecord), ...(next === undefined ? {} : { cursor: next }) };
+  };
+}

@@ -1,0 +1,28 @@
+import { LISTENER_CONNECTED_MS } from "../../domain/listeners.ts";
+import { NEW_EVENT_COLUMNS } from "../columns.ts";
+import type { FinalRecord, Work } from "../portable/query.ts";
+import { optional } from "../rows.ts";
+import { eventValues } from "./event-values.ts";
+
+const NUMBER = `UPDATE merchants m SET last_event = m.last_event + given.count
+  FROM :rows WHERE m.id = given.merchant_id
+  RETURNING m.id, m.last_event - given.count AS last_event, (SELECT l.url FROM listeners l
+    WHERE l.merchant_id = m.id AND l.seen_real > :now - ${LISTENER_CONNECTED_MS}) AS listener_url`;
+const COUNTS = { merchant_id: "text", count: "bigint" };
+const COLUMNS = { ...NEW_EVENT_COLUMNS, seq: "bigint" };
+const INSERT = `INSERT INTO events (${Object.keys(COLUMNS).join(", ")}) SELECT * FROM :rows`;
+
+/** Writes the events of records that have become final, and gives each merchant's events consecutive positions. */
+export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
+  if (records.length === 0) return;
+  const byMerchant = Map.groupBy(records, ({ merchant }) => merchant.id);
+  const counts = [...byMerchant].map(([id, { length }]) => ({ merchant_id: id, count: length }));
+  const [numbered] = yield [{ text: NUMBER, rows: { columns: COUNTS, values: counts } }];
+  const values = numbered!.rows.flatMap((row) =>
+    byMerchant.get(row.id as string)!.map((final, index) => ({
+      ...eventValues(final, optional<string>(row.listener_url)),
+      seq: (row.last_event as number) + index + 1,
+    })),
+  );
+  yield [{ text: INSERT, rows: { columns: COLUMNS, values } }];
+}

@@ -1,0 +1,79 @@
+import type { CheckoutStore } from "../../domain/checkouts.ts";
+import type { DisbursementStore } from "../../domain/disbursements.ts";
+import type { KeyOwner, MerchantStore } from "../../domain/merchants.ts";
+import { unnested, type Context } from "../postgres/context.ts";
+import type { Queries, Query } from "../postgres/database.ts";
+import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { toMerchant, type Row } from "../rows.ts";
+
+type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
+  Pick<DisbursementStore, "findDisbursement"> &
+  Pick<CheckoutStore, "findCheckout">;
+
+/** Look-ups that arrive together share a statement. */
+const TOGETHER = { concurrency: 2, largest: 256 };
+
+/**
+ * Requests look their key up in the database, so that a revocation or a move of the clock by any process takes effect
+ * immediately.
+ */
+export function finders({ db, lane }: Context): Finders {
+  const findOwner = lane((hashes: Uint8Array[], { read }) => findOwners(read, hashes), TOGETHER);
+
+  function recordFinder<T>(table: string, toRecord: (row: Row) => T) {
+    const sql = selectRecords(table);
+    const find = lane((wanted: Wanted[], { read }) => findRecords(read, sql, wanted, toRecord), TOGETHER);
+    return (merchantId: string, reference: string): Promise<T | undefined> => find({ merchantId, reference });
+  }
+
+  return {
+    findMerchantByKey: (hash) => findOwner(hash),
+    async findMerchant(id) {
+      const { rows } = await db.read("SELECT * FROM merchants WHERE id = $1", [id]);
+      return rows[0] && toMerchant(rows[0]);
+    },
+    findDisbursement: recordFinder("disbursements", toDisbursement),
+    findCheckout: recordFinder("checkouts", toCheckout),
+  };
+}
+
+/** Converts a hash to a string that can be a Map key. */
+const name = (hash: Uint8Array) => Buffer.from(hash).toString("latin1");
+
+async function findOwners(read: Query, hashes: readonly Uint8Array[]): Promise<(KeyOwner | undefined)[]> {
+  const { rows } = await read(
+    `SELECT m.*, k.id AS key_id, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+     WHERE k.hash = ANY($1::bytea[]) AND k.revoked_at IS NULL`,
+    [hashes.map((hash) => Buffer.from(hash))],
+  );
+  const owners = new Map(
+    rows.map((row) => {
+      const hash = row.hash as Buffer;
+      return [name(hash), { merchant: toMerchant(row), keyId: row.key_id as string, hash }];
+    }),
+  );
+  return hashes.map((hash) => owners.get(name(hash)));
+}
+
+interface Wanted {
+  merchantId: string;
+  reference: string;
+}
+
+const selectRecords = (
+  table: string,
+) => `SELECT r.* FROM ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
+  CROSS JOIN LATERAL (SELECT r.* FROM ${table} r JOIN merchants m ON m.id = r.merchant_id AND m.epoch = r.epoch
+    WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference LIMIT 1) AS r`;
+
+async function findRecords<T>(
+  read: Queries["read"],
+  sql: string,
+  wanted: readonly Wanted[],
+  toRecord: (row: Row) => T,
+): Promise<(T | undefined)[]> {
+  const columns = [wanted.map(({ merchantId }) => merchantId), wanted.map(({ reference }) => reference)];
+  const { rows } = await read(sql, columns);
+  const found = new Map(rows.map((row) => [`${row.merchant_id} ${row.reference}`, toRecord(row)]));
+  return wanted.map(({ merchantId, reference }) => found.get(`${merchantId} ${reference}`));
+}

@@ -1,0 +1,36 @@
+import type { CheckoutStore } from "../../domain/checkouts.ts";
+import type { DisbursementStore } from "../../domain/disbursements.ts";
+import type { MerchantStore } from "../../domain/merchants.ts";
+import { toCheckout, toDisbursement } from "../record-rows.ts";
+import type { Context, Row } from "../sqlite/context.ts";
+
+type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
+  Pick<DisbursementStore, "findDisbursement"> &
+  Pick<CheckoutStore, "findCheckout">;
+
+/** Merchants and keys come from memory. */
+export function finders({ db, read, merchantOf, cache }: Context): Finders {
+  /** Returns a function that finds a merchant's record by the service's reference, unless a reset has deleted it. */
+  function recordFinder<T>(table: string, toRecord: (row: Row) => T) {
+    const select = db.prepare(`SELECT * FROM ${table} WHERE reference = ?`);
+    return async (merchantId: string, reference: string): Promise<T | undefined> => {
+      const row = read(() => select.get(reference));
+      const isCurrent = row?.merchant_id === merchantId && row.epoch === merchantOf(merchantId)?.epoch;
+      return isCurrent ? toRecord(row!) : undefined;
+    };
+  }
+
+  return {
+    async findMerchantByKey(hash) {
+      return cache.ownerOf(hash);
+    },
+    async findMerchant(id) {
+      const found = merchantOf(id);
+      if (!found) return undefined;
+      const { epoch: _, ...merchant } = found;
+      return merchant;
+    },
+    findDisbursement: recordFinder("disbursements", toDisbursement),
+    findCheckout: recordFinder("checkouts", toCheckout),
+  };
+}

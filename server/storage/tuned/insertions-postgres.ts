@@ -1,0 +1,111 @@
+import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
+import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import type { Draft, Insertion } from "../../domain/records.ts";
+import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, type Columns } from "../columns.ts";
+import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
+import { inserter, unnested, type Context } from "../postgres/context.ts";
+import type { Query } from "../postgres/database.ts";
+import { runIn } from "../postgres/executor.ts";
+import { lockMerchants } from "../postgres/merchant-rows.ts";
+import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
+import type { Row, Values } from "../rows.ts";
+import { byText } from "../postgres/text.ts";
+import { findOrCreateCustomers } from "./customers-postgres.ts";
+import { writeEvents } from "./events-postgres.ts";
+
+type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
+
+export function insertions({ lane }: Context): Insertions {
+  /** One batch at a time: while it is being committed, the next one fills up. */
+  const together = <T, D>(insertAll: (query: Query, drafts: readonly D[]) => Promise<Insertion<T>[]>) =>
+    lane(
+      (drafts: D[], queries) =>
+        // A record that was inserted already is recognised by its id.
+        queries.transaction((query) => insertAll(query, drafts), { repeatable: true, items: drafts.length }),
+      { concurrency: 1, largest: 512 },
+    );
+  return { insertDisbursement: together(insertDisbursements), insertCheckout: together(insertCheckouts) };
+}
+
+async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[]) {
+  const writesEvents = drafts.some(({ status }) => status !== "pending");
+  const ids = drafts.map(({ merchantId }) => merchantId);
+  // The customers are looked up once the merchants are locked, but without another round trip.
+  const [merchants, customers] = await Promise.all([
+    lockMerchants(query, ids, writesEvents ? "orders" : "shares"),
+    findOrCreateCustomers(query, drafts),
+  ]);
+  const items = drafts.map((draft, index) => {
+    const merchant = required(merchants, draft.merchantId);
+    const customer = customers[index]!;
+    return { record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated), merchant };
+  });
+  const results = await storeDisbursements(query, items);
+  const written = items.filter(({ record }, index) => record.status !== "pending" && results[index]!.record === record);
+  await runIn(query, writeEvents(written));
+  return results;
+}
+
+async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[]) {
+  const ids = drafts.map(({ merchantId }) => merchantId);
+  const merchants = await lockMerchants(query, ids, "shares");
+  const items = drafts.map((draft) => {
+    const merchant = required(merchants, draft.merchantId);
+    return { record: recorded<Checkout>(draft, merchant, merchant.dated), merchant };
+  });
+  return storeCheckouts(query, items);
+}
+
+interface RecordTable<T> {
+  table: "disbursements" | "checkouts";
+  columns: Columns;
+  toRecord(row: Row): T;
+}
+
+const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merchants_reference}`;
+
+/**
+ * Returns a function that stores records unless their merchant's reference is in use (D4). It may be repeated with the
+ * same records: one that exists already under its own id counts as inserted.
+ */
+function recordInserter<T extends Disbursement | Checkout>({ table, columns, toRecord }: RecordTable<T>) {
+  const insert = inserter(table, columns, "ON CONFLICT DO NOTHING RETURNING reference");
+  const selectByReference = `SELECT r.* FROM ${unnested(["text", "bigint", "text"])}
+      AS wanted (merchant_id, epoch, merchants_reference)
+    CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = wanted.merchant_id AND r.epoch = wanted.epoch
+      AND r.merchants_reference = wanted.merchants_reference LIMIT 1) AS r`;
+
+  /** Finds the records that have the references of these. */
+  async function existing(query: Query, rows: readonly Values[]): Promise<Map<string, T>> {
+    if (rows.length === 0) return new Map();
+    const keys = ["merchant_id", "epoch", "merchants_reference"].map((name) => rows.map((row) => row[name]));
+    const found = await query(selectByReference, keys);
+    return new Map(found.rows.map((row) => [keyOf(row), toRecord(row)]));
+  }
+
+  return async (query: Query, items: readonly { record: T; merchant: LockedMerchant }[]): Promise<Insertion<T>[]> => {
+    const rows = items.map(({ record, merchant }) => toValues(record, merchant, merchant.dated - merchant.now));
+    // Concurrent transactions insert in the same order, so that they cannot deadlock.
+    const inserted = await insert(
+      query,
+      rows.toSorted((a, b) => byText(keyOf(a), keyOf(b))),
+    );
+    const references = new Set(inserted.rows.map(({ reference }) => reference));
+    const others = await existing(
+      query,
+      rows.filter(({ reference }) => !references.has(reference)),
+    );
+    return items.map(({ record }, index) => {
+      if (references.has(record.reference)) return { inserted: true, record };
+      const found = others.get(keyOf(rows[index]!))!;
+      return { inserted: found.id === record.id, record: found };
+    });
+  };
+}
+
+const storeDisbursements = recordInserter({
+  table: "disbursements",
+  columns: DISBURSEMENT_COLUMNS,
+  toRecord: toDisbursement,
+});
+const storeCheckouts = recordInserter({ table: "checkouts", columns: CHECKOUT_COLUMNS, toRecord: toCheckout });

@@ -1,0 +1,43 @@
+import type { CheckoutStore } from "../../domain/checkouts.ts";
+import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS } from "../columns.ts";
+import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
+import { insertInto, type Context } from "../sqlite/context.ts";
+import { customers } from "./customers-sqlite.ts";
+
+type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
+
+export function insertions({ db, writeNew, now, dated, merchantOf, writeEvent }: Context): Insertions {
+  const customerFor = customers(db);
+  const selectExisting = (table: string) =>
+    db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
+  const selectDisbursement = selectExisting("disbursements");
+  const selectCheckout = selectExisting("checkouts");
+  const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS));
+  const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
+
+  return {
+    insertDisbursement: (draft) =>
+      writeNew(() => {
+        const merchant = merchantOf(draft.merchantId)!;
+        const existing = selectDisbursement.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        if (existing) return { inserted: false, record: toDisbursement(existing) };
+        const customer = customerFor(merchant, draft.customer);
+        const date = dated();
+        const record = recorded<Disbursement>({ ...draft, customer }, merchant, date);
+        insertDisbursement(toValues(record, merchant, date - now()));
+        if (record.status !== "pending") writeEvent({ record, merchant });
+        return { inserted: true, record };
+      }),
+    insertCheckout: (draft) =>
+      writeNew(() => {
+        const merchant = merchantOf(draft.merchantId)!;
+        const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        if (existing) return { inserted: false, record: toCheckout(existing) };
+        const date = dated();
+        const record = recorded(draft, merchant, date);
+        insertCheckout(toValues(record, merchant, date - now()));
+        return { inserted: true, record };
+      }),
+  };
+}
