@@ -70,7 +70,7 @@ export function abortedBy({ reason }: AbortSignal): AbortedError {
   return new AbortedError("Aborted.", { cause: reason });
 }
 
-/** Calls a hook and writes to the console what it receives, as far as the log level says. */
+/** Calls a hook, and writes its argument to the console if the log level includes it. */
 export function report(
   { hooks, logLevel }: Context,
   name: keyof Hooks,

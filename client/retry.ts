@@ -64,7 +64,7 @@ export async function sendWithRetries(
     // If the signal ends the delay, the limiter gives the next attempt no turn.
     await new Promise<void>((resolve) => afterOrAbort(runtime, delay, signal, resolve));
   }
-  // The time is up. What was read before says more than how the last look failed.
+  // The time is up. The record that was read before says more than the failure of the last attempt.
   if (outcome.retry && last)
     outcome = { error: new TimeoutError(`Still ${last.status ?? "missing"}.`, { cause: outcome.error }) };
   const { error } = outcome;

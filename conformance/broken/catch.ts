@@ -1,5 +1,5 @@
-// Determines whether the suite catches a broken server. It does if each requirement that the server violates gets the
-// verdict for a violation at its level: `fail` for `must`, `warn` for `should`, and another observation for `observe`.
+// Determines whether the suite catches a broken server: each requirement that the server violates must get the verdict
+// for a violation at its level: `fail` for `must`, `warn` for `should`, and another observation for `observe`.
 import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
@@ -11,7 +11,7 @@ import { optionsFor, runTrial } from "./trial.ts";
 /** The result for one broken server. */
 export type Catch = {
   fault: Fault;
-  /** For each violated requirement, the names of the checks that caught the fault; an empty array if none did. */
+  /** For each violated requirement, the names of the checks that caught the fault; an empty array if no check did. */
   by: Record<string, string[]>;
   /** The violated requirements for which no check caught the fault. */
   missed: string[];
@@ -33,7 +33,8 @@ const observationsOf = (report: Report, id: string) =>
   );
 
 /**
- * The observations of the sound server, by requirement id. A fault in observed behaviour is caught if its own differ.
+ * The observations of the sound server, by requirement id. A fault in observed behaviour is caught if the broken
+ * server's observations differ.
  */
 export type Baseline = ReadonlyMap<string, string>;
 

@@ -10,12 +10,12 @@ export type SoleCatch = Fault & Required<Pick<Fault, "onlyBy">>;
 
 export const classes = faults.filter((each): each is SoleCatch => each.onlyBy !== undefined);
 
-/** The requirements that failed although they are not of the class, and those of the class that failed. */
+/** The requirements that failed: `own` are of the class, `others` are not and should have passed. */
 export type Killers = { own: string[]; others: string[]; errors: string[]; ms: number };
 
 /**
- * The age from which a server treats a record as old. No check takes that long, so only those at the end of the run,
- * after `lingerSeconds`, find old records.
+ * The age from which a server treats a record as old. No check takes that long, so only the checks at the end of the
+ * run, after `lingerSeconds`, find old records.
  */
 const oldAge = 30_000;
 const lingerSeconds = 35;

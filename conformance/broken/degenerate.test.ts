@@ -1,5 +1,5 @@
-// No requirement may pass if the thing that its check watches for could not have happened. Each server here is too
-// poor for some requirements to be judged, and those must not pass.
+// A requirement must not pass if the event that its check watches for could not happen. Each server here lacks what
+// some requirements need, and these requirements must not pass.
 import { expect, test } from "vitest";
 import type { Report } from "../results.ts";
 import type { How } from "./fault.ts";

@@ -42,7 +42,7 @@ export type World = {
   oldAge: number;
 };
 
-/** The functions that a fault can replace. What it omits behaves as in the sound server. */
+/** The functions that a fault can replace. Functions that it omits behave as in the sound server. */
 export type Hooks = {
   /** Handles each request in place of forwarding it. If it resolves with undefined, the connection is closed. */
   handle?: (call: Call, ask: Ask) => Promise<Reply | undefined>;
@@ -68,8 +68,8 @@ export type Fault = {
    */
   through?: string;
   /**
-   * Set for a defect that one look at a record right after its create does not show: of all requirements of the profile,
-   * only these may fail. `npm run certify:self-test -- --classes` shows it.
+   * Set for a defect that is not visible right after a create: of all requirements of the profile, only these may fail.
+   * `npm run certify:self-test -- --classes` checks this.
    */
   onlyBy?: { ids: readonly string[]; profile: Profile };
 };
@@ -94,7 +94,7 @@ export const fault = (id: string, defect: string, violates: string, how: How, th
 /**
  * Declares that only these requirements catch a fault.
  * @param ids requirement ids, separated by spaces
- * @param profile extended if the interface does not state what is violated
+ * @param profile `extended` if the interface does not state the violated requirement
  */
 export const caughtOnlyBy = (ids: string, of: Fault, profile: Profile = "core"): Fault => ({
   ...of,

@@ -1,4 +1,4 @@
-// Building blocks for servers that refuse a request and act on it nevertheless, or that remember too much of one.
+// Building blocks for servers that refuse a request and act on it nevertheless, or that remember too much of a request.
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
 import { createAsk } from "./front.ts";
 import { createDisbursement, isAccepted, isError, isOf, keyOf, refusal, withFields, withKey } from "./ways.ts";
@@ -36,7 +36,7 @@ export async function payFrom(call: Call, ask: Ask, world: World) {
 /** Pays matching requests although they are refused. */
 export const pays = (fits: Fits): How => afterRefusal(fits, payFrom);
 
-/** Sends a webhook that the merchant cannot tell from one of a failed payout. */
+/** Sends a webhook that looks to the merchant like the webhook of a failed payout. */
 export async function notify(url: string) {
   if (!URL.canParse(url)) return;
   const { origin, pathname, search } = new URL(url);
@@ -63,7 +63,7 @@ export const reserves =
 
 /**
  * Caches successful responses, and sends them to requests that are refused for their key.
- * @param nameOf returns the name under which a request's response is cached; undefined if it is not
+ * @param nameOf returns the name under which a request's response is cached; undefined if it is not cached
  */
 export const caches =
   (operations: string | readonly string[], nameOf: (call: Call, world: World) => string | undefined): How =>

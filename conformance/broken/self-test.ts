@@ -1,8 +1,7 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
-// one. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
+// server. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
 // `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each fault with `onlyBy`, that only
-// these requirements catch it.
-// Exit codes: 0 success, 1 failure, 2 nothing selected.
+// these requirements catch it. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { parseArgs } from "node:util";
 import { classTasks, tasks, type Row, type Task } from "./tasks.ts";

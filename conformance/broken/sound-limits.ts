@@ -1,5 +1,5 @@
-// Sound servers that limit what §8 leaves open (D45). Each must be certified, those with `declared` with that
-// declaration and the others without one.
+// Sound servers with limits that §8 leaves open (D45). Each must be certified, with its `declared` limits or, if it has
+// none, without a declaration.
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";

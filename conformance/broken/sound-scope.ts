@@ -1,5 +1,4 @@
-// Sound servers that offer only a part of what the suite can use: some of the sandbox controls, or none, or slow
-// settlement.
+// Sound servers that offer few or no sandbox controls, or that settle slowly.
 import type { How } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";
 import { html } from "./ways.ts";

@@ -193,7 +193,7 @@ export const soundServers: readonly SoundServer[] = [
     id: "settles-tomorrow",
     differs: "The server is live and payouts stay pending for a day.",
     how: { env: { SANDBOX: "false", SETTLE_DELAY_MS: "86400000" } },
-    // The run ends before a payout does, so it cannot judge the notification.
+    // The run ends before a payout settles, so it cannot judge the notification.
     verdict: "error",
     args: ["--settle-timeout", "2"],
   },

@@ -24,8 +24,8 @@ export type Trial = {
   /** Run only the checks of the requirements with these ids. By default all checks run. */
   only?: readonly string[];
   /**
-   * Run only the checks of the requirement with this id, and the closing checks of those in `only`. Without it, all
-   * checks run if `only` names a requirement that is judged on every response or only at the end.
+   * Run only the checks of the requirement with this id, and the closing checks of the requirements in `only`. Without
+   * it, all checks run if `only` names a requirement that is judged on every response or only at the end.
    */
   through?: string | undefined;
   /** Selects and orders the checks to run. By default all of them run, in the order of a run. */
@@ -45,7 +45,7 @@ function checksOf({ only, through }: Trial, watched: readonly string[], options:
   return inOrder([...new Set([...selected, ...closing])], options.seed);
 }
 
-/** Runs checks against a server and builds a report. It also builds one if `enough` ends the run early. */
+/** Runs checks against a server and builds a report. It also builds a report if `enough` ends the run early. */
 export async function runTrial(
   options: RunOptions,
   { only, through, choose = (all) => all, enough = () => false, ...trial }: Trial = {},

@@ -58,7 +58,7 @@ const listOf = (side: Example["side"]) =>
 const text = `# Examples
 
 Programs to start from, and to learn from. \`npm run certify:examples\` certifies each of them and writes this page.
-It needs Python, Go and PHP with SQLite (Debian: \`python3 golang-go php-cli php-sqlite3\`). Where one is missing, it names
+It needs Python, Go and PHP with SQLite (Debian: \`python3 golang-go php-cli php-sqlite3\`). If a language is missing, it names
 the programs that it did not certify, and leaves what this page says about them.
 
 ## Clients

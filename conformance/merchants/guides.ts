@@ -1,4 +1,4 @@
-// Describes what the commands for sides do, for `certify explain`.
+// Describes `certify client` and `certify receiver`, for `certify explain`.
 import type { Side } from "../results.ts";
 import { idsOf } from "./client/judge.ts";
 import { scenarios as clientScenarios } from "./client/scenarios.ts";

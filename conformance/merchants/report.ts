@@ -12,7 +12,7 @@ export type ScenarioRun = {
   name: string;
   /** The ids of the requirements that the scenario judges. */
   ids: readonly string[];
-  /** At least one for each of these ids, unless `notApplicable`, `notRun` or `thrown` says why there is none. */
+  /** At least one finding for each id, unless `notApplicable`, `notRun` or `thrown` gives a reason. */
   findings: readonly Finding[];
   notApplicable?: Readonly<Record<string, NotJudged>>;
   /** The reasons why requirements could not be judged, by requirement id. */
@@ -53,7 +53,7 @@ const selectedOf = (side: Side, only?: readonly string[]): Map<string, Requireme
       .map((requirement) => [requirement.id, requirement]),
   );
 
-/** Adds how to repeat the scenario. No single exchange shows a fault: it is in what the side made of all of them. */
+/** Adds the options that repeat the scenario. A fault shows in the scenario as a whole, not in a single exchange. */
 function ofScenario(result: CheckResult, selectFlags: string[]): CheckResult {
   const { shownBy: _shownBy, ...rest } = result;
   return { ...rest, selectFlags };
@@ -78,8 +78,8 @@ export function scenarioReport(side: Side, run: ScenarioRun, only?: readonly str
 }
 
 /**
- * Puts the scenarios in which a requirement holds together. A run has hundreds of results, and a report that lists each
- * leaves no room for the evidence of those that failed.
+ * Merges the scenarios in which a requirement passed into one result. A run has hundreds of results, and listing each
+ * would leave no room for the evidence of failures.
  */
 function withPassesTogether(requirement: RequirementResult): RequirementResult {
   const { passed = [], others = [] } = Object.groupBy(requirement.checks, ({ verdict }) =>

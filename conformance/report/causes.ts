@@ -13,8 +13,8 @@ export type Failure = {
 export type Cause = { title: string; failures: Failure[] };
 
 /**
- * Returns true for a requirement that a reader has to act on. It is not one if its failure is known and tolerated, or if
- * it was not judged for a reason that concerns the whole run.
+ * Returns true if a reader has to act on the requirement: not if its failure is known and tolerated, or if it was not
+ * judged for a reason that concerns the whole run.
  */
 export const needsAttention = ({ verdict, checks, knownFailure, reason }: RequirementResult) =>
   verdict === "fail" ||
@@ -79,7 +79,7 @@ function urgencyOf({ requirement, check }: Failure): number {
 
 const urgencyOfAll = ({ failures }: Cause) => Math.min(...failures.map(urgencyOf));
 
-/** If a target fails with a 5xx for valid requests too, that says more than what each of the other failures suggests. */
+/** If a target responds with a 5xx to valid requests too, replaces the likely causes of all failures with this one. */
 function explainOutage({ failures }: Cause) {
   const valid = failures.find(({ check }) => expectsSuccess(check) && (shownBy(check)?.status ?? 0) >= 500);
   if (!valid || failures.length === 1) return;

@@ -7,7 +7,7 @@ const largestFile = 1_000_000;
 /** How many exchanges of a requirement are kept, and how many characters of each body. */
 type Limit = { exchanges: number; body: number };
 
-/** The limits for checks that need attention and for other checks. Each entry keeps less than the one before. */
+/** The limits for checks that need attention and for other checks. Each entry keeps less than the previous entry. */
 const limits: { troubled: Limit; other: Limit }[] = [
   { troubled: { exchanges: 60, body: 4096 }, other: { exchanges: 60, body: 4096 } },
   { troubled: { exchanges: 60, body: 4096 }, other: { exchanges: 8, body: 1024 } },

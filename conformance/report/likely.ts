@@ -16,7 +16,7 @@ type Rule = { when: (failure: Failure) => boolean; cause: string };
 
 const isDuplicate = ({ id }: Failure) => /duplicate|reference-unique|failed-counts|lost-answer/.test(id);
 const isSent = ({ exchange }: Failure) => exchange?.method !== "GET" && exchange?.requestBody !== undefined;
-/** True if the request was an ordinary one, which a sound service accepts. */
+/** True if the request was valid, so that a conforming service accepts it. */
 export const expectsSuccess = ({ expected }: CheckResult) => /^(a )?(200|2xx)\b/.test(expected);
 const afterCreate = ({ exchange }: Failure) =>
   exchange?.method === "GET" && /\/v1\/(disbursements|checkouts)\/[^/]+$/.test(exchange.url);

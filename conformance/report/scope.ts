@@ -45,8 +45,8 @@ export function scopeInShort(report: Report): string {
 }
 
 /**
- * Says for how long the run followed its records, because it cannot see what changes later. Undefined if it created
- * none.
+ * Says for how long the run followed its records, because it cannot see later changes. Undefined if it created no
+ * records.
  */
 export function followedFor({ created, finishedAt }: Report): string | undefined {
   const first = created[0]?.at;

@@ -85,7 +85,7 @@ type Paint = (style: Style, text: string) => string;
 const isGrouped = ({ reason, checks }: RequirementResult) =>
   reason && (checks.length === 0 || reason.code === "stopped");
 
-/** Says what the run paid; no line for a side, whose payouts are all made up. */
+/** Says what the run paid; no line for a merchant's program, whose payouts are simulated. */
 function paidLines({ profile, created, budget }: Report): string[] {
   if (isSide(profile)) return [];
   const allowed = words.counted(budget.maxPayouts, "allowed payout");

@@ -9,7 +9,7 @@ const bodyOf = ({ body }: Vector) => Buffer.from(body, "base64").toString("utf8"
 const lowerCased = ({ headers }: Vector) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** A library with one secret is asked once for each secret. */
+/** A library that takes one secret is called once for each secret. */
 const withAnySecret = (verify: (vector: Vector, secret: string) => unknown) => async (vector: Vector) => {
   for (const secret of vector.secrets) {
     try {
@@ -23,7 +23,7 @@ const withAnySecret = (verify: (vector: Vector, secret: string) => unknown) => a
 
 type Library = {
   judge: (vector: Vector) => Promise<string>;
-  /** The vectors on which it decides otherwise, by the reason. */
+  /** The vectors on which the library's verdict differs, by reason. */
   differs: Record<string, string[]>;
 };
 

@@ -39,7 +39,7 @@ const withData = (changes: object) => JSON.stringify({ ...event, data: { ...even
 const indented = JSON.stringify(event, null, 2);
 const reordered = JSON.stringify({ data: event.data, event: event.event });
 
-/** What a vector is made of. Everything that is left out is as in a genuine event. */
+/** The parts of a vector. Parts that are left out are as in a genuine event. */
 type Parts = {
   secrets: string[];
   /** The secret that signs. */
@@ -48,12 +48,12 @@ type Parts = {
   /** `webhook-timestamp` is this many seconds after the receiver's clock. */
   offset: number;
   timestamp: string;
-  /** The body that arrives, and the one that was signed. */
+  /** The received body, which differs from `signedBody` if it was altered. */
   body: string;
   signedBody: string;
   signedId: string;
   signedTimestamp: string;
-  /** Makes the value of `webhook-signature` from the genuine one. */
+  /** Makes the value of `webhook-signature` from the genuine value. */
   signature: (genuine: string) => string;
   /** Changes the headers. */
   headers: (headers: Record<string, string>) => Record<string, string>;
@@ -89,7 +89,7 @@ const refuse = (name: string, why: string, parts?: Partial<Parts>) => vector(nam
 const mac = (signature: string) => signature.slice(3);
 const foreignSignature = signatureOf(foreign, id, String(time), Buffer.from(plain));
 const keyed = (key: Uint8Array) => ({ signature: () => `v1,${macOf(key, id, String(time), Buffer.from(plain))}` });
-/** Signs another content than `id.timestamp.body`, or with another hash. */
+/** Signs content other than `id.timestamp.body`, or with another hash. */
 const over = (content: string, hash = "sha256") => ({
   signature: () => `v1,${createHmac(hash, keyOf(secret)).update(content).digest("base64")}`,
 });

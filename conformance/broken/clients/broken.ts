@@ -1,5 +1,5 @@
-// The broken clients: each is the good one with a single fault, and names the requirement that the fault breaks and the
-// scenarios that show it.
+// The broken clients: each is the good client with a single fault, and names the requirement that the fault breaks and
+// the scenarios that show it.
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Outcome } from "../../merchants/client/protocol.ts";
 import { dataOf, good, outcomeOf, programOf, type Client, type Job, type Reading, type Reply } from "./good.ts";
@@ -9,7 +9,7 @@ export type BrokenClient = {
   id: string;
   /** The requirement that must fail, or warn if it is a should. */
   breaks: string;
-  /** The scenarios of which at least one must catch it. */
+  /** The scenarios. At least one must catch the fault. */
   scenarios: readonly string[];
   program: Program;
 };

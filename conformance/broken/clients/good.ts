@@ -1,5 +1,4 @@
-// A small client that does everything right. The broken clients and the other sound ones are this one with a part
-// replaced.
+// A small client that does everything right. The broken clients and the other sound clients replace a part of it.
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Outcome } from "../../merchants/client/protocol.ts";
 import type { Host, Program } from "./host.ts";
@@ -23,7 +22,7 @@ export type Reading =
   | { kind: "done"; outcome: Outcome }
   | { kind: "refused" }
   | { kind: "conflict"; location: string | null }
-  /** Nothing was recorded, and the service asks to come back. */
+  /** Nothing was recorded, and the service asks to retry later. */
   | { kind: "later" }
   /** Nobody knows whether anything was recorded. */
   | { kind: "lost" };
@@ -36,9 +35,9 @@ export type Client = {
   /** How many entries are in progress at a time. */
   concurrency: number;
   redirect: RequestRedirect;
-  /** A longer wait is not worth it, in ms. */
+  /** The longest wait that the client accepts, in ms. */
   longestWait: number;
-  /** Returns the time limit of a request; undefined for none. */
+  /** Returns the time limit of a request; undefined for no limit. */
   limitOf(suggestedMs: number): number | undefined;
   referenceOf(job: Job, attempt: number): string;
   pathOf(job: Job): string;
@@ -60,15 +59,15 @@ export type Client = {
   find(job: Job, location: string | null): Promise<Found | undefined>;
   /** Looks for the record in the list; "none" if the list does not show it, undefined if there was no list. */
   look(job: Job): Promise<Found | "none" | undefined>;
-  /** Finds out what a 409 means. */
+  /** Finds out whether the payout that causes a 409 pays the entry. */
   resolve(job: Job, location: string | null, isInDoubt: boolean): Promise<Outcome>;
-  /** Finds out about an entry in doubt that the service refuses now, perhaps due to the earlier request. */
+  /** Finds the outcome of an entry in doubt that the service refuses now, perhaps because of the earlier request. */
   refusedInDoubt(job: Job): Promise<Outcome>;
-  /** Returns what a response asks to wait, in ms. */
+  /** Returns the wait that a response asks for, in ms. */
   waitOf(reply: Reply | undefined): number;
   /** Returns how long to wait before the next attempt, in ms. */
   delayOf(job: Job, attempt: number, reply: Reply | undefined): number;
-  /** Returns an outcome if the client gives up when it does not know what became of a request. */
+  /** Returns an outcome if the client gives up after a request whose outcome is unknown. */
   onLost(job: Job): Outcome | undefined;
   atTheEnd(job: Job, isInDoubt: boolean): Promise<Outcome>;
   payOne(job: Job): Promise<Outcome>;
@@ -269,7 +268,7 @@ export const good: Client = {
       for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
         const job = { client, host, entry };
         const outcome = await client.payOne(job);
-        // An outcome that may still change is asked for again.
+        // Other outcomes may change, so the next start asks again.
         if (outcome === "paid" || outcome === "failed") host.files.set(entry.reference, outcome);
         if (outcome === "refused") host.files.delete(entry.reference);
         client.report(job, outcome);
@@ -279,7 +278,7 @@ export const good: Client = {
   },
 };
 
-/** Returns the program of a client that differs from the good one. */
+/** Returns the program of a client that replaces parts of the good client. */
 export const programOf =
   (change: Partial<Client> = {}): Program =>
   (host) => {

@@ -1,5 +1,5 @@
 // Runs clients within this process, so that the self-test can try many of them. A client gets everything from its host:
-// once it is killed, nothing of what it does has an effect any more.
+// once a client is killed, nothing that it does has an effect.
 import type { Ended, Launch } from "../../merchants/client/launch.ts";
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Environment } from "../../merchants/client/protocol.ts";
@@ -30,7 +30,7 @@ export function inProcess(program: Program): Launch {
       resolve({ code, ...output });
       death.abort();
     };
-    /** A killed program never gets what it waits for. */
+    /** What a killed program waits for never settles. */
     const alive = <T>(promise: Promise<T>): Promise<T> =>
       new Promise<T>((pass, fail) => {
         promise.then(

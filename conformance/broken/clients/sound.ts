@@ -1,4 +1,4 @@
-// Sound clients that do things differently from the good one. None may raise an alarm.
+// Sound clients that differ from the good client. None of them may raise an alarm.
 import { good, outcomeOf, programOf, type Client } from "./good.ts";
 import type { Program } from "./host.ts";
 
@@ -48,7 +48,7 @@ export const soundClients: readonly SoundClient[] = [
     delayOf: ({ client }, _attempt, reply) => client.waitOf(reply) + 150,
   }),
   sound("careful-with-pending", {
-    // Reads a pending payout once more before it reports it.
+    // Reads a pending payout once more before reporting it.
     async payOne(job) {
       const outcome = await good.payOne(job);
       const found = outcome === "pending" ? await job.client.look(job) : undefined;

@@ -7,9 +7,9 @@ import { scenarioReport } from "../../merchants/report.ts";
 import type { BrokenClient } from "./broken.ts";
 import { inProcess, type Program } from "./host.ts";
 
-/** A client loses patience with a response only where a scenario is about that: a busy machine delays any of them. */
+/** Long enough that a busy machine does not make a client give up on a response. */
 const timeoutMs = 10_000;
-/** The time limit for scenarios whose responses do not come, or do not end. */
+/** The time limit for scenarios in which responses are missing or never end. */
 const shortTimeoutMs = 1500;
 const limitMs = 120_000;
 const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
@@ -17,7 +17,7 @@ const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
 const isWithoutEnd = ({ creates = [], afterwards, reads = [] }: Scenario) =>
   [...creates.map(({ answer }) => answer), afterwards?.answer, ...reads].some((answer) => withoutEnd.has(answer));
 
-/** A client that never ends by itself is ended after this time. */
+/** The time after which a client that does not end is killed. */
 const impatientMs = 3000;
 const endless = new Set(["client.bounded-time", "client.bounded-requests"]);
 
@@ -47,7 +47,7 @@ export function scenariosNamed(ids: readonly string[]): Scenario[] {
   });
 }
 
-/** Returns the requirements that a broken client fails in the scenarios that are to show its fault. */
+/** Returns the requirements that a broken client fails in the scenarios that must show its fault. */
 export async function breaches({ program, breaks, scenarios: ids }: BrokenClient): Promise<Set<string>> {
   const limits = endless.has(breaks) ? { limitMs: impatientMs } : {};
   const all = await Promise.all(scenariosNamed(ids).map((scenario) => failuresOf(scenario, program, limits)));

@@ -7,7 +7,7 @@ import { createDisbursement, dataOf, isAccepted, isOf } from "../ways.ts";
 const whole = "access.whole-reference";
 const exact = "access.exact-reference access.reference-spelling";
 
-/** Finds a disbursement by what `match` accepts, if the sound server does not know the reference. */
+/** Finds a disbursement whose reference `match` accepts, if the sound server does not know the requested reference. */
 const finds =
   (match: (asked: string, reference: string) => boolean): How =>
   () => {

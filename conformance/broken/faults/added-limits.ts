@@ -1,4 +1,4 @@
-// Servers whose limits are not sound (§8, D45): they refuse ordinary values, or their refusals are not clean.
+// Servers whose limits violate §8 and D45: they refuse ordinary values, or a refused request has an effect.
 import { type Fault, fault, type How } from "../fault.ts";
 import {
   createDisbursement,

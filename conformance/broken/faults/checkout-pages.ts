@@ -30,7 +30,7 @@ const sharesLink =
     };
   };
 
-/** Shows every person the same page: the first one that was opened, or that of the latest checkout. */
+/** Shows every person the same page: the first that was opened, or the latest checkout's. */
 const samePage: How = () => {
   let first: Reply | undefined;
   return pages((reply) => (first ??= reply));

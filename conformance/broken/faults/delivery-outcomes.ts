@@ -21,7 +21,7 @@ const readsStatus = (read: (status: number) => number): How => ({
   },
 });
 
-/** The delay, in milliseconds, after which a server does what it should not do. */
+/** The delay, in milliseconds, before a faulty action. */
 const aMoment = 25;
 
 const sandboxLists = ["listEvents", "listDeliveries"];

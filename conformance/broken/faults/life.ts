@@ -21,7 +21,7 @@ export const kept = "life.records-kept";
 
 const isFinal = ({ status }: Fields) => status !== "pending";
 
-/** Returns a function that returns true for a record that was first seen some time ago. */
+/** Returns a function that returns true for a record that was first seen at least `oldAge` ago. */
 export function ageing({ oldAge }: World) {
   const born = new Map<unknown, number>();
   return (reference: unknown) => {

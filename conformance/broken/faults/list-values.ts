@@ -1,4 +1,4 @@
-// Servers that misread the filters of lists or amounts in other notations, or that name no field in a refusal.
+// Servers that misread the filters of lists or amounts in other notations, or that refuse without naming the field.
 import { type Fault, fault, type Hooks } from "../fault.ts";
 import { createDisbursement, fieldsOf, isOf, refusal, withBody, withFields, without } from "../ways.ts";
 
@@ -70,7 +70,7 @@ export const faults: readonly Fault[] = [
   }),
   fault(
     "clock-alternatives-unnamed",
-    "The message for an advance of the clock with both fields, or with neither, names none.",
+    "The message for an advance of the clock with both fields, or with neither, names no field.",
     "error-body.names-fields",
     {
       async handle(call, ask) {

@@ -1,4 +1,4 @@
-// Servers with faults in what they do for a listener (D69).
+// Servers that serve a listener incorrectly (D69).
 import { type Fault, fault } from "../fault.ts";
 import { data, instead, refusal, responses, withStatus, type Fields } from "../ways.ts";
 
@@ -38,7 +38,7 @@ export const faults: readonly Fault[] = [
   ),
   fault("listener-reports-logged-twice", "A repeated report is logged again.", "listener.attempts", {
     storage: (inner) => ({
-      // Another token stands for another claim.
+      // With another token, the claim counts as another claim.
       recordAttempt: async (claim, attempt, next) => {
         const counted = await inner.recordAttempt(claim, attempt, next);
         if (!counted) await inner.recordAttempt({ ...claim, token: claim.token + 1_000 }, attempt, next);
@@ -54,7 +54,7 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "listener-keeps-claims",
-    "What a listener has claimed stays with it when another takes over.",
+    "A listener keeps its claims when another listener takes over.",
     "listener.takes-over",
     {
       storage: (inner) => {

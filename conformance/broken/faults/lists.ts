@@ -73,9 +73,9 @@ export const faults: readonly Fault[] = [
         : reply,
     ),
   ),
-  fault("list-cursor-altered", "A list accepts a cursor of its own with another start.", "lists.cursor-422", () => {
+  fault("list-cursor-altered", "A list accepts its own cursor with a changed first character.", "lists.cursor-422", () => {
     const known = new Set<string>();
-    /** Returns the known cursor that differs from this one only in its start. */
+    /** Returns the known cursor that differs from this cursor only in its first character. */
     const nearest = (cursor: string) => [...known].find((one) => one.slice(1) === cursor.slice(1)) ?? cursor;
     return {
       async handle(call, ask) {

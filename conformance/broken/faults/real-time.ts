@@ -1,5 +1,4 @@
-// Servers in which only an advance of the clock makes things happen, or that expect a response too soon, or do not record
-// its absence.
+// Servers that act only when the clock is advanced, that time out too early, or that do not record a time-out.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Fault, fault } from "../fault.ts";
 

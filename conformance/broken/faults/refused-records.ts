@@ -41,7 +41,7 @@ const changes =
       },
     };
   };
-/** Overwrites a field of the record with that of a refused create with the same reference. */
+/** Overwrites a field of the record with the field of a refused create with the same reference. */
 const overwrites = (field: string, fits: (reply: Reply) => boolean) =>
   changes((call, reply) => {
     const value = fields(call)?.[field];

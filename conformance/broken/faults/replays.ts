@@ -64,7 +64,7 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "replay-refused-too-late",
-    "A merchant that is refused the replay of another's delivery has caused it nevertheless.",
+    "A merchant's replay of another merchant's delivery is refused, but made.",
     "uniqueness.merchants-apart",
     (world) => ({
       async handle(call, ask) {

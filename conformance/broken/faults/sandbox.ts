@@ -208,7 +208,7 @@ export const faults: readonly Fault[] = [
   })),
   fault(
     "finish-refused-too-late",
-    "A merchant that is refused another's checkout has finished it nevertheless.",
+    "A merchant's request to finish another merchant's checkout is refused, but finishes it.",
     "sandbox.finish-own",
     (world) => ({
       async handle(call, ask) {

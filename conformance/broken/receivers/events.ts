@@ -7,7 +7,7 @@ import { broken, type Variant } from "./variant.ts";
 
 const { effectOf, handle, read, parse, isAuthentic, stamp } = soundPieces;
 
-/** Changes the values that an event has when it takes effect. */
+/** Changes the values that an event books. */
 const booksAs = (change: (values: { merchantsReference: string; amount: number }) => object): Partial<Pieces> => ({
   effectOf(given, parsed) {
     const { merchantsReference, amount } = parsed.data;
@@ -27,7 +27,7 @@ const onUnknown = (different: Pieces["handle"]): Partial<Pieces> => ({
 
 const header = ({ headers }: IncomingMessage, name: string) => String(headers[name] ?? "");
 
-/** Recognises events by something else than their id. */
+/** Recognises repeated events by a key other than their id. */
 const knownBy = (key: Pieces["keyOf"]): Partial<Pieces> => ({ keyOf: key });
 
 /** Returns the last value of a header that may be doubled. */
@@ -205,7 +205,7 @@ export const brokenEvents: readonly Variant[] = [
   broken("fails-on-no-json", "Fails on bodies that are not JSON.", "no-event-refused", {
     parse: (body) => JSON.parse(body.toString()) as ReturnType<Pieces["parse"]>,
   }),
-  broken("acknowledges-no-event", "Acknowledges bodies that are no events.", "no-event-refused", {
+  broken("acknowledges-no-event", "Acknowledges bodies that are not events.", "no-event-refused", {
     parse: (body) => parse(body) ?? { event: "", data: {} as never },
   }),
   broken(

@@ -1,4 +1,4 @@
-// A sound receiver in pieces, each of which a variant can replace. It runs in this process, and can be killed.
+// A sound receiver made of pieces that a variant can replace. It runs in this process, and can be killed.
 import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -16,7 +16,7 @@ export type Reply = { status: number; body?: string; headers?: Record<string, st
 /** A received webhook. `world` is the receiver that received it. */
 export type Received = { request: IncomingMessage; body: Buffer; stamp: Stamp; world: World };
 
-/** An authentic event. `key` is what the receiver recognises it by. */
+/** An authentic event. The receiver recognises repetitions by `key`. */
 export type Authentic = Received & { parsed: Parsed; key: string };
 
 export type World = {
@@ -33,7 +33,7 @@ export type World = {
   pause(ms: number): Promise<void>;
 };
 
-/** The pieces of a receiver. What a variant omits behaves as here. */
+/** The pieces of a receiver. Pieces that a variant omits behave as here. */
 export type Pieces = {
   /** Reads the body; undefined if it is too large. */
   read(request: IncomingMessage): Promise<Buffer | undefined>;
@@ -47,7 +47,7 @@ export type Pieces = {
   covered(body: Buffer): Uint8Array;
   /** Returns the MACs that a value of `webhook-signature` offers. */
   offered(signature: string): string[];
-  /** Compares a MAC that was offered with the one that was expected, both in base64. */
+  /** Compares an offered MAC with the expected MAC, both in base64. */
   matches(offered: string, expected: string): boolean;
   isAuthentic(received: Received): boolean;
   parse(body: Buffer): Parsed | undefined;
@@ -198,7 +198,7 @@ export async function startReceiver(secrets: readonly string[], pieces: Partial<
         async start() {
           life = new AbortController();
           world = newWorld();
-          // A durable queue is worked off after a restart.
+          // After a restart, the durable queue is processed.
           for (const event of durable.queue.splice(0)) book({ ...event, world });
         },
       },

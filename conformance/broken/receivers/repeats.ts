@@ -18,7 +18,7 @@ const remembering = (isKnown: (event: Authentic) => boolean): Partial<Pieces> =>
   },
 });
 
-/** Takes two steps, between which it can be interrupted. */
+/** Handles an event in two steps. A kill can come between them. */
 const inSteps = (
   ms: number,
   first: (event: Authentic) => void,
@@ -40,7 +40,7 @@ const act = (event: Authentic) => {
 };
 const nothing = () => undefined;
 
-/** Remembers the last ids only. */
+/** Remembers only the last ids. */
 function lastIds(most: number): Partial<Pieces> {
   const ids: string[] = [];
   return remembering(({ key }) => {
@@ -79,7 +79,7 @@ export const brokenRepeats: readonly Variant[] = [
   }),
   broken(
     "gives-up-when-busy",
-    "Acknowledges an event that another request handles, and fails in that one.",
+    "Acknowledges an event that another request is handling, although that request fails.",
     "once-at-once",
     {
       async handle(event) {

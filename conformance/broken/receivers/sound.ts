@@ -4,7 +4,7 @@ import { sound, type Variant } from "./variant.ts";
 
 const { handle, admits } = soundPieces;
 
-/** Handles an event once, and lets the service wait while it is being handled. */
+/** Handles an event once. A repetition that arrives meanwhile gets a response that makes the service retry. */
 async function claiming(event: Authentic) {
   const { world, key } = event;
   if (world.durable.seen.has(key)) return received();

@@ -11,7 +11,7 @@ const secrets = [
   "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDI=",
 ] as const;
 const violated: Record<Level, Verdict> = { must: "fail", should: "warn", observe: "observed" };
-/** Short where waiting longer would not change what is found. */
+/** Short limits, where a longer wait would not change the findings. */
 const limits: Limits = { timeoutMs: 10_000, settleMs: 5000, pieceMs: 20 };
 const lostAfterMs = 700;
 

@@ -1,16 +1,16 @@
-// Sends responses: as the service means them, or as a bad network and foreign programs deliver them.
+// Sends the service's responses: intact, or damaged or replaced as by a bad network and foreign programs.
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer, Forged } from "./scenario.ts";
 
-/** A response as the service means it. `body` is JSON text. */
+/** The response that the service intends. `body` is JSON text. */
 export type Honest = { status: number; headers: Record<string, string>; body: string };
 
-/** What the sending of a response needs to know. */
+/** The inputs for sending a response. */
 export type Delivery = {
   response: ServerResponse;
   honest: Honest;
-  /** The same response about a payout of somebody else. */
+  /** The same response about another payout. */
   someoneElses: Honest;
   /** The time limit for an attempt that the client was told, in ms. */
   timeoutMs: number;
@@ -18,7 +18,7 @@ export type Delivery = {
   fill: (text: string) => string;
 };
 
-/** What a client received at most; without a status if the response was not complete enough to have one. */
+/** The most that a client can have received; without a status if the response ended before it. */
 export type Sent = { status?: number; headers?: Record<string, string>; body?: string; failure?: string };
 
 const json = { "content-type": "application/json; charset=utf-8" };

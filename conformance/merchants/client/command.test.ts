@@ -26,7 +26,7 @@ function programFile(name: string, text: string): string {
   return `"${process.execPath}" "${file}"`;
 }
 
-/** Returns a program that pays each entry once. `outcomeOf` is the expression of what it reports. */
+/** Returns a program that pays each entry once. `outcomeOf` is the JavaScript expression of the reported outcome. */
 const pays = (outcomeOf: string) => `
   import { createInterface } from "node:readline";
   for await (const line of createInterface({ input: process.stdin })) {
@@ -66,7 +66,7 @@ describe("the options of certify client", () => {
 
 const options = (...args: string[]) => read("--command", "good", ...args);
 
-/** Returns how the requests of a sound client end in bad weather. */
+/** Returns how the requests of a correct client end in bad weather. */
 async function weather(seed: number): Promise<string[]> {
   const settings = { ...options(), launch: inProcess(programOf({ concurrency: 1 })), seed };
   const { exchanges = [] } = await runScenario(scenario("weather-bad"), settings);

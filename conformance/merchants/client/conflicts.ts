@@ -1,4 +1,4 @@
-// Scenarios about 409: whose payout it is, and where its Location points.
+// Scenarios about 409: which payout uses the reference, and where `Location` points.
 import { entries, entry } from "./entries.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -10,7 +10,7 @@ const existing = (exists: "same" | "other") => [
   entry(3, "success"),
 ];
 
-/** A scenario in which the response to the create is lost, and the 409 of the second has this Location. */
+/** A scenario in which the response to the create is lost, and the retry gets a 409 with this Location. */
 const location = (id: string, what: string, value: string | null, more: Partial<Scenario> = {}): Scenario => ({
   id: `location-${id}`,
   name: `The response to the create is lost, and the Location of the 409 ${what}`,

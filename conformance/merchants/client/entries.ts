@@ -1,4 +1,4 @@
-// The payouts that a client is asked to make, and what becomes of each at the service.
+// The payouts that a client is asked to make, and what the service does with each.
 import type { components } from "../../../generated/openapi.ts";
 
 /** One line of the program's input. Amounts are whole numbers of the lowest denomination. */
@@ -8,14 +8,14 @@ export type Entry = Pick<
 >;
 
 /**
- * What the service does with an entry: it records the payout as success, failed or pending for good; it records it as
- * pending and makes it a success once it was shown; or it refuses it, by itself or only if the entry was recorded before.
+ * What the service does with an entry: it records the payout with a final status, keeps it pending, or refuses it. A
+ * payout that `settles` is pending until a response has shown it, then a success.
  */
 export type Fate = "success" | "failed" | "pending" | "settles" | "refused";
 
 export type PlannedEntry = Entry & {
   fate: Fate;
-  /** A payout that exists before the client starts: of this very entry, or of another one with its reference. */
+  /** A payout that exists before the client starts: of this entry, or another payout with its reference. */
   exists?: "same" | "other";
 };
 

@@ -43,7 +43,7 @@ const amounts = (): PlannedEntry[] =>
     entry(index, index % 2 === 0 ? "success" : "failed", { amount }),
   );
 
-/** Entries that differ in nothing but the reference: each is a payment of its own. */
+/** Entries that differ only in the reference: each is a separate payment. */
 const twins = (): PlannedEntry[] => {
   const { amount, phoneNumber, country, currency } = entry(0, "success");
   const same = { amount, phoneNumber, country, currency };

@@ -36,8 +36,8 @@ type Trial = {
 };
 
 /**
- * What each requirement is judged by: what is expected, what is wrong, one line each, and the requests that show it. The
- * default is all requests.
+ * How a requirement is judged: what is expected, the faults, one line each, and the requests that show them, by default
+ * all.
  */
 type Judgement = { expected: string; good: string; faults: string[]; shownBy?: readonly Call[] };
 
@@ -53,7 +53,7 @@ const quote = (text: string) => JSON.stringify(text.length > longestLine ? `${te
 const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
   service.ledger.payouts.filter(({ entry }) => entry === planned);
 
-/** Returns the payout whose fate is the entry's: the one with its reference, if it pays the entry. */
+/** Returns the payout with the entry's reference, if it pays the entry. */
 const payoutOf = (trial: Trial, planned: PlannedEntry): Payout | undefined =>
   paymentsOf(trial, planned).find(({ request }) => request.reference === planned.reference);
 
@@ -63,7 +63,7 @@ const callsFor = ({ service }: Trial, about: readonly { reference: string }[]): 
 
 const truthOf = (payout: Payout | undefined) => (payout ? `recorded, ${payout.status}` : "not recorded");
 
-/** Judges the reports of one outcome: `wrong` says of a report what is wrong with it, or nothing. */
+/** Judges the reports of one outcome. `wrong` returns what is wrong with a report, or undefined. */
 function judgeClaims(
   trial: Trial,
   outcome: Outcome,
@@ -98,7 +98,7 @@ function paysOnce(trial: Trial): Judgement {
   return { expected: "at most one payout per entry", good: "no entry has more", faults, shownBy };
 }
 
-/** Returns how the program ended, if it did not end well: what it had not done by then follows from this. */
+/** Returns how the program failed, if it did. This explains why it left entries undone. */
 const badEnds = ({ runs, settings }: Trial): string[] => [
   ...new Set(
     runs.flatMap(({ stopped, code }) => {
@@ -248,7 +248,7 @@ const noRedirect = ({ service }: Trial): Judgement => {
   return { expected: "no request to the target of a redirect", good: "there was none", faults };
 };
 
-/** Pairs each create of an entry with the next one of the same start. */
+/** Pairs each create of an entry with the entry's next create in the same start. */
 function successive(calls: readonly Call[]): [Call, Call][] {
   const creates = calls.filter(({ body }) => body);
   return creates.flatMap((call, index): [Call, Call][] => {
@@ -333,7 +333,7 @@ function judgesOf(trial: Trial, redact: (text: string) => string): Record<string
     "client.pending-is-true": claims(
       "pending",
       (payout, { start }) => payout === undefined || payout.toldIn.has(start),
-      "pending only for recorded payouts whose end the service did not say",
+      "pending only for recorded payouts whose outcome the service did not report",
     ),
     "client.finds-out": () => findsOut(trial),
     "client.reports-all": () => reportsAll(trial, redact),
@@ -389,7 +389,7 @@ export function judge(trial: Trial): ScenarioRun {
     const evidence = shownBy.map((call) => exchanges.get(call)!);
     return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
   });
-  // A client that reported nothing and sent nothing would pass most of these by doing nothing.
+  // An idle client would pass most requirements by doing nothing.
   const isIdle = service.calls.length === 0 && runs.every(({ claims }) => claims.length === 0);
   const silent = new Prerequisite(
     "the client sends requests and reports outcomes",

@@ -10,7 +10,7 @@ export type Payout = {
   /** The service's reference. */
   reference: string;
   status: Status;
-  /** The entry that it pays; undefined if no entry asked for it. */
+  /** The entry that the payout pays; undefined if it pays no entry. */
   entry: PlannedEntry | undefined;
   /** The starts of the program that were told how the payout ended. */
   toldIn: Set<number>;
@@ -34,13 +34,13 @@ export class Ledger {
     for (const [index, planned] of entries.entries()) {
       const input = asInput(planned);
       if (planned.exists === "same") this.#record(input, planned);
-      // What differs is the amount of one, and the recipient of the next.
+      // The conflicting payouts differ by turns in the amount and in the recipient.
       const difference = index % 2 === 0 ? { amount: input.amount + 7 } : { phoneNumber: "233200000000" };
       if (planned.exists === "other") this.#record({ ...input, ...difference }, undefined, "success");
     }
   }
 
-  /** Returns the entry that a request is for: that of its reference, else that of its recipient. */
+  /** Returns the entry that a request is for, found by the reference, else by the recipient. */
   entryOf({ reference, phoneNumber }: Partial<Entry>): PlannedEntry | undefined {
     const named = this.#entries.find((each) => each.reference === reference);
     return named ?? this.#entries.find((each) => each.phoneNumber === phoneNumber);
@@ -63,7 +63,7 @@ export class Ledger {
     return { kind: "created", payout: this.#record(request, entry) };
   }
 
-  /** Lets a request reach the service when the program has ended. */
+  /** Holds a request back until the program has ended. */
   createLate(request: Entry): void {
     this.#queue.push(request);
   }
@@ -89,7 +89,7 @@ function statusOf(entry: PlannedEntry | undefined): Status {
   return fate === "success" || fate === "failed" ? fate : "pending";
 }
 
-/** Notes that the program was shown a payout. One that settles does so afterwards. */
+/** Records that the program has seen a payout. A payout that `settles` then becomes a success. */
 export function show(payout: Payout, start: number): void {
   if (payout.status !== "pending") payout.toldIn.add(start);
   else if (payout.entry?.fate === "settles") payout.status = "success";

@@ -46,7 +46,7 @@ export const lostAnswers: readonly Scenario[] = [
     name: "The payout is recorded, the connection is closed, and the balance does not allow a second payout",
     creates: first("now", "drop"),
     balanceForOne: true,
-    // Without the list, nothing could tell.
+    // Without the list, no client can find the payout.
     mayBeUnknown: 100,
   },
   {
@@ -80,7 +80,7 @@ export const lostAnswers: readonly Scenario[] = [
   },
   {
     id: "short-body",
-    name: "The payout is recorded, and half of the body arrives as if it were all",
+    name: "The payout is recorded, and half of the body arrives and looks complete",
     creates: first("now", "short-body"),
   },
   { id: "garbage", name: "The payout is recorded, and the response is no HTTP", creates: first("now", "garbage") },
@@ -98,7 +98,7 @@ export const lostAnswers: readonly Scenario[] = [
   { id: "endless", name: "The payout is recorded, and the body never ends", creates: first("now", "endless") },
   {
     id: "endless-for-ever",
-    name: "No body ever ends, whatever the client asks",
+    name: "No response body ever ends",
     entries: [entry(0, "success")],
     afterwards: { process: "now", answer: "endless" },
     reads: Array.from({ length: 40 }, () => "endless" as const),
@@ -147,7 +147,7 @@ export const lostAnswers: readonly Scenario[] = [
   },
   {
     id: "reads-lost",
-    name: "The response to the create is lost, and so are those to the first two reads",
+    name: "The responses to the create and to the first two reads are lost",
     creates: first("now", "drop"),
     reads: ["drop", "cut-body"],
   },

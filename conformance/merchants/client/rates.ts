@@ -1,4 +1,4 @@
-// Scenarios about refusals for a time, and about refusals for good.
+// Scenarios about temporary and final refusals.
 import { entries } from "./entries.ts";
 import type { Forged, Scenario } from "./scenario.ts";
 
@@ -20,7 +20,7 @@ const unavailable = (retryAfter: string, more: Record<string, string> = {}): For
 
 const dated = { date: "{date+0}" };
 
-/** A scenario in which the first create of each entry is put off. */
+/** A scenario in which the first create of each entry is refused temporarily. */
 const putOff = (id: string, what: string, answer: Forged, more: Partial<Scenario> = {}): Scenario => ({
   id,
   name: `The first create gets ${answer.status} ${what}`,

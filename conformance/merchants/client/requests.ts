@@ -12,7 +12,7 @@ export type ReadRequest = {
   headers: IncomingHttpHeaders;
   key: string | undefined;
   text: string;
-  /** The body of a create; undefined if it is not a valid one. */
+  /** The body of a create; undefined if it is not valid. */
   body?: Entry;
   /** The service's reference of a read, or the merchant's reference that a list is filtered by. */
   reference?: string;

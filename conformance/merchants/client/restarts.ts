@@ -33,7 +33,7 @@ export const restarts: readonly Scenario[] = [
   killedAt("random-3", "at three random moments in bad weather", [random, random, random], { weather: 40 }),
   {
     id: "killed-no-state",
-    name: "The program is killed, and started again on another machine, without what it had stored",
+    name: "The program is killed, and started again on another machine, without its stored state",
     entries: six,
     starts: [{ kill: { on: "recorded", create: 3 } }, { freshState: true }],
   },

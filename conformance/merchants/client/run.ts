@@ -26,7 +26,7 @@ const latestKillMs = 250;
 
 const defaultEntries = entries("success", "failed", "pending", "settles");
 
-/** What a scenario asks of the client. */
+/** The entries that a scenario gives to the client. */
 export const entriesOf = ({ entries: planned = defaultEntries }: Scenario) => planned;
 
 /** Returns the hook of the service that kills the program at the moment that a scenario names. */

@@ -63,13 +63,13 @@ export type Scenario = {
   entries?: readonly PlannedEntry[];
   /** What happens to the first creates of each entry. */
   creates?: readonly Step[];
-  /** What happens to later ones; by default they are processed and answered honestly. */
+  /** What happens to later creates. By default they are processed and get the honest response. */
   afterwards?: Step;
-  /** What the first reads of each payout are answered with. */
+  /** The responses to the first reads of each payout. */
   reads?: readonly Answer[];
-  /** What the first requests for the list of payouts are answered with; `none`: the service has no lists. */
+  /** The responses to the first requests for the list of payouts; `none`: the service has no lists. */
   lists?: readonly Answer[] | "none";
-  /** The `Location` of a 409; null for none. The default is the one of the contract. */
+  /** The `Location` of a 409; null for no header. The default is as in the contract. */
   location?: string | null;
   /** The share of requests, in percent, with a fault that the seed draws. No entry has more than three in a row. */
   weather?: number;

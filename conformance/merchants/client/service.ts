@@ -11,7 +11,9 @@ import { createdView, Ledger, recordView, show, type Payout } from "./ledger.ts"
 import type { Answer, Scenario, Step } from "./scenario.ts";
 import { drawFault } from "./weather.ts";
 
-/** A request that the client sent, and what it received at most. Times are in ms since the scenario began. */
+/**
+ * A request of the client, and the most that the client can have received. Times are in ms since the scenario began.
+ */
 export type Call = ReadRequest & {
   number: number;
   /** The number of the program's start, from 0. */
@@ -127,7 +129,7 @@ export async function startService(
   const began = performance.now();
   const requestsOn = new WeakMap<Socket, number>();
   const attempts = new Map<string, number>();
-  /** Draws what happens to a request. It depends on nothing but the seed and which request of its payout this is. */
+  /** Draws what happens to a request. It depends only on the seed, the payout and the number of the request. */
   const drawn = (kind: "create" | "read", reference: string, count: number) =>
     scenario.weather === undefined
       ? undefined

@@ -1,7 +1,7 @@
 // Reads how long a response asks its client to wait.
 import type { Call } from "./service.ts";
 
-/** A longer wait may end a client's patience. */
+/** If asked to wait longer, a client may give up. */
 const longestWaitMs = 5000;
 
 /**
@@ -11,7 +11,7 @@ const longestWaitMs = 5000;
 export function waitAfter({ sent }: Pick<Call, "sent">): number | undefined {
   const { "retry-after": text, date } = sent?.headers ?? {};
   if (text === undefined) return undefined;
-  // The date header has whole seconds, so a date may be up to a second nearer than it seems.
+  // The Date header has whole seconds, so the wait may be up to a second shorter than the difference.
   const fromDate = date === undefined ? NaN : Date.parse(text) - Date.parse(date) - 1000;
   const wait = /^\d+$/.test(text) ? Number(text) * 1000 : fromDate;
   return wait > 0 && wait <= longestWaitMs ? wait : undefined;

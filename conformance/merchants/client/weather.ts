@@ -32,11 +32,11 @@ const answers: readonly [Answer, ...Answer[]] = [
 ];
 const processing: readonly [Step["process"], ...Step["process"][]] = ["now", "never", "twice"];
 
-/** No request has more faults in a row. */
+/** The largest number of faults in a row for one kind of request about one payout. */
 const mostFaults = 3;
 
 /**
- * Draws what happens to a request; undefined if nothing bad does.
+ * Draws the fault of a request; undefined if it has no fault.
  * @param percent how often a request has a fault
  * @param count how many requests there were before it
  */

@@ -23,18 +23,18 @@ export type Settings = {
   runId: string;
 };
 
-/** What a scenario said about the effects of an event, to judge it again at the end of the run. */
+/** What a scenario expects of the effects of an event. It is judged again at the end of the run. */
 type Expectation = { requirement: string; event: Pick<Event, "id">; wanted: number };
 
 /** The state that the scenarios of a run share. */
 export type Shared = {
-  /** By requirement and event: what was judged last counts. */
+  /** By requirement and event. The latest expectation counts. */
   expectations: Map<string, Expectation>;
   /** The number of requests so far. */
   requests: number;
   /** The number of requests in a row without a response. */
   silent: number;
-  /** False once a wait for an effect was in vain. */
+  /** False after a wait for an effect has timed out. */
   isPatient: boolean;
 };
 
@@ -43,7 +43,7 @@ export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, 
 /** What a scenario found. */
 export type Notes = { findings: Finding[]; notApplicable: Record<string, NotJudged>; exchanges: Exchange[] };
 
-/** The wait for effects after one wait of the run has ended without any. */
+/** The wait for effects after one wait of the run has timed out. */
 const shortSettleMs = 300;
 const pollMs = 20;
 /** The delays, in milliseconds, before the retries of an event. The service itself waits longer. */
@@ -92,7 +92,7 @@ async function deliver(attempt: () => Promise<Sent>): Promise<Sent> {
   return sent;
 }
 
-/** Waits until an event has an effect, or for as long as one may take. */
+/** Waits until an event has an effect, at most for the time limit. */
 async function awaitEffects({ subject, limits }: Settings, shared: Shared, eventId: string, wanted: number) {
   const patience = shared.isPatient ? limits.settleMs : Math.min(shortSettleMs, limits.settleMs);
   const end = performance.now() + patience;
@@ -107,7 +107,7 @@ async function awaitEffects({ subject, limits }: Settings, shared: Shared, event
   }
 }
 
-/** Creates what a scenario works with, and the notes that it fills. */
+/** Creates the context of a scenario, and the notes that the scenario fills. */
 export function createContext(
   settings: Settings,
   scenario: Scenario,
@@ -142,7 +142,7 @@ export function createContext(
       notes.findings.push({ id, ok, expected, actual, ...(exchanges ? { exchanges } : {}) });
     },
     async judgeEffects(id, event, wanted, evidence) {
-      // What was refused has no effect to wait for.
+      // A refused event has no effect to wait for.
       const awaited = (evidence ?? []).every(isSuccess) ? wanted : 0;
       const found = await awaitEffects(settings, shared, event.id, awaited);
       context.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);

@@ -9,7 +9,7 @@ import type { Subject } from "./subject.ts";
 const startMs = 30_000;
 const stopMs = 5000;
 const pollMs = 20;
-/** How much of what a command printed an error message quotes. */
+/** How much of a command's output an error message quotes, in characters. */
 const quotedLength = 500;
 
 type Address = { host: string; port: number };
@@ -73,7 +73,7 @@ async function until(started: ReturnType<typeof start>, holds: () => Promise<boo
   }
 }
 
-/** Starts a receiver and returns what a run does to it. */
+/** Starts a receiver and returns the functions with which a run controls it. */
 export async function startSubject(
   command: string,
   url: string,

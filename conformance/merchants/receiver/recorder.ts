@@ -23,7 +23,7 @@ function responseOf({ status, headers, body, failure }: Outcome, redact: Redact)
 }
 
 /**
- * Creates a function that records a request and what came of it.
+ * Creates a function that records a request and its outcome.
  * @param nextId returns numbers that are unique in the run
  * @returns a function of the request, its outcome, when it was sent, and how long it took
  */

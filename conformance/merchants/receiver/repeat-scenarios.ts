@@ -10,7 +10,7 @@ async function judgeRepeat(context: Context, id: string, event: Event, sent: Sen
   await context.judgeEffects(id, event, 1);
 }
 
-/** Delivers an event to the end, after other requests had an effect or not, and judges that it has one. */
+/** Delivers an event until the response is final. Judges that it took effect once, whatever earlier requests did. */
 async function settles(context: Context, id: string, event: Event) {
   await judgeRepeat(context, id, event, await context.deliver(event));
 }

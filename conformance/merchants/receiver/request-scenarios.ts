@@ -32,7 +32,7 @@ const otherTypes: Record<string, (headers: Header[]) => Header[]> = {
 
 const capital = (name: string) => name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
 
-/** Texts that are signed correctly and are no events. */
+/** Texts that are not events, to be signed correctly. */
 const noEvents: readonly (string | Buffer)[] = [
   "",
   "{",
@@ -44,7 +44,7 @@ const noEvents: readonly (string | Buffer)[] = [
   Buffer.from([0x7b, 0xff, 0xfe, 0x7d]),
 ];
 
-/** Requests of a stranger that must neither stop the receiver nor be taken for a fault of its own. */
+/** Requests of a stranger, which must not stop the receiver or cause a 5xx. */
 const hostile: Record<string, () => Buffer> = {
   "a forged body of 3 MiB": () => Buffer.alloc(3 * 1024 * 1024, "a"),
   "a body that is not JSON": () => Buffer.from("<event>paid</event>"),
@@ -52,7 +52,7 @@ const hostile: Record<string, () => Buffer> = {
   "keys that change objects": () => Buffer.from('{"__proto__":{"event":"x"},"constructor":{"prototype":{"data":1}}}'),
 };
 
-/** Starts requests that end only when the function it returns is called. */
+/** Starts requests that stay unfinished until the returned function is called. */
 function stall(context: Context, count: number): () => void {
   const ending = new AbortController();
   for (let index = 0; index < count; index += 1) {
@@ -189,7 +189,7 @@ export const requestScenarios: Scenario[] = [
   },
   {
     id: "no-events",
-    name: "Signed bodies that are no events",
+    name: "Signed bodies that are not events",
     ids: ["receiver.no-event-refused"],
     async run(context) {
       for (const text of noEvents) {

@@ -42,7 +42,7 @@ const timed = async (work: () => Promise<void>): Promise<number> => {
   return Math.round(performance.now() - start);
 };
 
-/** Runs one scenario. What it throws is recorded; an unusable probe or receiver ends the run. */
+/** Runs one scenario. Its errors are recorded, but an unusable probe or receiver ends the run. */
 async function runScenario(run: ReceiverRun, scenario: Scenario, shared: Shared): Promise<ScenarioRun> {
   const { id, name, ids, needs = [] } = scenario;
   const selectFlags = ["--scenario", id];
@@ -55,7 +55,7 @@ async function runScenario(run: ReceiverRun, scenario: Scenario, shared: Shared)
   let thrown: unknown;
   const durationMs = await timed(() => scenario.run(context).catch((error: unknown) => void (thrown = error)));
   if (thrown instanceof CannotRun) throw thrown;
-  // What failed is reported, even if the rest could not be judged.
+  // A failure is reported even if the rest of the requirement could not be judged.
   for (const finding of notes.findings) if (!finding.ok) delete notes.notApplicable[finding.id];
   return { name, ids, ...notes, durationMs, selectFlags, ...(thrown === undefined ? {} : { thrown }) };
 }

@@ -11,7 +11,7 @@ export type Need = "restart" | "outage" | "old-secret";
 /** The three headers that authenticate an event. */
 export type Stamp = { id: string; timestamp: string; signature: string };
 
-/** A request and what came of it. */
+/** A request and its outcome. */
 export type Sent = Outcome & { exchange: Exchange };
 
 export type Context = {

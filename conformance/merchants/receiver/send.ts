@@ -46,7 +46,7 @@ async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>
       if ((size += chunk.length) > longestBody) break;
     }
   } catch {
-    // The status was received, and it decides.
+    // The status was received, and only the status counts.
   }
   const { statusCode: status, headers } = response;
   return { ...(status === undefined ? {} : { status }), headers, body: Buffer.concat(chunks).toString("utf8") };

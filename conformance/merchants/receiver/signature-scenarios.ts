@@ -1,4 +1,4 @@
-// Forged, altered, stale and signed-over events.
+// Events that are forged, altered or stale, and genuine events with unusual signatures.
 import { bodyOf, type Event } from "./events.ts";
 import { accepts, judgeAccepted, judgeRefused, post, postStamped, refuses } from "./judgements.ts";
 import { headersOf, type Context, type Scenario, type Stamp } from "./scenario.ts";
@@ -51,8 +51,8 @@ const refusesAge = (context: Context, id: string, timestamp: string) =>
 const secondsOf = ({ now }: Context) => Math.floor(now().getTime() / 1000);
 
 /**
- * Values of `webhook-signature` made from a genuine one, none of which is valid. They differ in their bytes too, because a
- * receiver may decode a signature before it compares it.
+ * Invalid values of `webhook-signature`, made from a genuine value. The decoded bytes differ too, because a receiver
+ * may decode a signature before it compares it.
  */
 const broken: Record<string, (signature: string) => string> = {
   "its first ten characters": (signature) => signature.slice(0, 13),
