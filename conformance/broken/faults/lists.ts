@@ -73,21 +73,28 @@ export const faults: readonly Fault[] = [
         : reply,
     ),
   ),
-  fault("list-cursor-altered", "A list accepts its own cursor with a changed first character.", "lists.cursor-422", () => {
-    const known = new Set<string>();
-    /** Returns the known cursor that differs from this cursor only in its first character. */
-    const nearest = (cursor: string) => [...known].find((one) => one.slice(1) === cursor.slice(1)) ?? cursor;
-    return {
-      async handle(call, ask) {
-        if (!isOf(call, lists)) return ask(call);
-        const path = call.path.replace(/(?<=cursor=)[^&]*/, (cursor) => (known.has(cursor) ? cursor : nearest(cursor)));
-        const reply = await ask({ ...call, path });
-        const { nextCursor } = (fieldsOf(reply?.text ?? "")?.["data"] ?? {}) as { nextCursor?: string };
-        if (nextCursor !== undefined) known.add(encodeURIComponent(nextCursor));
-        return reply;
-      },
-    };
-  }),
+  fault(
+    "list-cursor-altered",
+    "A list accepts its own cursor with a changed first character.",
+    "lists.cursor-422",
+    () => {
+      const known = new Set<string>();
+      /** Returns the known cursor that differs from this cursor only in its first character. */
+      const nearest = (cursor: string) => [...known].find((one) => one.slice(1) === cursor.slice(1)) ?? cursor;
+      return {
+        async handle(call, ask) {
+          if (!isOf(call, lists)) return ask(call);
+          const path = call.path.replace(/(?<=cursor=)[^&]*/, (cursor) =>
+            known.has(cursor) ? cursor : nearest(cursor),
+          );
+          const reply = await ask({ ...call, path });
+          const { nextCursor } = (fieldsOf(reply?.text ?? "")?.["data"] ?? {}) as { nextCursor?: string };
+          if (nextCursor !== undefined) known.add(encodeURIComponent(nextCursor));
+          return reply;
+        },
+      };
+    },
+  ),
   fault("list-without-key", "Lists of records need no key.", "lists.needs-key", (world) => ({
     handle: (call, ask) => ask(isOf(call, lists) && keyOf(call) === undefined ? withKey(call, world.key) : call),
   })),
