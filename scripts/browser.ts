@@ -9,9 +9,9 @@ import type { Browser } from "playwright-core";
 const packed = fileURLToPath(new URL("../bin/chromium.br", import.meta.resolve("@sparticuz/chromium")));
 const unpacked = packed.replace(/\.br$/, "");
 
-// These flags replace those that the package recommends, which are for serverless functions and include
-// --disable-web-security and --single-process, with which closing a page ends the browser. --no-sandbox is needed
-// because CI often runs as root, for which Chromium has no sandbox.
+// These flags replace the package's recommended flags, which are for serverless functions: --disable-web-security, and
+// --single-process, with which closing a page ends the browser. --no-sandbox is needed because CI often runs as root,
+// for which Chromium has no sandbox.
 const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
 
 /**

@@ -14,10 +14,10 @@ const TUTORIAL = "server/docs/tutorial.md";
 
 interface Elsewhere {
   document: string;
-  /** The commands, if it is not the whole document. */
+  /** The commands that this entry is about; by default all of the document. */
   commands?: RegExp;
   test: string;
-  /** What the test contains if it runs the commands. */
+  /** A text that the test file contains if it runs the commands. */
   proof: string;
 }
 
@@ -118,7 +118,7 @@ async function documents(): Promise<string[]> {
   return found.toSorted();
 }
 
-/** The blocks of a document. Those that other tests run are marked as not run here. */
+/** The blocks of a document. Blocks that other tests run are marked as not run here. */
 async function blocksIn(document: string): Promise<Block[]> {
   const elsewhere = ELSEWHERE.filter((each) => each.document === document);
   return blocksOf(await readFile(join(root, document), "utf8")).map((block) => {

@@ -12,7 +12,7 @@ const path = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const RELEASED = path("../spec/released/1.0.0.yaml");
 const released = await readFile(RELEASED, "utf8");
 
-/** The released contract with a clock that may be moved by less, which breaks requests. */
+/** The released contract with a smaller maximum for clock moves, which breaks requests. */
 const shorter = released.replace("maximum: 31536000", "maximum: 86400");
 const PLACE = "schemas/ClockAdvance > properties > seconds > maximum";
 

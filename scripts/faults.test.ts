@@ -10,7 +10,7 @@ import { Missing } from "./faults/world.ts";
 
 // Each test starts several processes while other tests keep the processors busy.
 vi.setConfig({ testTimeout: 180_000 });
-/** For the same reason responses may take longer than in the long form. */
+/** For the same reason the deadline is longer than in `npm run faults`. */
 const shared = { seed: 1, deadlineMs: 30_000, print: () => undefined };
 
 test("a server under load loses and doubles nothing when it is killed, locked out of its database and flooded", async () => {
@@ -35,7 +35,7 @@ test("processes that are killed, on a database that crashes, lose and double not
   expect(await runCluster({ ...shared, milliseconds: 6_000, outages: ["crash"] })).toEqual([]);
 });
 
-/** Skips the test if this machine lacks what it needs. */
+/** Skips the test if this machine lacks something that the test needs. */
 const orSkip = (skip: (why: string) => never) => (error: unknown) => {
   if (error instanceof Missing) skip(error.message);
   throw error;

@@ -36,7 +36,7 @@ const OPTIONS = {
   disconnects: { type: "string", default: "20" },
   abuse: { type: "string" },
 } as const;
-/** In this order; as many as fit into the time, with what is measured after each. */
+/** In this order; as many as fit into the time, including the measurement after each. */
 const OUTAGES = ["restart", "pause", "crash", "pause", "restart"] as const;
 const OUTAGE_MS = 25_000;
 /** Longer than the server waits for any statement. */
@@ -44,7 +44,7 @@ const FROZEN_MS = 6_000;
 
 type Values = ReturnType<typeof read>;
 
-/** Each returns the violations that it found. */
+/** The runs. Each returns the violations that it found. */
 const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<string[]>> = {
   random: ({ minutes = 2, recoverySeconds }, shared) =>
     runFaults({ ...shared, faults: FAULTS, milliseconds: minutes * 60_000, recoveryMs: recoverySeconds * 1_000 }),

@@ -15,7 +15,7 @@ interface Generator {
   package: keyof typeof packages.dependencies;
   /** The binary in scripts/generators and its arguments. It runs in the output folder. */
   command: [string, ...string[]];
-  /** Returns what the files in the output folder prove. Throws if they do not prove enough. */
+  /** Returns what the files in the output folder prove. Throws if they lack something. */
   prove(folder: string): string;
 }
 interface Operation {

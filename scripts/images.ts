@@ -11,7 +11,7 @@ const files = ["Dockerfile", "compose.yaml"].map((name) => join(import.meta.dirn
 /** An image in a Dockerfile's ARG or a composition. The one that the Dockerfile builds has no tag. */
 const image = /^((?:ARG \w+_IMAGE=|\s+image: ))([^\s:@]+:[^\s@]+)(?:@(\S+))?$/gm;
 
-/** Returns the images that a file names with a tag, and the digest of each that has one. */
+/** Returns the images that a file names with a tag, and the digest of each pinned image. */
 export const imagesIn = (text: string) =>
   [...text.matchAll(image)].map(([, , tag, digest]) => ({ tag: tag!, pinned: digest !== undefined }));
 

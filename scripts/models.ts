@@ -1,6 +1,6 @@
-// Writes the interfaces of generated/models.ts. openapi-typescript refers to a schema as components["schemas"]["Amount"],
-// and an editor then shows neither a name nor the meaning of a field. Here every object of the spec is a named interface,
-// and every field carries its own description and that of its schema.
+// Writes the interfaces of generated/models.ts. openapi-typescript refers to a schema as
+// components["schemas"]["Amount"], and an editor then shows neither a name nor the meaning of a field. Here every
+// object of the spec is a named interface, and every field carries its own description and its schema's.
 
 export interface Schema {
   $ref?: string;
@@ -17,7 +17,7 @@ export interface Schema {
 
 type Schemas = Record<string, Schema>;
 
-/** Declares the schemas with these names, and those that they refer to. */
+/** Declares the schemas with these names, and the schemas to which they refer. */
 export function modelsOf(schemas: Schemas, names: string[]): string {
   // A set visits the names that are added while it is iterated.
   const found = new Set(names);
@@ -71,7 +71,7 @@ function describe({ description, default: value, $ref }: Schema, schemas: Schema
   const texts = [description, value === undefined ? "" : `Default: \`${String(value)}\`.`];
   // A named type has a hover of its own.
   if (target && !(description && isNamed(target))) texts.push(describe(target));
-  // The marks tell the implementers of a service apart what the base interface states. To its users they are noise.
+  // The marks of extensions are for implementers of a service. For its users they are noise.
   return texts.flatMap((text) => text?.replaceAll(/\*\*Extension[.:]\*\* /g, "").trim() || []).join("\n\n");
 }
 

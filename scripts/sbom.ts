@@ -1,6 +1,6 @@
 // `npm run sbom`: prints the packages that users install as a software bill of materials in the CycloneDX format. npm
-// makes it. Its option --omit=dev would leave out packages that a workspace needs if the root lists them for development
-// too, such as express, so what is for development only is removed here.
+// writes the list. Its option --omit=dev would leave out packages that a workspace needs if the root lists them for
+// development too, such as express, so packages for development only are removed here.
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
-// `npm run soak -- [--minutes N]`: 80 % of what the server on SQLite can carry, with webhooks, for ten minutes; then 1,000
-// clients that send their requests slowly. Exits with 1 unless memory, handles and latency stay flat. Needs an idle
-// machine, because it compares latencies.
+// `npm run soak -- [--minutes N]`: 80 % of the load that the server on SQLite can carry, with webhooks, for ten
+// minutes; then 1,000 clients that send their requests slowly. Exits with 1 unless memory, handles and latency stay
+// flat. Needs an idle machine, because it compares latencies.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ const PROBE = 20_000;
 const SLOW = { senders: 1_000, perSecond: 200, seconds: 40 };
 /** Longer than a connection without requests stays open. */
 const REST_S = 70;
-/** The criteria. Memory counts in the second half, when caches are full. */
+/** The criteria. Memory is judged in the second half, when caches are full. */
 const MOST = { growthMbPerMinute: 3, moreHandles: 16, latencyRatio: 1.5, slowRatio: 2 };
 
 const folder = await mkdtemp(join(tmpdir(), "soak-"));
@@ -63,7 +63,7 @@ async function atRate(perSecond: number, seconds: number, request: Request): Pro
   return latencies;
 }
 
-/** Payouts per second whose webhooks keep up. */
+/** The payouts per second that the server and its webhooks can carry. */
 async function capacity(): Promise<number> {
   await load(server, PROBE, payout());
   const begun = performance.now();
@@ -71,7 +71,7 @@ async function capacity(): Promise<number> {
   return (PROBE * 1_000) / (performance.now() - begun);
 }
 
-/** Peaks of requests open connections for a while, so what was left open shows in the fewest handles. */
+/** Peaks of requests open connections for a while, so the smallest number of handles shows what stays open. */
 const fewest = (samples: readonly Sample[]) => Math.min(...samples.map(({ handles }) => handles));
 
 const failures: string[] = [];
@@ -125,7 +125,7 @@ async function slowSenders() {
   report("handles that slow senders left behind", (await handlesAtRest()) - handles, 0);
 }
 
-/** The fewest handles in use while nobody asks for anything: idle connections are closed after a while. */
+/** The fewest handles without any requests, after idle connections have been closed. */
 async function handlesAtRest(): Promise<number> {
   let least = Infinity;
   for (let second = 0; second < REST_S; second += 1) {

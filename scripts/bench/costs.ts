@@ -26,7 +26,7 @@ interface Used {
   attempts: number;
 }
 
-/** Returns what `work` uses, per payout. */
+/** Returns the resources that `work` uses, per payout. */
 async function perPayout(database: Database, target: Target, work: () => Promise<unknown>): Promise<Used> {
   const client = new Client(database.url);
   await client.connect();

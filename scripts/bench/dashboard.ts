@@ -20,7 +20,7 @@ const PAYMENTS = Number(values.payments);
 const ROUNDS = Number(values.rounds);
 if (!(PAYMENTS >= 100 && ROUNDS >= 1)) throw new Error("--payments must be at least 100, and --rounds at least 1.");
 
-/** What the addresses of pages contain. */
+/** The values in the addresses of pages. */
 interface Stored {
   /** The references of a payout, of the service and of the merchant. */
   reference: string;
@@ -29,7 +29,7 @@ interface Stored {
   webhook: string;
 }
 
-/** A time in the middle of the stored payouts, as the form sends it, after so many milliseconds. */
+/** The time at this share of the stored payouts, as the form sends it. */
 const time = (share: number) => new Date(FIRST + PAYMENTS * share).toISOString().slice(0, -1);
 const PERIOD = `from=${time(0.4)}&to=${time(0.6)}`;
 const DAY = time(0.5).slice(0, 10);
@@ -101,7 +101,7 @@ async function read(url: string, cookie: string): Promise<string> {
 
 const matched = (html: string, pattern: RegExp) => pattern.exec(html)![1]!;
 
-/** Finds the merchant's area and what its pages contain by following links, as a person would. */
+/** Finds the merchant's area and the values in its pages' addresses by following links, as a person would. */
 async function look(server: Target, cookie: string): Promise<{ area: string; stored: Stored }> {
   const merchants = await read(`${server.url}/dashboard`, cookie);
   const area = `${server.url}/dashboard/m/${matched(merchants, /\/m\/([^/"]+)\/disbursements"/)}`;

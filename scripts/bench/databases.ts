@@ -25,7 +25,7 @@ const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, custome
 /** When the first payout was created. */
 export const FIRST = 1_700_000_000_000;
 
-/** References are spread over the whole index, as if they were random, but in its order, so that filling is quick. */
+/** References are spread over the whole index like random ones, but inserted in order, which is quick. */
 const values = (count: number, of: { hex: (digits: number, value: string) => string; merchant: string; id: string }) =>
   `${of.id}, ${of.merchant}, 0, 'DSB' || upper(${of.hex(7, `i * ${0xfffffff / count}`)}) || ${of.hex(17, "i")},
    ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', '2257038102473', 10000,
@@ -64,7 +64,7 @@ export async function sqlite(): Promise<Database> {
         WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${payouts})
         INSERT INTO disbursements (${COLUMNS}) SELECT ${values(payouts, of)} FROM n; PRAGMA wal_checkpoint(TRUNCATE)`);
       db.close();
-      // What is not yet on the disk would be written during the measurement.
+      // Flush now, so that nothing is written to the disk during the measurement.
       const descriptor = openSync(file, "r+");
       fsyncSync(descriptor);
       closeSync(descriptor);
@@ -81,7 +81,7 @@ export async function sqlite(): Promise<Database> {
 
 export interface PostgresServer {
   url: string;
-  /** CPU time that its processes have used so far, in milliseconds; NaN if it runs elsewhere. */
+  /** CPU time that the server's processes have used so far, in milliseconds; NaN if the server runs elsewhere. */
   cpuMs(): number;
   stop(): Promise<void>;
 }

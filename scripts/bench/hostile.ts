@@ -6,11 +6,11 @@ import { createServer as createTcpServer, type AddressInfo, type Server, type So
 import { constants, setPriority } from "node:os";
 import { BEHAVIOURS } from "../faults/behaviours.ts";
 
-// Real receivers run on other machines: those here must not take the processor from the server.
+// Real receivers run on other machines, so these receivers must not take the processor from the server.
 setPriority(constants.priority.PRIORITY_LOW);
 
 const RECEIVERS = 1_000;
-/** What receivers that end a webhook's TLS handshake with an error send. */
+/** Sent in place of a TLS handshake. */
 const GARBAGE = Buffer.alloc(100, "x");
 
 const open = new Set<Socket>();
@@ -24,7 +24,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Starts a receiver that treats each webhook like this once it has arrived. */
+/** Starts a receiver with this behaviour towards each webhook that has arrived. */
 function receiver(behaviour: "healthy" | "silent" | "reset" | "flood" | "drip" | "endless") {
   const server = () =>
     createServer((request, response) => {

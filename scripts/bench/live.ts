@@ -13,7 +13,7 @@ import { API_KEY, payout, quantile } from "./load.ts";
 import { startService } from "./service.ts";
 
 const PAYMENTS = Number(process.argv[2] ?? 100);
-/** What 95 of 100 settlements may take, in milliseconds. */
+/** The limit for the 95th percentile, in milliseconds. */
 const LIMIT_MS = 2_200;
 const SETTLE_DELAY_MS = 700;
 
@@ -49,7 +49,7 @@ const settled = () =>
     });
   });
 
-/** Runs in the page. Notes when each payment is first shown as settled. */
+/** Runs in the page. Records when each payment is first shown as settled. */
 function noteSettlements() {
   const seen: Record<string, number> = {};
   const note = () => {
@@ -72,7 +72,7 @@ try {
 
   const delays: number[] = [];
   for (let payment = 0; payment < PAYMENTS; payment += 1) {
-    // The payments do not keep step with what the page reads.
+    // Irregular pauses, so that payments do not keep step with the page's requests.
     await sleep((payment * 370) % 2_000);
     const committed = settled();
     const reference = await create();

@@ -64,7 +64,7 @@ export function median(rounds: readonly Measured[]): Measured {
   return { perSecond: of("perSecond"), cpuPerRequest: of("cpuPerRequest"), p50: of("p50"), p99: of("p99") };
 }
 
-/** A valid create with a unique reference, random like that of many merchants. */
+/** A valid create with a unique, random reference. */
 export const payout = (webhookURL?: string): Request => ({
   method: "POST",
   path: "/v1/disbursements",

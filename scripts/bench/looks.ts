@@ -9,7 +9,7 @@ import type { Storage } from "../../server/domain/storage.ts";
 import { openSqlite } from "../../server/storage/sqlite/index.ts";
 
 const LOOKS = 1_000;
-/** The first looks are not counted, because they are slow while Node compiles the code. */
+/** The number of first looks that are not counted, because Node still compiles the code. */
 const WARM_UP = 100;
 const MERCHANTS = 100;
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-// The least that Node needs for the benchmark's requests: node:http, which reads the body and sends the spec's examples.
+// The lower bound of the benchmark: node:http alone, which reads the body and sends the spec's examples.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

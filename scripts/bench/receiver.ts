@@ -1,4 +1,5 @@
-// A webhook receiver that accepts everything immediately and records arrival times. GET returns and clears them.
+// A webhook receiver that accepts everything immediately and records arrival times. GET returns them and clears the
+// list.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

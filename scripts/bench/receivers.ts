@@ -13,7 +13,9 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 
 const ROUNDS = 5;
 const SECONDS = 6;
-/** Measured requests per second, half of them creates; and further creates whose webhooks go to the receivers. */
+/**
+ * Per second: the measured requests, half of them creates, and the further creates whose webhooks go to the receivers.
+ */
 const PER_SECOND = 200;
 const WEBHOOKS_PER_SECOND = 100;
 const RECEIVERS = 1_000;

@@ -23,7 +23,7 @@ interface Options {
   env: Record<string, string>;
   telemetry: Telemetry;
   log: ServerLog["log"];
-  /** Makes what `/metrics` serves. */
+  /** Creates the metrics that `/metrics` serves. */
   metrics?: (parts: Parts) => Metrics;
 }
 

@@ -17,7 +17,7 @@ const numbers = Array.from({ length: Number(copies) }, (_, number) => number);
 const { log } = createLog("warn", process.stderr.fd);
 const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber failed"));
 
-/** Keeps what would subscribe. It subscribes when it is switched on. */
+/** Keeps subscribers, which subscribe when the switch is turned on. */
 function createSwitch() {
   const subscriptions: (() => () => void)[] = [];
   const on: Telemetry["on"] = (name, subscriber) => {
@@ -42,7 +42,7 @@ const { url, storage, clock } = await startService({
     DATABASE_URL: `sqlite:${path}`,
     SANDBOX_API_KEY: key,
     SETTLE_DELAY_MS: "86400000",
-    // It would last. This file starts those that can be stopped.
+    // The server's own log of requests cannot be stopped. This file starts logs that can.
     REQUEST_LOG: "off",
   },
   telemetry,
@@ -53,7 +53,7 @@ const { url, storage, clock } = await startService({
 let requestLogs: RequestLogWriter[] = [];
 function startRequestLogs() {
   return numbers.map((number) => {
-    /** Each copy has a merchant of its own, because nothing else would tell their rows apart. */
+    /** Each copy writes rows of its own merchant, so that the rows differ. */
     const insertRequests: typeof storage.insertRequests = (requests) =>
       storage.insertRequests(requests.map((each) => ({ ...each, merchantId: `${each.merchantId}-${number}` })));
     return startRequestLog({ storage: { insertRequests }, clock, log, telemetry });
@@ -61,7 +61,7 @@ function startRequestLogs() {
 }
 
 process.on("message", async (parts: Part[]) => {
-  // What the logs of requests have left to store is a cost of the measurement that ends.
+  // Storing the remaining requests is part of the cost of the measurement that ends.
   await Promise.all(requestLogs.map((each) => each.stop()));
   const { user, system } = process.cpuUsage();
   requestLogs = parts.includes("requests") ? startRequestLogs() : [];

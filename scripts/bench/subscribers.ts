@@ -1,7 +1,8 @@
-// Measures what the metrics, the log of requests and the lines of the log cost a create. One server switches them on and off.
-// What one costs is less than what two equal measurements differ by, so each part subscribes several times and the difference
-// is divided. A round measures every combination, and compares it with none in the same round. The metrics of the process
-// itself, such as its memory, are left out, because they cannot be switched off again and do not depend on creates.
+// Measures what the metrics, the log of requests and the lines of the log cost a create. One server switches these
+// parts on and off. The cost of a part is smaller than the noise of a measurement, so each part subscribes several
+// times and the difference is divided. A round measures every combination of parts, and compares it with a measurement
+// without them in the same round. The metrics of the process itself, such as its memory, are left out, because they
+// cannot be switched off and do not depend on creates.
 // Usage: node scripts/bench/subscribers.ts [ROUNDS] [CREATES] [COPIES]
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +13,7 @@ import { API_KEY, load, payout, quantile } from "./load.ts";
 import type { Part } from "./subscribers-server.ts";
 
 const [ROUNDS = 30, CREATES = 2_000, COPIES = 10] = process.argv.slice(2).map(Number);
-/** What the metrics and the log of requests may cost together. */
+/** The largest cost of the metrics and the log of requests together, as a share of the create's. */
 const LIMIT = 0.02;
 
 const WAYS: Readonly<Record<string, Part[]>> = {
@@ -49,7 +50,7 @@ async function subscribe(parts: Part[]): Promise<number> {
   return cpu;
 }
 
-/** Of a create, in microseconds. */
+/** Cost of a create, in microseconds. */
 interface Measured {
   time: number;
   cpu: number;
@@ -58,7 +59,7 @@ interface Measured {
 async function measure(parts: Part[]): Promise<Measured> {
   const before = await subscribe(parts);
   const { perSecond } = await load({ name: "server", url, cpuMs: () => NaN }, CREATES, payout());
-  // Of one of the copies: a scrape for each 20,000 creates.
+  // One scrape of one copy, which makes one for each 20,000 creates.
   if (parts.includes("metrics")) await (await fetch(`${url}/metrics`)).text();
   return { time: 1e6 / perSecond, cpu: ((await subscribe([])) - before) / CREATES };
 }
@@ -77,7 +78,7 @@ try {
     if (round % 2 === 0) order.reverse();
     const measured: Record<string, Measured> = {};
     for (const name of order) measured[name] = await measure(WAYS[name]!);
-    // The first warms up.
+    // The first round is the warm-up.
     if (round >= 0) rounds.push(measured);
   }
   const none = (figure: keyof Measured) => median(rounds.map((round) => round.none![figure]));

@@ -1,4 +1,4 @@
-// The capacity model of server/README.md: simulates a day, hour by hour, and finds what its busiest hour needs.
+// The capacity model of the operating guide: simulates a day, hour by hour, and finds the needs of its busiest hour.
 
 /** A deployment's load. Every day is the same. */
 export interface Load {
@@ -58,7 +58,7 @@ export function payoutsByHour({ payoutsPerDay, peak }: Pick<Load, "payoutsPerDay
   return shape.map((share) => (payoutsPerDay * share) / sum);
 }
 
-/** The attempts of each hour: one for each webhook, and the retries of those that failed in this hour's past. */
+/** The attempts of each hour: one for each webhook, and the retries of webhooks that failed in earlier hours. */
 export function attemptsByHour(load: Load): number[] {
   const first = payoutsByHour(load).map((payouts) => payouts * load.webhooksPerPayout);
   const before = (hour: number, hours: number) => first[(((hour - Math.floor(hours)) % 24) + 24) % 24]!;
@@ -67,7 +67,7 @@ export function attemptsByHour(load: Load): number[] {
   );
 }
 
-/** What the busiest hour of a day needs, and what a day leaves behind. */
+/** The needs of the busiest hour of a day, and the data that a day leaves behind. */
 export function simulate(load: Load, { create, verify, webhook }: Costs = MEASURED) {
   const [payouts, attempts] = [payoutsByHour(load), attemptsByHour(load)];
   /** Sums a cost over the steps of an hour, per second. */

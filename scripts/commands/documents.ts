@@ -6,7 +6,7 @@ export interface Block {
   text: string;
   /** The number of the headings before it. */
   section: number;
-  /** The file as which the reader is told to save it. */
+  /** The file in which the reader is told to save the block. */
   file?: string | undefined;
   /** Why no test runs it. */
   notRun?: string | undefined;

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { vi } from "vitest";
 import { isShell, type Block } from "./documents.ts";
 
-/** For programs that start, on a busy machine. */
+/** For the start of a program on a busy machine. */
 const PATIENCE = { timeout: 120_000 };
 
 /** Commands that go on until they are stopped, with the port on which they listen. */
@@ -20,7 +20,7 @@ const LASTING = [
 interface Program {
   process: ChildProcess;
   closed: Promise<unknown>;
-  /** What it printed that the document has not shown yet. */
+  /** The output that the document has not shown yet. */
   printed: string;
 }
 
@@ -60,8 +60,8 @@ export class Terminal {
   }
 
   /**
-   * Follows a document. What it shows after a command, in the same section, must be printed. A block that is not run takes
-   * what it shows with it. Returns how many blocks were run.
+   * Follows a document. The output that it shows after a command, in the same section, must be printed. The output
+   * after a block that is not run is ignored. Returns how many blocks were run.
    */
   async follow(blocks: readonly Block[]): Promise<number> {
     let run = 0;
@@ -80,7 +80,7 @@ export class Terminal {
     return run;
   }
 
-  /** What programs printed that no document has shown. */
+  /** The programs' output that no document has shown. */
   unshown = (): string => this.#programs.map(({ printed }) => printed).join("");
 
   async close(): Promise<void> {
@@ -109,7 +109,10 @@ export class Terminal {
     if (this.#failed || status !== "200") throw new Error(`This failed: ${command}\n${this.#output}`);
   }
 
-  /** Sets a variable. An abbreviated value is one that the last command printed, or that the reader has already. */
+  /**
+   * Sets a variable. An abbreviated value stands for a value that the last command printed, or for the variable's
+   * present value.
+   */
   #export(name: string, value: string): void {
     const printed = value.endsWith("…") && new RegExp(`"(${value.slice(0, -1)}[^"]*)"`).exec(this.#output)?.[1];
     if (printed) this.env[name] = printed;
@@ -187,7 +190,7 @@ function patternOf(shown: string): RegExp {
   return new RegExp(`^${parts.join("[^]*?")}$`);
 }
 
-/** In JSON, `…` at the end of a value stands for anything: puts in what was printed there. */
+/** In JSON, `…` at the end of a value stands for any text: replaces it with the printed text. */
 function withValuesOf(actual: any, shown: any): unknown {
   if (typeof shown === "string" && shown.endsWith("…")) {
     return typeof actual === "string" && actual.startsWith(shown.slice(0, -1)) ? actual : shown;

@@ -8,7 +8,7 @@ import type { Verdict } from "./verdicts.ts";
 interface Edit {
   at: (string | number)[];
   value?: unknown;
-  /** Moves the value from there. */
+  /** If set, the value is moved from this place. */
   from?: (string | number)[];
 }
 
@@ -91,7 +91,7 @@ test("no change goes unnoticed, whatever is removed", () => {
     try {
       return compareContracts(released, after).length === 0;
     } catch (error) {
-      // What is still referenced cannot be removed.
+      // A component that is still referenced cannot be removed.
       return !(error as Error).message.includes("leads to no component");
     }
   });

@@ -6,7 +6,7 @@ export type Node = Record<string, any>;
 /** One version of the contract: an OpenAPI 3.1 document. */
 export type Contract = Node;
 
-/** What is known while two versions are compared. */
+/** The state of a comparison of two versions. */
 export class Comparison {
   readonly changes: Change[] = [];
   readonly before: Contract;
@@ -36,8 +36,8 @@ export class Comparison {
   }
 
   /**
-   * Compares what two references or objects stand for. Two references to one component are compared at the component's
-   * own place.
+   * Compares two objects, or the components that two references lead to. Two references to one component are compared
+   * at the component's own place.
    */
   resolved(before: Node, after: Node, place: Place, compare: (before: Node, after: Node, place: Place) => void): void {
     const name = before.$ref === after.$ref && componentName(before.$ref);
@@ -91,7 +91,7 @@ export type Members = Record<string, { required: boolean; value: Node }>;
 export const componentName = (ref: string | undefined): string | undefined =>
   /^#\/components\/(.+)$/.exec(ref ?? "")?.[1];
 
-/** What a reference stands for. @throws Error if it leads nowhere or out of the document */
+/** The object that a reference leads to. @throws Error if it leads nowhere or out of the document */
 export function resolve(contract: Contract, node: Node): Node {
   if (typeof node.$ref !== "string") return node;
   const [group, name] = componentName(node.$ref)?.split("/") ?? [];

@@ -41,7 +41,10 @@ function compareServers(comparison: Comparison, before: Node[] = [], after: Node
 
 const byUrl = (servers: Node[]) => Object.fromEntries(servers.map((server) => [server.url, server]));
 
-/** Reports what the comparison of the operations has not: names of types, security schemes, and unused components. */
+/**
+ * Reports what the comparison of the operations does not cover: names of types, security schemes, and unused
+ * components.
+ */
 function compareComponents(comparison: Comparison, before: Node = {}, after: Node = {}): void {
   for (const [group, were, are] of pairs<Node>(before, after)) {
     for (const [name, old, young] of pairs<Node>(were, are)) {

@@ -36,7 +36,7 @@ export function compareOperations(comparison: Comparison, before: Node = {}, aft
   comparePathItems(comparison, before, after, sender);
 }
 
-/** Compares what a path has beside its operations. */
+/** Compares the parts of a path other than its operations. */
 function comparePathItems(comparison: Comparison, before: Node, after: Node, sender: Writer): void {
   const comparedAbove = Object.fromEntries([...METHODS, "parameters"].map((name) => [name, "elsewhere" as const]));
   for (const [path, old = {}, young = {}] of pairs<Node>(before, after)) {
@@ -102,7 +102,7 @@ function compareParameter(comparison: Comparison, before: Node, after: Node, pla
     ...TEXTS,
     in: "elsewhere",
     required: "elsewhere",
-    // Two parameters with other names are compared only if they stand at the same position of a path.
+    // Parameters with different names are compared only at the same position of a path.
     name: place.where.includes(" > header ") ? "text" : "renamed",
     style: "encoding",
     explode: "encoding",
@@ -192,7 +192,7 @@ function compareLinks(comparison: Comparison, before: Node | undefined, after: N
 
 const withoutText = (link: Node = {}) => ({ ...link, description: "" });
 
-/** Each entry of `security` is one way to be authorised, and names all that this way needs. */
+/** Each entry of `security` is one way to be authorised, and names all schemes that this way needs. */
 function compareSecurity(comparison: Comparison, before: Node[], after: Node[], place: Place): void {
   const [old, young] = [before, after].map((ways) => (ways.length > 0 ? ways : [{}])) as [Node[], Node[]];
   const isStricter = !old.every((given) => young.some((way) => suffices(given, way)));

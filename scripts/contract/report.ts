@@ -23,7 +23,7 @@ function short(value: unknown): string | undefined {
   return text && text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** The changes as text, with what breaks first. Changes of texts are only counted. */
+/** The changes as text, breaking changes first. Changes of texts are only counted. */
 export function summary(changes: readonly Change[]): string {
   const texts = changes.filter(({ rule }) => rule === "text").length;
   const sections = (Object.keys(TITLES) as Verdict[]).flatMap((verdict) => {

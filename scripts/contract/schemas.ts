@@ -4,7 +4,7 @@ import { inside, type Place, type RuleName } from "./verdicts.ts";
 
 const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/** A schema, or `true` and `false`, which stand for every value and none. */
+/** A schema, or `true` and `false`, which accept every value and no value. */
 type Schema = Node | boolean;
 
 /** Compares the values that two schemas accept. @param place who writes these values, and the schemas' place */
@@ -68,7 +68,7 @@ const judgedBy = (comparison: Comparison, judge: Judge) => (values: { before: an
 
 interface Listed {
   values: unknown[];
-  /** A constant is no list to which values may be added. */
+  /** A constant, unlike an enum, cannot get further values. */
   isConstant: boolean;
 }
 
@@ -158,7 +158,7 @@ function compareDiscriminators(
   });
 }
 
-/** Puts a reference and the parts of `allOf` into one schema. What they constrain twice stays under `allOf`. */
+/** Merges a reference and the parts of `allOf` into one schema. Keywords that occur twice stay under `allOf`. */
 function flatten(contract: Contract, schema: Node): Node {
   if (!schema.$ref && !schema.allOf) return schema;
   const { $ref, allOf = [], ...own } = schema;
@@ -216,7 +216,7 @@ function judgeMultiples(before: number | undefined, after: number | undefined): 
   return before % after === 0 ? "wider" : "incomparable";
 }
 
-/** Keywords of which the two values decide what changed. */
+/** The keywords whose values before and after decide the kind of change. */
 const JUDGES: Record<string, Judge> = {
   type: judgeTypes,
   pattern: judgePresence,

@@ -1,12 +1,12 @@
-// What each kind of change means for a merchant's program. The tolerance of readers is that of the contract's section
-// "Compatibility".
+// What each kind of change means for a merchant's program. Programs tolerate what the contract's section
+// "Compatibility" demands.
 
-/** `unclear` is treated as breaking: what a change means could not be decided. */
+/** `unclear`: the effect of a change could not be decided. It is treated as breaking. */
 export type Verdict = "breaking" | "unclear" | "compatible";
 
 /**
- * Who writes a value. Merchants write requests and responses to webhooks. The service writes responses and webhooks.
- * A merchant's program breaks if it may no longer write what it writes, or must read what it does not know.
+ * Who writes a value. Merchants write requests and responses to webhooks. The service writes responses and webhooks. A
+ * change breaks a merchant's program that writes values which are no longer valid, or reads values that are new to it.
  */
 export type Writer = "merchant" | "service";
 

@@ -1,7 +1,7 @@
 import { Marked, type Tokens } from "marked";
 
 /**
- * Renders Markdown whose authors are this project's: HTML in it would not be removed.
+ * Renders this project's own Markdown. HTML in the Markdown is not removed.
  * @param base the path from the page to the folder of the pages
  */
 export function toHtml(markdown: string, base: string): string {
@@ -19,7 +19,7 @@ export function toHtml(markdown: string, base: string): string {
     },
   });
   const html = marked.parse(markdown, { async: false });
-  // Wide tables and code scroll by themselves. What scrolls must be reachable with the keyboard.
+  // Wide tables and code scroll by themselves. Scrollable elements must be reachable with the keyboard.
   const body = html
     .replaceAll("<table>", '<div class="scroll" tabindex="0"><table>')
     .replaceAll("</table>", "</table></div>")
@@ -40,7 +40,7 @@ const slug = (text: string) =>
     .trim()
     .replace(/\s+/g, "-");
 
-/** Links lead from one Markdown file to another; here they lead from page to page. */
+/** Turns a link between Markdown files into a link between pages. */
 function linkFrom(base: string, href: string): string {
   if (/^(https?:|#)/.test(href)) return href;
   return base + href.replace(/\.md(?=#|$)/, "");

@@ -3,7 +3,7 @@ import type { DocsPage } from "../../server/http/docs/pages.ts";
 import { referenceMarkdown } from "./reference.ts";
 import { errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
-/** The Markdown of a page, with the places that each server fills in. */
+/** The Markdown of a page, with placeholders that each server fills in. */
 export async function markdownOf(page: DocsPage, document: Document): Promise<string> {
   const text = (await sourceOf(page, document))
     .replace("{{outcomes}}", outcomeTable)
@@ -28,5 +28,5 @@ async function sourceOf({ name, file }: DocsPage, document: Document): Promise<s
   return file ? withoutFileLinks(text) : text;
 }
 
-/** Keeps the words of links to files of the repository, which the server does not serve. */
+/** Replaces links to files of the repository, which the server does not serve, with their text. */
 const withoutFileLinks = (text: string) => text.replace(/\[([^\]]+)\]\((?!#|https?:)[^)]*\)/g, "$1");

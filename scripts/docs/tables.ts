@@ -9,7 +9,7 @@ import {
 import { seconds } from "../../server/http/docs/fill.ts";
 import { STATUS } from "../../server/http/http-error.ts";
 
-/** The bundled contract, as far as its texts need it. */
+/** The parts of the bundled contract that the tables need. */
 export interface Document {
   info: { title: string; summary: string; description: string };
   paths: object;

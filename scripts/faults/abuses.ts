@@ -1,14 +1,14 @@
 import { aPayout } from "../../server/testing/server.ts";
 
-/** A merchant that abuses one thing. */
+/** A merchant that abuses the server in one way. */
 export interface Abuser {
   /** The server's address. */
   url: string;
   merchantId: string;
   keys: readonly string[];
-  /** The cookies of its people's sessions. */
+  /** The session cookies of the merchant's people. */
   cookies: readonly string[];
-  /** A receiver that answers until it hangs, and one that always hangs. */
+  /** A receiver that responds at first and hangs later, and a receiver that always hangs. */
   hanging: string;
 }
 
@@ -35,7 +35,7 @@ async function page({ url, merchantId, cookies }: Abuser, path: string, turn: nu
 const pay: Abuse = (abuser, turn, signal) =>
   call(abuser, "/v1/disbursements", turn, signal, aPayout({ phoneNumber: FINAL, webhookURL: abuser.hanging }));
 
-/** Each is repeated as long as a round lasts, several times at once. */
+/** The abuses. Each is repeated, several times at once, as long as a round lasts. */
 export const ABUSES: Readonly<Record<string, Abuse>> = {
   "slow receivers": pay,
   replays: async (abuser, turn, signal) => {

@@ -5,10 +5,13 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ABUSES, type Abuser } from "./abuses.ts";
 
-/** What the run asks for: abuse by these merchants, of the server or of the dummy, or the end of it. */
+/** An order of the run: let these merchants abuse the server or the dummy, or end. */
 export type Order = { abusers: readonly { kind: string; abuser: Abuser }[]; dummy: boolean } | "end";
 
-/** Repetitions of an abuse at once, and how often each of them begins again at most: 100 a second for each merchant. */
+/**
+ * How many repetitions of an abuse run at once, and the shortest time between two starts of each: at most 100 a second
+ * for each merchant.
+ */
 const AT_ONCE = 4;
 const EVERY_MS = 40;
 /** As long as an ordinary page of a list. */
@@ -19,7 +22,7 @@ const dummy = createServer((request, response) => {
   request.on("end", () => response.writeHead(200, { "content-type": "application/json" }).end(DUMMY));
 });
 const dummyUrl = await listen(dummy);
-/** A receiver of webhooks that never answers. It is here, so that its work is not the measuring process's. */
+/** A receiver of webhooks that never answers. It runs here, so that it does not load the measuring process. */
 const hanging = await listen(createServer((request) => void request.resume()));
 let ending = new AbortController();
 let abusing: Promise<unknown> = Promise.resolve();

@@ -15,7 +15,7 @@ export const BEHAVIOURS = {
     else if (mood === 1) response.writeHead(503, { "retry-after": "1" }).end();
     else response.writeHead(mood === 2 ? 500 : 204).end();
   },
-  /** So slow that attempts are in progress at any time, and some last longer than an outage of ten seconds. */
+  /** So slow that some attempts are always in progress, and some last longer than an outage of ten seconds. */
   slow: async (response, random) => {
     await sleep(random.below(random.below(10) === 0 ? 14_000 : 2_000));
     response.writeHead(204).end();

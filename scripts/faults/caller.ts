@@ -42,7 +42,7 @@ export function createCaller({ ports, key, deadlineMs: usual, violate }: CallerO
     return undefined;
   }
 
-  /** Connection errors have a code; the errors of the contract's check have none. */
+  /** Connection errors have a code; errors of the contract's check have no code. */
   function lost(error: NodeJS.ErrnoException): undefined {
     if (error.code === undefined && error.message !== "aborted") violate(error.message);
   }

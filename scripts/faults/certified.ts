@@ -13,7 +13,7 @@ const PROCESSES = 4;
 
 export interface CertifyOptions {
   runs: number;
-  /** The seed of the first run; each further one has the next. */
+  /** The seed of the first run; each further run has the next number. */
   seed: number;
   /** The requirements to judge; all of the profile if absent. */
   only?: readonly string[];

@@ -31,7 +31,7 @@ async function slowBodies(world: World): Promise<Socket[]> {
   return sockets;
 }
 
-/** Stops the server while requests and webhooks are in progress that will not end. */
+/** Stops the server during requests and webhooks that never end. */
 const stopWhileBusy: Fault = {
   name: "SIGTERM with unfinished work",
   async run(world) {

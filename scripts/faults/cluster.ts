@@ -11,14 +11,14 @@ import { watchSpeed } from "./speed.ts";
 import { createWorld, violationsOf, type World, type WorldOptions } from "./world.ts";
 
 const PROCESSES = 4;
-/** Many callers that pause for long, so that the number of payments per second hardly depends on their duration. */
+/** Many callers with long pauses, so that the number of payments per second hardly depends on how long each takes. */
 const LOAD = { callers: 32, pauseMs: 500 };
-/** How often a process is killed, on average, and after what time one that could not start is started again. */
+/** The average time between two kills, and the delay before a process that could not start is started again. */
 const KILL_EVERY_MS = 2_000;
 const START_AGAIN_MS = 500;
-/** A process that is started while the database is away ends, as any that is started without one. */
+/** The message of a process that ends because it was started while the database was away. */
 const NO_DATABASE = /Cannot open the PostgreSQL database|The database stopped working during the start/;
-/** How long after an outage work that it delayed may be late, in milliseconds. */
+/** How long after an outage delayed work may still be late, in milliseconds. */
 const AFTER_OUTAGE_MS = 5_000;
 
 export interface ClusterOptions extends WorldOptions, Disturbances {
@@ -81,8 +81,8 @@ async function underLoad(
 }
 
 /**
- * Kills one process after the other, and starts it again. `onKill` gets the time of each kill. The returned function ends
- * this; it returns their number.
+ * Kills one process after the other, and starts it again. `onKill` gets the time of each kill. The returned function
+ * ends the kills and returns their number.
  */
 function killProcesses(
   servers: readonly ServerUnderTest[],
@@ -107,9 +107,9 @@ function killProcesses(
 }
 
 /**
- * Looks after a kill which interrupted attempts wait for a claim other than at the kill before: a second process took them
- * over, and may have been killed before it sent them, which the receiver cannot see. The time to take them over begins
- * anew, once, so that claims without attempts are still found.
+ * Finds interrupted attempts that have a new claim since the previous kill. The process with this claim may have been
+ * killed before it sent anything, which the receiver cannot see. The time limit for such an attempt starts again, but
+ * only once, so that a claim that never leads to an attempt is still found.
  */
 async function followClaims({ abandoned }: Receiver, postgres: OwnPostgres, killedAt: number) {
   await sleep(NOTICED_MS);

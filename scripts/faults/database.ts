@@ -35,14 +35,14 @@ function sqliteDatabase(): Database {
   };
 }
 
-/** Compares each index with its table; this fails for an index that is damaged or lacks a row. */
+/** Compares each index with its table; fails if an index is damaged or lacks a row. */
 const CHECK_INDEXES = `SELECT bt_index_check(index => i.indexrelid, heapallindexed => true)
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
   WHERE c.relnamespace = 'public'::regnamespace AND i.indisvalid`;
 const CHECK_TABLES = `SELECT * FROM pg_class c CROSS JOIN LATERAL verify_heapam(relation => c.oid)
   WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`;
 
-/** @param postgres may change, and with it what `run` reaches */
+/** @param postgres `run` of its present server; a failover may change the server */
 export function postgresDatabase(postgres: {
   url: string;
   run(sql: string): Promise<unknown[]>;

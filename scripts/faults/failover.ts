@@ -7,7 +7,7 @@ import { installedPostgres, startPair, type Pair } from "./standby.ts";
 import { createWorld, Missing, violationsOf, type World, type WorldOptions } from "./world.ts";
 
 const PROCESSES = 2;
-/** What a commit that was already confirmed may take until its response has arrived, in milliseconds. */
+/** The longest time from a confirmed commit until its response arrives, in milliseconds. */
 const UNDER_WAY_MS = 1_000;
 
 export interface FailoverOptions extends WorldOptions {
@@ -50,7 +50,10 @@ export async function runFailover(options: FailoverOptions): Promise<string[]> {
   return violations;
 }
 
-/** The standby is frozen first: what is acknowledged although it cannot confirm would be lost with the primary. */
+/**
+ * Freezes the standby, kills the primary and promotes the standby. A payment that is acknowledged while the frozen
+ * standby cannot confirm it would be lost with the primary.
+ */
 async function failOver(pair: Pair, { payments, violate }: World, frozenMs: number, print: (line: string) => void) {
   print(`${payments.acknowledged()} payments acknowledged with the standby`);
   await pair.freezeStandby();

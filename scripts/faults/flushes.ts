@@ -10,7 +10,7 @@ import { Missing } from "./world.ts";
 
 const KEY = "a-key-for-flushed-commits";
 const CALLERS = 16;
-/** More than a page of the database, so that each page and each response is in the trace as a whole. */
+/** More than a page of the database, so that the trace shows each page and each response completely. */
 const BYTES_SHOWN = 6_000;
 const CALLS = "pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg";
 /** Write calls are traced with the path of the file; a write to a connection is a response. */
@@ -72,7 +72,7 @@ async function isAttached(tracer: ChildProcess): Promise<boolean> {
 function judge(calls: readonly string[]) {
   const violations: string[] = [];
   let [responses, flushes] = [0, 0];
-  /** What the log has got since the last flush, and what was flushed before. */
+  /** What was written to the log since the last flush, and before it. */
   let [written, flushed] = ["", ""];
   for (const call of calls) {
     if (LOG_WRITE.test(call)) written += call;

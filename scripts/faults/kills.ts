@@ -7,7 +7,7 @@ import { createWorld, violationsOf, type WorldOptions } from "./world.ts";
 
 /** The longest that a process works before it is killed, in milliseconds. */
 const LIFE_MS = 1_000;
-/** So many callers with such short pauses that every process is killed with requests in progress. */
+/** Enough callers, with short pauses, that every process is killed with requests in progress. */
 const LOAD = { callers: 8, pauseMs: 30 };
 
 export interface KillOptions extends WorldOptions {

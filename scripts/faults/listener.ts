@@ -24,7 +24,7 @@ export interface ListenerOptions extends WorldOptions {
   disconnects: number;
 }
 
-/** A receiver that notes which attempts of each event arrive, and whether they overlap. */
+/** A receiver that records which attempts of each event arrive, and whether they overlap. */
 async function startReceiver(violate: (what: string) => void) {
   const received = new Map<string, number>();
   const open = new Set<string>();

@@ -1,6 +1,6 @@
-// What is compared: the creates and webhooks of a merchant while 20 others abuse the server, with those while the same
-// clients send the same requests to a dummy server in their own process. That process has the lowest priority and a bounded
-// rate in both, so that the two differ in nothing but the work of the server.
+// Compares a merchant's creates and webhooks in two conditions: 20 other merchants' clients abuse the server, or the
+// same clients send the same requests to a dummy server in their own process. This process has the lowest priority and
+// a bounded rate in both conditions, so that they differ only in the work of the server.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ const SESSIONS = 4;
 /** Payments that each abuser has at the beginning, so that lists and exports find many. */
 const PAYMENTS = 500;
 const PAID_AT_ONCE = 20;
-/** How much slower a neighbour may be, and the difference below which a machine's noise decides, in milliseconds. */
+/** How much slower a neighbour may become. Differences below `noiseMs` are noise of the machine. */
 const MOST = { ratio: 2, noiseMs: 10 };
 
 export interface NeighboursOptions extends WorldOptions {
@@ -36,7 +36,7 @@ export interface NeighboursOptions extends WorldOptions {
   abuse?: string | undefined;
 }
 
-/** Milliseconds, and how many of them the server's event loop used the processor, whatever else the machine did. */
+/** Durations in milliseconds, and for how long of each the server's event loop used the processor. */
 const MEASURED = ["create", "webhook", "busyForCreate", "busyForWebhook"] as const;
 type Times = Record<(typeof MEASURED)[number], number[]>;
 const noTimes = (): Times => ({ create: [], webhook: [], busyForCreate: [], busyForWebhook: [] });
@@ -87,7 +87,10 @@ async function signIn(url: string, token: string): Promise<string> {
   return response.headers.getSetCookie()[0]!.split(";", 1)[0]!;
 }
 
-/** Starts the process of the abusing clients. It gets what the server and the measurement leave of the processors. */
+/**
+ * Starts the process of the abusing clients. At the lowest priority, it gets only the processor time that the server
+ * and the measurement leave.
+ */
 async function startClients() {
   const script = fileURLToPath(new URL("abusing.ts", import.meta.url));
   const child = spawn("nice", ["-n", "19", process.execPath, script], { stdio: ["ignore", 2, 2, "ipc"] });
@@ -125,7 +128,10 @@ async function pay(url: string, key: string): Promise<void> {
 const p95 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? Infinity;
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** Merchants abuse one thing each, while another one pays. Alternates with rounds in which it is alone. */
+/**
+ * Lets merchants abuse the server, each in one way, while another merchant pays. Alternates with rounds in which that
+ * merchant is alone.
+ */
 export async function runNeighbours({
   merchants,
   rounds,
@@ -170,7 +176,7 @@ export async function runNeighbours({
 
   const clients = await startClients();
   try {
-    // The first start makes the database a sandbox's.
+    // The first start marks the database as a sandbox's.
     server.launch();
     await server.ready();
     await server.stop();

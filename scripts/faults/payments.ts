@@ -14,7 +14,7 @@ export interface Payment {
 }
 
 export interface Payments {
-  /** Everything that was requested so far. */
+  /** All payments that were requested so far. */
   all: Payment[];
   /** The number of creates that were repeated because their result was unknown. */
   ambiguous(): number;
@@ -88,7 +88,7 @@ export function createPayments({ caller, random, receivers, violate }: Options):
     violate(`${made.request.reference} was not acknowledged within ${GIVE_UP_MS / 1_000} s`);
   }
 
-  /** Ends a checkout; a repetition finds it ended. */
+  /** Ends a checkout. If the request is repeated, the checkout has ended already. */
   async function finish(made: Payment, outcome: NonNullable<Payment["outcome"]>) {
     for (let unknown = false; ;) {
       const path = `/sandbox/checkouts/${made.acknowledged}/finish`;

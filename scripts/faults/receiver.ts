@@ -21,7 +21,7 @@ export interface Receiver {
 /** Times are of `performance.now()`. */
 export interface Abandoned {
   id: string;
-  /** When the process that made it was killed, or the process that claimed it next, but was killed before its attempt. */
+  /** When the process that made the attempt was killed, or the next process that claimed it, if that was killed too. */
   at: number;
   /** The last claim known. */
   token?: number;
@@ -30,7 +30,7 @@ export interface Abandoned {
   repeatedAt?: number;
 }
 
-/** How long the end of an attempt may take to be noticed here, in milliseconds. */
+/** How long it may take until the receiver notices the end of an attempt, in milliseconds. */
 export const NOTICED_MS = 100;
 
 /**

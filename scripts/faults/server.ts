@@ -9,7 +9,7 @@ const main = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
 /** Low enough that idle sockets reach it. */
 const OPEN_FILES = 512;
 const SHUTDOWN_TIMEOUT_MS = 4_000;
-/** What the signal and the end of a process may take on a busy machine. */
+/** How long the signal and the end of a process may take on a busy machine. */
 const MARGIN_MS = 500;
 
 /** A server process. It keeps its port and its database over restarts. */

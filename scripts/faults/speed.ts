@@ -2,12 +2,12 @@ import type { Payments } from "./payments.ts";
 import type { Outage } from "./outages.ts";
 
 const SAMPLE_EVERY_MS = 250;
-/** After an outage the service must be as fast as before it, from this time on and for this time, in milliseconds. */
+/** This long after an outage the service must be as fast as before it, for `JUDGED_MS`. Both are in milliseconds. */
 const RECOVERY_MS = 5_000;
 const JUDGED_MS = 5_000;
 /**
- * The share of the earlier speed that counts as full, because load and kills are random. As full counts also what the
- * slowest part before the outages reached, which was as long.
+ * The share of the earlier speed that counts as full, because load and kills are random. The speed of the slowest part
+ * of `JUDGED_MS` before the outages counts as full too.
  */
 const FULL = 0.8;
 
@@ -17,7 +17,7 @@ interface Sample {
 }
 
 export interface Speed {
-  /** Ends the measurement. Returns what was found wrong, and the numbers for people. */
+  /** Ends the measurement. Returns the violations, and the numbers for people. */
   judge(outages: readonly Outage[]): { wrong: string[]; numbers: string };
 }
 

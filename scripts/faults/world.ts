@@ -7,7 +7,7 @@ import { prepareServer, type ServerUnderTest } from "./server.ts";
 
 const KEY = "a-key-for-faults-under-load";
 
-/** What a fault may use. */
+/** Everything that a fault may use. */
 export interface World {
   key: string;
   database: Database;

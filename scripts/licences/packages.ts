@@ -11,7 +11,7 @@ interface LockFile {
   packages: Record<string, { version?: string; license?: unknown; dev?: boolean; link?: boolean }>;
 }
 
-/** Licences that allow use in closed and open software, and ask for no more than that their text is kept. */
+/** Licences that allow use in closed and open software, and only require that their text is kept. */
 const ACCEPTED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -26,7 +26,7 @@ const ACCEPTED = new Set([
   "WTFPL",
 ]);
 
-/** What packages with a missing or old notice say in their files. */
+/** The licences of packages with a missing or outdated declaration, as found in their files. */
 const READ_BY_HAND: Record<string, string> = {
   "cycle 1.0.3": "LicenseRef-public-domain",
   "html 1.0.0": "MIT",
@@ -65,7 +65,9 @@ export function problemWith({ name, version, licence }: Package): string | undef
   return isAccepted(licence) ? undefined : `${name} ${version} has the licence ${licence}, which is not accepted.`;
 }
 
-/** One accepted licence is enough in an expression with OR. Where AND occurs, all of them must be accepted. */
+/**
+ * One accepted licence is enough in an expression with OR. In an expression with AND, all licences must be accepted.
+ */
 function isAccepted(expression: string): boolean {
   const names = expression.replaceAll(/[()]/g, "").split(/ (?:OR|AND) /);
   const accepted = names.filter((name) => ACCEPTED.has(name));

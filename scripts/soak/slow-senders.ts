@@ -8,7 +8,7 @@ const EVERY_MS = 1_000;
 const SHARES = 100;
 
 export interface SlowSenders {
-  /** How many of them the server has refused with 408. */
+  /** How many connections the server has refused with 408. */
   refused(): number;
   stop(): void;
 }
