@@ -1,26 +1,24 @@
 // Checks the log of delivery attempts and their dates (D13).
 import type { Check } from "../check.ts";
-import { delivered, deliveryOf } from "./deliveries.ts";
+import { delivered, deliveryOf, expectSteps } from "./deliveries.ts";
 import { same } from "./expect.ts";
 import { pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
-const one = pays(1);
 const unavailable = "try later";
 
 export const checks: Check[] = [
   {
     name: "Delivery lists each attempt with the receiver's response",
     ids: ["sandbox.attempts"],
-    ...one,
+    ...pays(1),
     needs: ["receiver", "forced-outcomes", "deliveries", "clock"],
     async run(context) {
       const { reference } = await delivered(context, (response) => void response.writeHead(500).end(unavailable));
       // The target records an attempt only after it has received the response. This request gives it the time to do so.
       await advance(context, 1);
-      const { response, delivery } = await deliveryOf(context, reference);
-      const [attempt = {}] = (delivery["attempts"] ?? []) as Record<string, unknown>[];
-      const { number, httpStatus, responseBody, error, at } = attempt;
+      const { response, delivery, attempts } = await deliveryOf(context, reference);
+      const { number, httpStatus, responseBody, error, at } = attempts[0] ?? {};
       const reason = typeof error === "string" && error !== "" ? "a reason" : error;
       const isLater = Date.parse(String(delivery["nextAttemptAt"])) > Date.parse(String(at));
       const expected = { number: 1, httpStatus: 500, responseBody: unavailable, error: "a reason", next: "later" };
@@ -32,21 +30,14 @@ export const checks: Check[] = [
   {
     name: "Retry-After with a date postpones the next attempt",
     ids: ["retries.retry-after-date"],
-    ...one,
+    ...pays(1),
     needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
       const { box } = await delivered(context, (response) => {
         const date = new Date(context.now().getTime() + 1_800_000).toUTCString();
         response.writeHead(503, { "retry-after": date }).end();
       });
-      for (const [seconds, expected] of [
-        [1200, 1],
-        [1200, 2],
-      ] as const) {
-        await advance(context, seconds);
-        const actual = box.received.length;
-        same(context, "retries.retry-after-date", { what: `attempts after another ${seconds} s:`, actual, expected });
-      }
+      await expectSteps(context, "retries.retry-after-date", box, [1200, 1], [1200, 2]);
     },
   },
 ];

@@ -2,33 +2,78 @@
 import type { Check, Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Responder } from "../target/receiver.ts";
-import { first, idOf, mailbox } from "./notifications.ts";
+import { expectAttempts, first, idOf, mailbox, type Box } from "./notifications.ts";
 import { dataOf, paid, pays, get } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
-import { shows } from "./expect.ts";
+import { same, shows } from "./expect.ts";
 
+/** Returns a receiver that responds with this status or, to each attempt, with the next one; the last one is repeated. */
 export const respondWith =
-  (status: number, headers: Record<string, string> = {}): Responder =>
-  (response) =>
-    void response.writeHead(status, headers).end();
+  (status: number | readonly number[], headers: Record<string, string> = {}): Responder =>
+  (response, attempt) => {
+    const statuses = [status].flat();
+    response.writeHead(statuses[attempt - 1] ?? statuses.at(-1)!, headers).end();
+  };
+
+/** Returns a receiver that does not respond before `release`. */
+export function holding(status = 204) {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const reply: Responder = (response) => void promise.then(() => response.writeHead(status).end());
+  return { reply, release };
+}
 
 /** Creates a payout and waits for the first attempt to deliver its webhook. The receiver responds with `reply`. */
-export async function delivered(context: Context, reply: Responder) {
+export async function delivered(context: Context, reply: Responder, key: "own" | "second" = "own") {
   const box = mailbox(context, reply);
-  const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url });
+  const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url }, { key });
   const notification = await first(context, box);
-  return { box, reference, id: idOf(notification) };
+  return { box, reference, notification, id: idOf(notification) };
 }
 
 const list = (context: Context, what: string, query: string) => get(context, `/sandbox/${what}?${query}`);
 
+/** An attempt as a delivery's log describes it. */
+export type LoggedAttempt = Record<"number" | "httpStatus" | "responseBody" | "error" | "at", unknown>;
+
 /**
- * Lists the deliveries of a record that has only one. Returns the response and that delivery, `{}` if none is listed.
+ * Lists the deliveries of a record that has only one. Returns the response, that delivery, `{}` if none is listed, and
+ * its attempts.
  */
 export async function deliveryOf(context: Context, reference: string) {
   const response = await list(context, "deliveries", `reference=${reference}`);
   const [delivery = {}] = listed(response);
-  return { response, delivery };
+  return { response, delivery, attempts: (delivery["attempts"] ?? []) as LoggedAttempt[] };
+}
+
+/** Expects the log and the mailbox to agree that a delivery had these responses ("none" without one) and this status. */
+export async function expectDelivery(
+  context: Context,
+  id: string,
+  { box, reference }: { box: Box; reference: string },
+  responses: readonly (number | "none")[],
+  status: string,
+) {
+  const { response, delivery, attempts } = await deliveryOf(context, reference);
+  const logged = attempts.map(({ httpStatus = "none" }) => httpStatus);
+  const actual = { received: box.received.length, responses: logged, status: delivery["status"] };
+  const expected = { received: responses.length, responses, status };
+  same(context, id, { what: "the delivery:", actual, expected }, response);
+  return { response, delivery, attempts };
+}
+
+/** Moves the sandbox time forward in steps. After each step, expects this number of attempts so far. */
+export async function expectSteps(
+  context: Context,
+  id: string,
+  box: Box,
+  ...steps: readonly [seconds: number, attempts: number][]
+) {
+  let passed = 0;
+  for (const [seconds, attempts] of steps) {
+    await advance(context, seconds);
+    passed += seconds;
+    expectAttempts(context, id, box, attempts, `after ${passed} s`);
+  }
 }
 
 /** The most pages of events that are read. */
@@ -57,13 +102,10 @@ export const checks: Check[] = [
         query = `limit=1&cursor=${encodeURIComponent(String(dataOf(page)["nextCursor"]))}`;
       }
       const [earlier, later] = [seen.indexOf(newer.reference), seen.indexOf(older.reference)];
-      context.judge(
-        "sandbox.events",
-        earlier >= 0 && earlier < later && seen.length === pages.length,
-        `one event per page, and that of ${newer.reference} on a page before that of ${older.reference}`,
-        `events of ${seen.join(", ")} on ${pages.length} pages`,
-        pages.slice(-2),
-      );
+      const ok = earlier >= 0 && earlier < later && seen.length === pages.length;
+      const expected = `one event per page, and that of ${newer.reference} on a page before that of ${older.reference}`;
+      const actual = `events of ${seen.join(", ")} on ${pages.length} pages`;
+      context.judge("sandbox.events", ok, expected, actual, pages.slice(-2));
     },
   },
   {
@@ -80,8 +122,7 @@ export const checks: Check[] = [
         [good, "delivered"],
         [bad, "ended"],
       ] as const) {
-        const { response, delivery } = await deliveryOf(context, reference);
-        const attempts = (delivery["attempts"] ?? []) as unknown[];
+        const { response, delivery, attempts } = await deliveryOf(context, reference);
         const ok = delivery["status"] === status && attempts.length === 1;
         shows(context, "sandbox.deliveries", response, ok, `a delivery with status ${status} and one attempt`);
         const other = await list(context, "deliveries", `reference=${reference}&status=pending`);

@@ -1,120 +1,90 @@
 // Checks what follows from the receiver's response: which ends a delivery, and when the next attempt is made (D13, D31).
 import type { Check } from "../check.ts";
-import { delivered, deliveryOf, respondWith } from "./deliveries.ts";
-import { expectStatus, same, shows } from "./expect.ts";
-import { dataOf, usualAmount, pays } from "./requests.ts";
+import { delivered, deliveryOf, expectDelivery, expectSteps, respondWith } from "./deliveries.ts";
+import { eventually } from "./eventually.ts";
+import { expectData, same } from "./expect.ts";
+import { expectAttempts } from "./notifications.ts";
+import { replay } from "./replays.ts";
+import { pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
-const one = {
-  ...pays(1),
-  needs: ["receiver", "forced-outcomes", "clock", "deliveries"],
-} as const;
-
-type Attempt = { number?: unknown; httpStatus?: unknown };
+const needs = ["receiver", "forced-outcomes", "clock", "deliveries"] as const;
 
 export const checks: Check[] = [
   {
     name: "First 2xx response ends the attempts",
     ids: ["retries.any-2xx"],
-    ...one,
+    ...pays(1),
+    needs,
     async run(context) {
       // Without Retry-After, 429 and 503 are failures like any other.
       const statuses = [300, 404, 429, 503, 299];
-      const { box, reference } = await delivered(
-        context,
-        (response, attempt) => void response.writeHead(statuses[attempt - 1] ?? 500).end(),
-      );
+      const made = await delivered(context, respondWith([...statuses, 500]));
       await advance(context, 86_400);
-      const { response, delivery } = await deliveryOf(context, reference);
-      const attempts = ((delivery["attempts"] ?? []) as Attempt[]).map(
-        ({ number, httpStatus }) => `${String(number)}: ${String(httpStatus)}`,
+      const { response, delivery, attempts } = await expectDelivery(
+        context,
+        "retries.any-2xx",
+        made,
+        statuses,
+        "delivered",
       );
-      const expected = {
-        received: statuses.length,
-        attempts: statuses.map((status, index) => `${index + 1}: ${status}`),
-        status: "delivered",
-        next: "none",
-      };
-      const { status, nextAttemptAt: next = "none" } = delivery;
-      const actual = { received: box.received.length, attempts, status, next };
-      same(context, "retries.any-2xx", { what: "the delivery:", actual, expected }, response);
+      const actual = { numbers: attempts.map(({ number }) => number), next: delivery["nextAttemptAt"] ?? "none" };
+      const expected = { numbers: [1, 2, 3, 4, 5], next: "none" };
+      same(context, "retries.any-2xx", { what: "its attempts:", actual, expected }, response);
     },
   },
   {
     name: "200, 201 and 202 end the attempts as 204 does",
     ids: ["retries.any-2xx"],
-    ...one,
+    ...pays(3),
     needs: ["receiver", "forced-outcomes", "clock"],
-    payouts: 3,
-    amount: 3 * usualAmount,
     async run(context) {
       const made = [];
       for (const status of [200, 201, 202]) made.push({ status, ...(await delivered(context, respondWith(status))) });
       await advance(context, 86_400);
-      for (const { status, box } of made) {
-        const actual = box.received.length;
-        same(context, "retries.any-2xx", { what: `attempts with response ${status}:`, actual, expected: 1 });
-      }
+      for (const { status, box } of made) expectAttempts(context, "retries.any-2xx", box, 1, `with response ${status}`);
     },
   },
   {
     name: "Retry-After on a 500 changes nothing",
     ids: ["retries.retry-after-statuses"],
-    ...one,
+    ...pays(1),
+    needs,
     async run(context) {
-      const { box } = await delivered(context, (response) => {
-        response.writeHead(500, { "retry-after": "3600" }).end();
-      });
-      await advance(context, 30);
-      const actual = box.received.length;
-      same(context, "retries.retry-after-statuses", { what: "attempts after 30 s:", actual, expected: 2 });
+      const { box } = await delivered(context, respondWith(500, { "retry-after": "3600" }));
+      await expectSteps(context, "retries.retry-after-statuses", box, [30, 2]);
     },
   },
   {
     name: "Failed replay restarts the schedule",
     ids: ["retries.replay-restarts"],
-    ...one,
-    needs: [...one.needs, "replay"],
+    ...pays(1),
+    needs: [...needs, "replay"],
     async run(context) {
-      const statuses = [500, 410, 500];
-      const { box, id } = await delivered(
-        context,
-        (response, attempt) => void response.writeHead(statuses[attempt - 1] ?? 204).end(),
-      );
-      await advance(context, 3600);
-      const before = box.received.length;
-      same(context, "retries.replay-restarts", { what: "attempts until a 410:", actual: before, expected: 2 });
-      const path = `/sandbox/deliveries/${id}/replay`;
-      const response = await context.target.send({ method: "POST", path, effect: "moves-money" });
-      expectStatus(context, "retries.replay-restarts", response, 200, "for a replay after a 410");
-      const pending = dataOf(response)["status"] === "pending";
-      shows(context, "retries.replay-restarts", response, pending, "status pending");
-      await advance(context, 30);
-      const after = box.received.length;
-      same(context, "retries.replay-restarts", { what: "attempts 30 s after it:", actual: after, expected: 4 });
+      const { box, id } = await delivered(context, respondWith([500, 410, 500, 204]));
+      await expectSteps(context, "retries.replay-restarts", box, [3600, 2]);
+      const response = await replay(context, id);
+      expectData(context, "retries.replay-restarts", response, { status: "pending" }, "for a replay after a 410");
+      await expectSteps(context, "retries.replay-restarts", box, [30, 4]);
     },
   },
   {
     name: "Success of one delivery leaves an attempt in progress alone",
     ids: ["retries.apart"],
-    ...one,
-    payouts: 2,
-    amount: 2 * usualAmount,
+    ...pays(2),
+    needs,
     async run(context) {
       const held = Promise.withResolvers<void>();
       const slow = await delivered(context, (response, attempt) => {
         if (attempt > 1) response.writeHead(204).end();
         else void held.promise.then(() => response.writeHead(500).end());
       });
-      const quick = await delivered(context, (response) => void response.writeHead(204).end());
+      const quick = await delivered(context, respondWith(204));
       const isRecorded = async () => (await deliveryOf(context, quick.reference)).delivery["status"] === "delivered";
-      for (let tries = 0; tries < 40 && !(await isRecorded()); tries += 1) await context.sleep(50);
+      await eventually(context, isRecorded, 2000, 50);
       held.resolve();
       await advance(context, 30);
-      const { response, delivery } = await deliveryOf(context, slow.reference);
-      const actual = { attempts: slow.box.received.length, status: delivery["status"] };
-      const expected = { attempts: 2, status: "delivered" };
-      same(context, "retries.apart", { what: "the delivery that first failed:", actual, expected }, response);
+      await expectDelivery(context, "retries.apart", slow, [500, 204], "delivered");
     },
   },
 ];

@@ -1,11 +1,12 @@
 // Checks the type and content of events (D11).
 import { isDeepStrictEqual } from "node:util";
-import { describeResponse, type Check } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
+import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout, started } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
 import { expectNoFaults, same, holds } from "./expect.ts";
-import { arrived, first, idOf, mailbox, describeNotification } from "./notifications.ts";
+import { arrived, expectNotification, first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, verified, verifyDisbursement, pays } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
@@ -27,6 +28,27 @@ const ends: [outcome: string, event: string, schema: string][] = [
 ];
 
 const eventOf = (json: unknown) => (json ?? {}) as { event?: unknown; data?: Record<string, unknown> };
+
+/** Expects a notification to have this event, with this schema and the data of a record. */
+function expectEvent(
+  context: Context,
+  id: string,
+  notification: Notification,
+  { event, schema, record, when }: { event: string; schema: string; record: unknown; when: string },
+) {
+  const { event: name, data } = eventOf(notification.json);
+  expectNotification(context, id, notification, name === event, `${event} ${when}`);
+  const faults = context.validator(schema)(notification.json);
+  expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
+  same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
+}
+
+/** Creates a payout that the phone number's suffix settles, and returns its first notification. */
+async function notified(context: Context, suffix: string, box = mailbox(context)) {
+  const { reference } = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url });
+  await settled(context, reference);
+  return { box, reference, notification: await first(context, box) };
+}
 
 export const checks: Check[] = [
   {
@@ -50,22 +72,10 @@ export const checks: Check[] = [
     needs,
     async run(context) {
       for (const [suffix, event, schema] of payouts) {
-        const box = mailbox(context);
-        const { reference } = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url });
-        await settled(context, reference);
-        const notification = await first(context, box);
-        const { event: name, data } = eventOf(notification.json);
-        context.judge(
-          "events.disbursement",
-          name === event,
-          `${event} for a phone number ending in ${suffix}`,
-          describeNotification(notification),
-          context.responses,
-        );
+        const { reference, notification } = await notified(context, suffix);
         const { data: record } = await verified(context, reference);
-        const faults = context.validator(schema)(notification.json);
-        expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
-        same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
+        const when = `for a phone number ending in ${suffix}`;
+        expectEvent(context, "events.disbursement", notification, { event, schema, record, when });
       }
     },
   },
@@ -83,18 +93,8 @@ export const checks: Check[] = [
         const { reference } = await started(context, { webhookURL: box.url });
         await (outcome === "expiry" ? advance(context, 1860) : finishCheckout(context, reference, outcome));
         const notification = await first(context, box);
-        const { event: name, data } = eventOf(notification.json);
-        context.judge(
-          "events.checkout",
-          name === event,
-          `${event} after ${outcome}`,
-          describeNotification(notification),
-          context.responses,
-        );
-        const faults = context.validator(schema)(notification.json);
-        expectNoFaults(context, "events.data-is-the-record", `a body that matches ${schema}`, faults);
         const record = dataOf(await verifyCheckout(context, reference));
-        same(context, "events.data-is-the-record", { what: "the event's data", actual: data, expected: record });
+        expectEvent(context, "events.checkout", notification, { event, schema, record, when: `after ${outcome}` });
       }
     },
   },
@@ -111,13 +111,11 @@ export const checks: Check[] = [
           .then(looked.resolve, looked.reject)
           .finally(() => response.writeHead(204).end());
       });
-      const { reference } = await paid(context, { phoneNumber: forcing("473"), webhookURL: box.url });
-      await settled(context, reference);
-      const { data } = eventOf((await first(context, box)).json);
+      const { data } = eventOf((await notified(context, "473", box)).notification.json);
       const response = await looked.promise;
       const equal = isDeepStrictEqual(data, dataOf(response));
       const expected = "data equal to the record from verify during the delivery";
-      holds(context, "events.data-is-the-record", equal, expected, describeResponse(response), [response]);
+      holds(context, "events.data-is-the-record", equal, expected, describeResponse(response), response);
     },
   },
   {
@@ -127,10 +125,7 @@ export const checks: Check[] = [
     needs,
     async run(context) {
       for (const suffix of ["001", "473"]) {
-        const box = mailbox(context);
-        const { reference } = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url });
-        await settled(context, reference);
-        await first(context, box);
+        const { box } = await notified(context, suffix);
         await advance(context, 3 * 86_400);
         const ids = box.received.map(idOf);
         context.judge("events.once", ids.length === 1, "exactly one notification", ids.join(", "), context.responses);
@@ -143,19 +138,10 @@ export const checks: Check[] = [
     ...one,
     needs,
     async run(context) {
-      const box = mailbox(context, (response, attempt) => void response.writeHead(attempt === 1 ? 500 : 204).end());
-      await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url });
-      await first(context, box);
+      const { box, id } = await delivered(context, respondWith([500, 204]));
       await advance(context, 60);
       const received = await arrived(context, box, 2);
-      const ids = [...new Set(received.map(idOf))];
-      context.judge(
-        "events.once",
-        received.length === 2 && ids.length === 1,
-        "two deliveries with the same webhook-id",
-        received.map(idOf).join(", "),
-        context.responses,
-      );
+      same(context, "events.once", { what: "webhook-ids", actual: received.map(idOf), expected: [id, id] });
     },
   },
 ];

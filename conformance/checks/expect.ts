@@ -2,8 +2,8 @@
 // returns true if the target meets it.
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Context, type Evidence } from "../check.ts";
-import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf } from "./requests.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { checkoutBody, dataOf, disbursementBody, payInvalid, startInvalidCheckout } from "./requests.ts";
 
 type Status = number | "2xx" | "4xx";
 
@@ -99,4 +99,21 @@ export function expectNoFaults(
   evidence: Evidence = context.responses,
 ): boolean {
   return holds(context, id, faults.length === 0, expected, faults.join(", "), evidence);
+}
+
+/**
+ * Sends the same fault in a disbursement and in a checkout, and expects this status for both.
+ * @param fault returns the faulty request, given the body of a valid one
+ */
+export async function bothRefused(
+  context: Context,
+  id: string,
+  status: number,
+  what: string,
+  fault: (valid: Record<string, unknown>) => Pick<TargetRequest, "json" | "body" | "headers">,
+) {
+  const payout = await payInvalid(context, undefined, fault(disbursementBody(context)));
+  expectStatus(context, id, payout, status, `for a disbursement with ${what}`);
+  const checkout = await startInvalidCheckout(context, undefined, fault(checkoutBody(context)));
+  expectStatus(context, id, checkout, status, `for a checkout with ${what}`);
 }

@@ -1,6 +1,6 @@
 // Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
-import type { Check, Context } from "../check.ts";
-import { expectData, expectNoFaults, expectStatus } from "./expect.ts";
+import type { Check } from "../check.ts";
+import { expectData, expectNoFaults, expectStatus, bothRefused } from "./expect.ts";
 import {
   checkoutBody,
   disbursementBody,
@@ -8,12 +8,11 @@ import {
   pay,
   payInvalid,
   startCheckout,
-  startInvalidCheckout,
   verified,
   pays,
+  asJson,
+  withAmount,
 } from "./requests.ts";
-
-const headers = { "content-type": "application/json" };
 
 /** Unknown fields with values of every JSON type. The rules for amounts do not apply to their numbers. */
 const unknownFields = {
@@ -28,21 +27,9 @@ const unknownFields = {
   certifyObject: { nested: { ratio: -1.75 } },
 };
 
-/** Returns the body as JSON text in which the amount is exactly this literal. */
-const withAmount = (body: Record<string, unknown>, literal: string) =>
-  JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`);
-
 /** Returns the body as JSON text in which one key occurs a second time, with this value. */
 const withSecond = (body: Record<string, unknown>, key: string, value: unknown) =>
   `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(key)}:${JSON.stringify(value)}}`;
-
-/** Sends one JSON text as a disbursement and another as a checkout, and judges that the target returns 400 for both. */
-async function refuseBoth(context: Context, id: string, what: string, disbursement: string, checkout: string) {
-  const response = await payInvalid(context, undefined, { body: disbursement, headers });
-  expectStatus(context, id, response, 400, `for a disbursement with ${what}`);
-  const other = await startInvalidCheckout(context, undefined, { body: checkout, headers });
-  expectStatus(context, id, other, 400, `for a checkout with ${what}`);
-}
 
 export const checks: Check[] = [
   {
@@ -77,11 +64,10 @@ export const checks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const key of ["amount", "country"] as const) {
-        const [disbursement, checkout] = [disbursementBody(context), checkoutBody(context)].map((body) => {
+        await bothRefused(context, "json-values.duplicate-key", 400, `two values for ${key}`, (body) => {
           const other = { amount: Number(body["amount"]) + 1, country: body["country"] === "KE" ? "GH" : "KE" };
-          return withSecond(body, key, other[key]);
-        }) as [string, string];
-        await refuseBoth(context, "json-values.duplicate-key", `two values for ${key}`, disbursement, checkout);
+          return asJson(withSecond(body, key, other[key]));
+        });
       }
     },
   },
@@ -91,9 +77,8 @@ export const checks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       const literal = "100.00000000000000000001";
-      const disbursement = withAmount(disbursementBody(context), literal);
-      const checkout = withAmount(checkoutBody(context), literal);
-      await refuseBoth(context, "json-values.inexact-fraction", `an amount of ${literal}`, disbursement, checkout);
+      const id = "json-values.inexact-fraction";
+      await bothRefused(context, id, 400, `an amount of ${literal}`, (body) => withAmount(body, literal));
     },
   },
   {
@@ -102,8 +87,7 @@ export const checks: Check[] = [
     ...pays(3),
     async run(context) {
       for (const literal of ["100.0", "1e2", "1.00E+2"]) {
-        const body = withAmount(disbursementBody(context), literal);
-        const response = await pay(context, undefined, { body, headers });
+        const response = await pay(context, undefined, withAmount(disbursementBody(context), literal));
         expectData(context, "json-values.exact-integer", response, { amount: 100 }, `for ${literal}`);
       }
     },

@@ -1,9 +1,7 @@
 // Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
 import type { Check } from "../check.ts";
 import { expectData, expectStatus } from "./expect.ts";
-import { disbursementBody, pay, payInvalid, pays } from "./requests.ts";
-
-const json = { "content-type": "application/json" };
+import { disbursementBody, pay, payInvalid, pays, asJson } from "./requests.ts";
 
 /**
  * Returns bodies that are not valid JSON. All but the first are derived from a valid request, so that a lenient parser
@@ -11,23 +9,23 @@ const json = { "content-type": "application/json" };
  * @param valid the fields of a valid request
  */
 export function malformed(valid: Record<string, unknown>): [string, string | Buffer][] {
-  const text = JSON.stringify(valid);
-  const open = text.slice(0, -1);
+  const plain = JSON.stringify(valid);
+  const open = plain.slice(0, -1);
   const form = new URLSearchParams(Object.entries(valid).map(([name, value]) => [name, String(value)]));
   /** The text up to and including the opening quote of the first string value. */
-  const start = /^.*?:"/.exec(text)?.[0] ?? "{";
+  const start = /^.*?:"/.exec(plain)?.[0] ?? "{";
   return [
     ["plain text", "not json"],
     ["a truncated object", `${open},`],
     ["a trailing comma", `${open},}`],
-    ["single quotes", text.replaceAll('"', "'")],
+    ["single quotes", plain.replaceAll('"', "'")],
     ["form data", form.toString()],
     [
       "bytes that are not UTF-8",
-      Buffer.concat([Buffer.from(start), Buffer.from([0xff, 0xfe]), Buffer.from(text.slice(start.length))]),
+      Buffer.concat([Buffer.from(start), Buffer.from([0xff, 0xfe]), Buffer.from(plain.slice(start.length))]),
     ],
-    ["NaN", text.replace(/"amount":[^,}]+/, '"amount":NaN')],
-    ["two objects", text + text],
+    ["NaN", plain.replace(/"amount":[^,}]+/, '"amount":NaN')],
+    ["two objects", plain + plain],
   ];
 }
 
@@ -48,7 +46,7 @@ export const checks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const [name, body] of malformed(disbursementBody(context))) {
-        const response = await payInvalid(context, undefined, { body, headers: json });
+        const response = await payInvalid(context, undefined, asJson(body));
         expectStatus(context, "json.malformed-refused", response, "4xx", `for ${name}`);
       }
     },
@@ -69,7 +67,7 @@ export const checks: Check[] = [
     ids: ["json.body-required"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const headers of [json, {}]) {
+      for (const headers of [asJson("").headers, {}]) {
         const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
         expectStatus(context, "json.body-required", response, "4xx", "for a missing body");
       }

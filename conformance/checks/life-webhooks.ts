@@ -1,6 +1,5 @@
 // Judges all webhooks of the run before the verdict (§6, D11).
 import { isDeepStrictEqual } from "node:util";
-import type { Check, Context } from "../check.ts";
 import { isFinal, type Fields } from "../observer/history.ts";
 import {
   claimedEnd,
@@ -15,22 +14,14 @@ import { counted } from "../report/words.ts";
 import { aged } from "./ageing.ts";
 import { eventName } from "./notifications.ts";
 import { lookAt, retrievable } from "./looks.ts";
+import type { Check, Context } from "../check.ts";
+import { eventually } from "./eventually.ts";
 
 /** How long to wait for notifications that are due, and to wait for a status that a notification has announced. */
 const graceMs = 8000;
-const pollMs = 100;
 const mostShown = 20;
 
 const all = ({ receiver }: Context) => receiver?.all ?? [];
-
-/** Waits until a condition is met or the grace time is over. */
-async function until(context: Context, isMet: () => boolean, look?: () => Promise<void>) {
-  const end = context.now().getTime() + graceMs;
-  while (!isMet() && context.now().getTime() < end) {
-    await context.sleep(pollMs);
-    await look?.();
-  }
-}
 
 function judgeAll(context: Context, id: string, expected: string, faults: readonly string[], looked: number) {
   for (const fault of faults.slice(0, mostShown)) context.judge(id, false, expected, context.target.redact(fault), []);
@@ -47,7 +38,7 @@ const lookAtOpen = (context: Context) =>
 /** Judges that every final record of a kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: string, kind: "disbursement" | "checkout") {
   const state = () => notNotified(context.facts, all(context), kind);
-  await until(context, () => state().lost.length === 0);
+  await eventually(context, () => state().lost.length === 0, graceMs);
   const { due, lost } = state();
   if (due === 0) return context.couldNotRun(id, `no ${kind} with a webhookURL became final`);
   const names = lost.slice(0, 5).map((record) => historyOf(context.facts, record)?.reference);
@@ -67,15 +58,14 @@ async function judgeEnds(context: Context) {
   const ends = () =>
     lastEnds(statements(context.facts, all(context))).filter(({ owner }) => owner.kind === "disbursement");
   const open = () => ends().filter(({ history }) => !isFinal(history.statuses.at(-1)?.status));
-  await until(
-    context,
-    () => open().length === 0,
-    () =>
-      lookAt(
-        context,
-        open().map(({ history }) => history),
-      ),
-  );
+  const isClosed = async () => {
+    await lookAt(
+      context,
+      open().map(({ history }) => history),
+    );
+    return open().length === 0;
+  };
+  await eventually(context, isClosed, graceMs);
   const faults = ends().flatMap((statement) => {
     const status = statement.history.statuses.at(-1)?.status;
     const claims = new Set([claimedEnd(statement)]);

@@ -1,6 +1,6 @@
 // Checks fees, and the limits on references, amounts and bodies (D14, D15).
 import type { Check } from "../check.ts";
-import { expectData, expectStatus, same, shows } from "./expect.ts";
+import { expectData, expectStatus, same, shows, bothRefused } from "./expect.ts";
 import {
   checkoutBody,
   dataOf,
@@ -9,9 +9,10 @@ import {
   pay,
   payInvalid,
   startCheckout,
-  startInvalidCheckout,
   verified,
   pays,
+  withAmount,
+  asJson,
 } from "./requests.ts";
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
@@ -43,15 +44,11 @@ const fees = {
 } as const;
 
 const overMaximum = ["9007199254740992", "9007199254740993", "10000000000000000000", "1e300"];
-const withAmount = (body: Record<string, unknown>, amount: string) =>
-  JSON.stringify({ ...body, amount: 1 }).replace('"amount":1', () => `"amount":${amount}`);
 
-const json = { "content-type": "application/json" };
-
-/** Returns the body as JSON text, padded with spaces to this number of bytes. The body must contain ASCII only. */
+/** Returns the body as JSON asJson, padded with spaces to this number of bytes. The body must contain ASCII only. */
 const padded = (body: Record<string, unknown>, bytes: number) => {
-  const text = JSON.stringify(body);
-  return text.slice(0, -1) + " ".repeat(bytes - text.length) + "}";
+  const plain = JSON.stringify(body);
+  return asJson(plain.slice(0, -1) + " ".repeat(bytes - plain.length) + "}");
 };
 
 const referenceChecks: Check[] = [
@@ -113,15 +110,8 @@ const amountChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const amount of overMaximum) {
-        const body = withAmount(disbursementBody(context), amount);
-        const checkout = withAmount(checkoutBody(context), amount);
-        const responses = [
-          await payInvalid(context, undefined, { body, headers: json }),
-          await startInvalidCheckout(context, undefined, { body: checkout, headers: json }),
-        ];
-        for (const response of responses) {
-          expectStatus(context, "limits.amount-maximum", response, 422, `for an amount of ${amount}`);
-        }
+        const what = `an amount of ${amount}`;
+        await bothRefused(context, "limits.amount-maximum", 422, what, (body) => withAmount(body, amount));
       }
     },
   },
@@ -144,17 +134,12 @@ const amountChecks: Check[] = [
     async run(context) {
       for (const [amount, fee] of fees.disbursement) {
         const { data, reference, response } = await paid(context, { amount });
-        const { data: record } = await verified(context, reference);
+        const { data: record, response: verify } = await verified(context, reference);
         const consistent = Number.isInteger(data.fee) && data.fee >= 0 && data.fee === record.fee;
         const kept = data.amount === amount && record.amount === amount;
         const actual = `fee ${data.fee}, then ${record.fee}; amount ${data.amount}, then ${record.amount}`;
-        context.judge(
-          "fee.on-top",
-          consistent && kept,
-          `the same integer fee in response and record, and amount ${amount} in both`,
-          actual,
-          response,
-        );
+        const expected = `the same integer fee in response and record, and amount ${amount} in both`;
+        context.judge("fee.on-top", consistent && kept, expected, actual, [response, verify]);
         const what = `for ${amount}, fee`;
         same(context, "fee.default-rates", { what, actual: data.fee, expected: fee }, response);
       }
@@ -174,10 +159,7 @@ const sizeChecks: Check[] = [
     effect: "must-be-rejected",
     async run(context) {
       for (const bytes of [16 * 1024 + 1, 200_000]) {
-        const response = await payInvalid(context, undefined, {
-          body: padded(disbursementBody(context), bytes),
-          headers: json,
-        });
+        const response = await payInvalid(context, undefined, padded(disbursementBody(context), bytes));
         expectStatus(context, "limits.body-size", response, 413, `for ${bytes} bytes`);
       }
     },
@@ -187,10 +169,7 @@ const sizeChecks: Check[] = [
     ids: ["limits.body-size"],
     ...pays(1),
     async run(context) {
-      const response = await pay(context, undefined, {
-        body: padded(disbursementBody(context), 16 * 1024),
-        headers: json,
-      });
+      const response = await pay(context, undefined, padded(disbursementBody(context), 16 * 1024));
       expectStatus(context, "limits.body-size", response, 200, "for 16384 bytes");
     },
   },

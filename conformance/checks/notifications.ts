@@ -4,6 +4,8 @@ import { createHmac } from "node:crypto";
 import { Prerequisite, type Context, given } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
+import { eventually } from "./eventually.ts";
+import { same } from "./expect.ts";
 import { dataOf, get } from "./requests.ts";
 
 /**
@@ -29,9 +31,8 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
 export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
   const { receiver } = context;
   const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
-  const end = context.now().getTime() + patience;
-  while (box.received.length < count && context.now().getTime() < end) await context.sleep(pollMs);
-  if (box.received.length < count) await context.target.requireAlive();
+  const hasArrived = await eventually(context, () => box.received.length >= count, patience, pollMs);
+  if (!hasArrived) await context.target.requireAlive();
   if (receiver && receiver.all.length === 0) silent.add(receiver);
   if (receiver && receiver.all.length > 0) silent.delete(receiver);
   return box.received;
@@ -65,6 +66,19 @@ export async function tally(context: Context, box: Box): Promise<string> {
   const { length } = box.received;
   return length > 0 ? `${length} received` : `0 received; ${await whyNone(context, box)}`;
 }
+
+/** Expects a notification in a mailbox. */
+export async function expectArrival(context: Context, id: string, box: Box, expected: string): Promise<boolean> {
+  const { length } = await arrived(context, box);
+  return context.judge(id, length > 0, expected, await tally(context, box), context.responses);
+}
+
+/**
+ * Expects this number of attempts to deliver to a mailbox.
+ * @param when the time at which they are counted, such as "after 30 s"
+ */
+export const expectAttempts = (context: Context, id: string, { received }: Box, expected: number, when: string) =>
+  same(context, id, { what: `attempts ${when}:`, actual: received.length, expected });
 
 /** Waits for the first notification. Throws `Prerequisite` if none is received. */
 export async function first(context: Context, box: Box): Promise<Notification> {
@@ -103,6 +117,22 @@ export function describeNotification(notification: Notification | undefined): st
   const { event, data } = (notification.json ?? {}) as { event?: unknown; data?: { status?: unknown } };
   return `event ${JSON.stringify(event)}, status ${JSON.stringify(data?.status)}, webhook-id ${idOf(notification) || "missing"}`;
 }
+
+/** Returns the responses to the requests whose webhookURL leads to a notification's mailbox. */
+const requestsBehind = ({ facts }: Context, { box }: Notification) =>
+  [...facts.records, ...facts.uncertain, ...facts.refusals]
+    .filter(({ mailbox: name }) => name === box)
+    .map(({ response }) => response);
+
+/** Expects a notification to be as described. */
+export const expectNotification = (
+  context: Context,
+  id: string,
+  notification: Notification,
+  ok: boolean,
+  expected: string,
+  actual = describeNotification(notification),
+): boolean => context.judge(id, ok, expected, actual, requestsBehind(context, notification));
 
 /** Fields that usually hold an event's name, in the order in which they are searched. */
 const nameFields = ["event", "eventType", "event_type", "eventName", "event_name", "type", "name"];

@@ -1,9 +1,7 @@
 // Checks amounts that are written with a decimal point or an exponent (D15, D25).
 import type { Check, Context } from "../check.ts";
-import { expectStatus, same } from "./expect.ts";
-import { checkoutBody, dataOf, disbursementBody, pay, payInvalid, startInvalidCheckout } from "./requests.ts";
-
-const headers = { "content-type": "application/json" };
+import { same, bothRefused } from "./expect.ts";
+import { dataOf, disbursementBody, pay, withAmount } from "./requests.ts";
 
 /** Whole numbers in other notations. */
 const whole: [literal: string, value: number][] = [
@@ -17,19 +15,8 @@ const inexact = "10000000000000000000001e-20";
 /** Too large for a double. */
 const infinite = "1e400";
 
-/** Returns a request whose amount is exactly this literal. */
-const withAmount = (body: Record<string, unknown>, literal: string) => ({
-  body: JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`),
-  headers,
-});
-
-async function expectRefused(context: Context, id: string, literal: string, status: number) {
-  const when = `for an amount of ${literal}`;
-  const payout = await payInvalid(context, undefined, withAmount(disbursementBody(context), literal));
-  expectStatus(context, id, payout, status, when);
-  const checkout = await startInvalidCheckout(context, undefined, withAmount(checkoutBody(context), literal));
-  expectStatus(context, id, checkout, status, `${when} (checkout)`);
-}
+const refuse = (context: Context, id: string, literal: string, status: number) =>
+  bothRefused(context, id, status, `an amount of ${literal}`, (body) => withAmount(body, literal));
 
 export const checks: Check[] = [
   {
@@ -50,12 +37,12 @@ export const checks: Check[] = [
     name: "Fraction behind a negative exponent is refused with 400",
     ids: ["json-values.inexact-fraction"],
     effect: "must-be-rejected",
-    run: (context) => expectRefused(context, "json-values.inexact-fraction", inexact, 400),
+    run: (context) => refuse(context, "json-values.inexact-fraction", inexact, 400),
   },
   {
     name: "Amount too large for any number type is refused",
     ids: ["limits.amount-maximum"],
     effect: "must-be-rejected",
-    run: (context) => expectRefused(context, "limits.amount-maximum", infinite, 422),
+    run: (context) => refuse(context, "limits.amount-maximum", infinite, 422),
   },
 ];

@@ -1,12 +1,12 @@
 // Sends requests with an unusual method, path, header or body. None of them may bypass authentication or cause a 5xx.
 import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { checkoutBody, disbursementBody, payInvalid } from "./requests.ts";
+import { checkoutBody, disbursementBody, payInvalid, asJson } from "./requests.ts";
 import { shows } from "./expect.ts";
 
 type Odd = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
 
-const json = { "content-type": "application/json" };
+const json = asJson("").headers;
 const effect = "must-be-rejected" as const;
 
 const read = (path: string, headers: Record<string, string> = {}): Odd => [

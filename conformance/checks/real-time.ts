@@ -1,9 +1,10 @@
 // Checks what happens without a move of the clock: payouts settle, and failed webhooks are repeated (D13, D18). All other
 // checks move the clock, so they do not notice a sandbox in which only an advance makes things happen.
 import type { Check } from "../check.ts";
-import { delivered, deliveryOf } from "./deliveries.ts";
+import { delivered, expectDelivery, respondWith } from "./deliveries.ts";
+import { eventually } from "./eventually.ts";
 import { same } from "./expect.ts";
-import { arrived, mailbox } from "./notifications.ts";
+import { arrived, expectAttempts, mailbox } from "./notifications.ts";
 import { paid, verified, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
@@ -29,14 +30,11 @@ export const checks: Check[] = [
       if (data.status === "pending" || delayMs > longestDelayMs)
         return context.notApplicable(id, `the target's payouts stay pending for more than ${longestDelayMs / 1000} s`);
       const { reference } = await paid(context, body);
-      const end = context.now().getTime() + delayMs + toleranceMs;
-      let { data: record } = await verified(context, reference);
-      while (record.status === "pending" && context.now().getTime() < end) {
-        await context.sleep(100);
-        record = (await verified(context, reference)).data;
-      }
-      const what = `status at most ${(delayMs + toleranceMs) / 1000} s after the creation:`;
-      same(context, id, { what, actual: record.status, expected: "failed" });
+      const mostMs = delayMs + toleranceMs;
+      let actual = "pending";
+      const isSettled = async () => (actual = (await verified(context, reference)).data.status) !== "pending";
+      await eventually(context, isSettled, mostMs);
+      same(context, id, { what: `status at most ${mostMs / 1000} s after the creation:`, actual, expected: "failed" });
     },
   },
   {
@@ -51,17 +49,13 @@ export const checks: Check[] = [
         void context.sleep(slowMs).then(() => response.writeHead(204).end());
       });
       await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
-      const { box } = await delivered(
-        context,
-        (response, attempt) => void response.writeHead(attempt < 2 ? 500 : 204).end(),
-      );
+      const { box } = await delivered(context, respondWith([500, 204]));
       // The second attempt is due after at most 6 s. One wait takes at most 8 s, the second is for a busy target.
       await arrived(context, box, 2);
-      const { length: actual } = await arrived(context, box, 2);
-      same(context, "retries.real-time", { what: "attempts within 16 s:", actual, expected: 2 });
+      await arrived(context, box, 2);
+      expectAttempts(context, "retries.real-time", box, 2, "within 16 s");
       await advance(context, 60);
-      const what = `attempts with a response after ${slowMs / 1000} s:`;
-      same(context, "retries.slow-receiver", { what, actual: slow.received.length, expected: 1 });
+      expectAttempts(context, "retries.slow-receiver", slow, 1, `with a response after ${slowMs / 1000} s`);
     },
   },
   {
@@ -70,17 +64,13 @@ export const checks: Check[] = [
     ...pays(1),
     needs: ["receiver", "forced-outcomes", "clock", "deliveries"],
     async run(context) {
-      const { box, reference } = await delivered(context, (response, attempt) => {
+      const made = await delivered(context, (response, attempt) => {
         if (attempt < 3) response.destroy();
         else response.writeHead(204).end();
       });
       await advance(context, 600);
-      const { response, delivery } = await deliveryOf(context, reference);
-      const attempts = (delivery["attempts"] ?? []) as { httpStatus?: unknown; error?: unknown }[];
-      const statuses = attempts.map(({ httpStatus = "none" }) => httpStatus);
-      const actual = { received: box.received.length, statuses, status: delivery["status"] };
-      const expected = { received: 3, statuses: ["none", "none", 204], status: "delivered" };
-      same(context, "retries.no-response", { what: "the delivery:", actual, expected }, response);
+      const responses = ["none", "none", 204] as const;
+      const { response, attempts } = await expectDelivery(context, "retries.no-response", made, responses, "delivered");
       const reasons = attempts.map(({ error = "none" }) => (error === "none" || error === "" ? error : typeof error));
       const failed = { what: "reasons of the attempts:", actual: reasons, expected: ["string", "string", "none"] };
       same(context, "sandbox.attempts", failed, response);

@@ -2,12 +2,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { expectStatus, shows } from "./expect.ts";
+import { expectStatus, shows, bothRefused } from "./expect.ts";
 import { rules, type Kind } from "./invalid-values.ts";
 import { malformed, nonObjects } from "./json.ts";
-import { checkoutBody, disbursementBody, paid, payInvalid, startInvalidCheckout, pays, get } from "./requests.ts";
+import { disbursementBody, paid, payInvalid, pays, get, asJson } from "./requests.ts";
 
-const json = { "content-type": "application/json" };
 const large = "x".repeat(17_000);
 
 /**
@@ -17,11 +16,13 @@ const large = "x".repeat(17_000);
 async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
   for (const { field, cases, strict = [] } of rules.filter((rule) => rule.kind === kind)) {
     for (const [what, value] of [...cases, ...strict]) {
-      const response = await payInvalid(context, disbursementBody(context, { [field]: value }));
+      const fault = (body: Record<string, unknown>) => ({ json: { ...body, [field]: value } });
+      if (["amount", "country", "currency", "webhookURL"].includes(field)) {
+        await bothRefused(context, id, expected, `${field}: ${what}`, fault);
+        continue;
+      }
+      const response = await payInvalid(context, fault(disbursementBody(context)).json);
       expectStatus(context, id, response, expected, `for a disbursement with ${field}: ${what}`);
-      if (!["amount", "country", "currency", "webhookURL"].includes(field)) continue;
-      const other = await startInvalidCheckout(context, checkoutBody(context, { [field]: value }));
-      expectStatus(context, id, other, expected, `for a checkout with ${field}: ${what}`);
     }
   }
 }
@@ -123,17 +124,12 @@ export const checks: Check[] = [
     ids: ["refusal.malformed-400"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [what, body] of bodiesOf(disbursementBody(context))) {
-        const response = await payInvalid(context, undefined, { body, headers: json });
-        expectStatus(context, "refusal.malformed-400", response, 400, `for ${what}`);
-      }
-      for (const [what, body] of bodiesOf(checkoutBody(context))) {
-        const response = await startInvalidCheckout(context, undefined, { body, headers: json });
-        expectStatus(context, "refusal.malformed-400", response, 400, `for ${what} (checkout)`);
-      }
-      const headers = { ...json, "content-length": "0" };
-      const response = await payInvalid(context, undefined, { headers });
-      expectStatus(context, "refusal.malformed-400", response, 400, "for no body");
+      const id = "refusal.malformed-400";
+      for (const [index, [what]] of bodiesOf({}).entries())
+        await bothRefused(context, id, 400, what, (valid) => asJson(bodiesOf(valid)[index]![1]));
+      const { headers } = asJson("");
+      const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
+      expectStatus(context, id, response, 400, "for no body");
     },
   },
   {
@@ -158,16 +154,11 @@ export const checks: Check[] = [
     ids: ["refusal.media-type-415"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [what, headers] of types) {
-        const response = await payInvalid(context, undefined, {
-          body: JSON.stringify(disbursementBody(context)),
+      for (const [what, headers] of types)
+        await bothRefused(context, "refusal.media-type-415", 415, what, (valid) => ({
+          body: JSON.stringify(valid),
           headers,
-        });
-        expectStatus(context, "refusal.media-type-415", response, 415, `for ${what}`);
-        const checkout = JSON.stringify(checkoutBody(context));
-        const other = await startInvalidCheckout(context, undefined, { body: checkout, headers });
-        expectStatus(context, "refusal.media-type-415", other, 415, `for ${what} (checkout)`);
-      }
+        }));
     },
   },
   {

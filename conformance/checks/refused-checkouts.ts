@@ -19,6 +19,7 @@ import {
   pays,
   get,
   is2xx,
+  asJson,
 } from "./requests.ts";
 import { advance, finishAny, listed } from "./sandbox-controls.ts";
 
@@ -41,11 +42,7 @@ const refused: Refused[] = [
   withField("country", "CIV"),
   ...malformed({}).map(([what], index): Refused => [
     what,
-    (context, body) =>
-      startInvalidCheckout(context, undefined, {
-        body: malformed(body)[index]?.[1],
-        headers: { "content-type": "application/json" },
-      }),
+    (context, body) => startInvalidCheckout(context, undefined, asJson(malformed(body)[index]![1])),
   ]),
   ["an array of one request", (context, body) => startInvalidCheckout(context, [body])],
   ...["PUT", "PATCH", "DELETE"].map((method): Refused => [

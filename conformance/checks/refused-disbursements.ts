@@ -5,9 +5,7 @@ import { almostKeys, wrongKey } from "./auth.ts";
 import { rules } from "./invalid-values.ts";
 import { malformed } from "./json.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
-import { pay, payInvalid } from "./requests.ts";
-
-const json = { "content-type": "application/json" };
+import { pay, payInvalid, asJson } from "./requests.ts";
 
 const withKey = (what: string, key: (context: Context) => TargetRequest["key"]): Refusable => ({
   what,
@@ -36,7 +34,7 @@ const invalid: Refusable[] = rules.flatMap(({ field, cases }) =>
 const notRequests: Refusable[] = [
   ...malformed({}).map(([what], index): Refusable => ({
     what,
-    send: (context, body) => payInvalid(context, undefined, { body: malformed(body)[index]?.[1], headers: json }),
+    send: (context, body) => payInvalid(context, undefined, asJson(malformed(body)[index]![1])),
   })),
   { what: "an array of one request", send: (context, body) => payInvalid(context, [body]) },
 ];
@@ -56,10 +54,7 @@ const types: Refusable[] = [
 const sizes: Refusable[] = [20, 128].map((kibibytes) => ({
   what: `a body of ${kibibytes} KiB`,
   send: (context, body) =>
-    pay(context, undefined, {
-      body: `${JSON.stringify(body).slice(0, -1)}${" ".repeat(kibibytes * 1024)}}`,
-      headers: json,
-    }),
+    pay(context, undefined, asJson(`${JSON.stringify(body).slice(0, -1)}${" ".repeat(kibibytes * 1024)}}`)),
 }));
 
 const paths: Refusable[] = [

@@ -55,6 +55,13 @@ export const someAddress = ({ receiver, limits, options }: Context): string =>
 export const pays = (payouts: number, each = usualAmount) =>
   ({ effect: "moves-money", payouts, amount: payouts * each }) as const;
 
+/** Returns a request's body that is this text, declared as JSON. */
+export const asJson = (body: string | Buffer) => ({ body, headers: { "content-type": "application/json" } });
+
+/** Returns a body as JSON text in which the amount is exactly this literal. */
+export const withAmount = (body: Record<string, unknown>, literal: string) =>
+  asJson(JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`));
+
 type More = Omit<TargetRequest, "method" | "path">;
 
 /** Sends a GET request. */

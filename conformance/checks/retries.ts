@@ -1,8 +1,8 @@
 // Checks the retries of failed deliveries (D13).
-import type { Check, Context } from "../check.ts";
-import { respondWith, delivered, deliveryOf } from "./deliveries.ts";
-import { expectNoFaults, same } from "./expect.ts";
-import { arrived, first, idOf, mailbox, type Box } from "./notifications.ts";
+import type { Check } from "../check.ts";
+import { delivered, expectDelivery, expectSteps, holding, respondWith } from "./deliveries.ts";
+import { expectNoFaults } from "./expect.ts";
+import { arrived, expectAttempts, first, idOf, mailbox } from "./notifications.ts";
 import { paid, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 
@@ -13,21 +13,6 @@ const one = {
 
 /** The intervals between attempts, in seconds. Each actual interval may be up to 20 % shorter or longer. */
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
-
-/** Advances the sandbox time in steps. After each step, judges the number of attempts received so far. */
-async function judgeSteps(
-  context: Context,
-  id: string,
-  box: Box,
-  steps: readonly [seconds: number, attempts: number][],
-) {
-  let passed = 0;
-  for (const [seconds, attempts] of steps) {
-    await advance(context, seconds);
-    passed += seconds;
-    same(context, id, { what: `attempts after ${passed} s:`, actual: box.received.length, expected: attempts });
-  }
-}
 
 /** Describes the intervals between attempts that deviate from the schedule. */
 function misplaced(attempts: readonly { at?: unknown }[]): string[] {
@@ -45,22 +30,14 @@ export const checks: Check[] = [
     ids: ["retries.after-failure"],
     ...one,
     async run(context) {
-      const { box } = await delivered(
-        context,
-        (response, attempt) => void response.writeHead(attempt < 3 ? 500 : 204).end(),
-      );
+      const { box } = await delivered(context, respondWith([500, 500, 204]));
       await advance(context, 600);
-      const received = await arrived(context, box, 3);
-      const alike = received.every(({ body }) => body === received[0]?.body) && new Set(received.map(idOf)).size === 1;
-      const expected = "three attempts with the same webhook-id and body, and none after the successful one";
+      await arrived(context, box, 3);
       await advance(context, 86_400);
-      context.judge(
-        "retries.after-failure",
-        alike && box.received.length === 3,
-        expected,
-        `attempts: ${box.received.length}, ${alike ? "identical" : "not identical"}`,
-        context.responses,
-      );
+      const alike = new Set(box.received.map(({ body }) => body)).size + new Set(box.received.map(idOf)).size === 2;
+      const expected = "three attempts with the same webhook-id and body, and none after the successful one";
+      const actual = `attempts: ${box.received.length}, ${alike ? "identical" : "not identical"}`;
+      context.judge("retries.after-failure", alike && box.received.length === 3, expected, actual, context.responses);
     },
   },
   {
@@ -69,13 +46,10 @@ export const checks: Check[] = [
     ...one,
     needs: [...one.needs, "deliveries"],
     async run(context) {
-      const { box, reference } = await delivered(context, respondWith(500));
+      const made = await delivered(context, respondWith(500));
       await advance(context, 10 * 86_400);
-      const { response, delivery } = await deliveryOf(context, reference);
-      const attempts = (delivery["attempts"] ?? []) as { at?: unknown }[];
-      const ended = attempts.length === 10 && box.received.length === 10 && delivery["status"] === "exhausted";
-      const actual = `${attempts.length} listed, ${box.received.length} received, status ${String(delivery["status"])}`;
-      context.judge("retries.schedule", ended, "ten attempts, then status exhausted", actual, response);
+      const tenFailures = Array.from({ length: 10 }, () => 500);
+      const { response, attempts } = await expectDelivery(context, "retries.schedule", made, tenFailures, "exhausted");
       const expected = "each interval within 20 % of the schedule";
       expectNoFaults(context, "retries.schedule", expected, misplaced(attempts), response);
     },
@@ -87,16 +61,8 @@ export const checks: Check[] = [
     async run(context) {
       const elsewhere = mailbox(context);
       const { box } = await delivered(context, respondWith(302, { location: elsewhere.url }));
-      await advance(context, 30);
-      const ok = elsewhere.received.length === 0 && box.received.length === 2;
-      const actual = `${elsewhere.received.length} at the redirect target, ${box.received.length} at the webhookURL`;
-      context.judge(
-        "retries.redirect-fails",
-        ok,
-        "no request to the redirect target, and a second attempt at the webhookURL",
-        actual,
-        context.responses,
-      );
+      await expectSteps(context, "retries.redirect-fails", box, [30, 2]);
+      expectAttempts(context, "retries.redirect-fails", elsewhere, 0, "at the redirect target");
     },
   },
   {
@@ -105,70 +71,45 @@ export const checks: Check[] = [
     ...one,
     needs: [...one.needs, "deliveries"],
     async run(context) {
-      const { box, reference } = await delivered(context, respondWith(410));
+      const made = await delivered(context, respondWith(410));
       await advance(context, 2 * 86_400);
-      const { delivery, response } = await deliveryOf(context, reference);
-      const ok = box.received.length === 1 && delivery["status"] === "ended";
-      context.judge(
-        "retries.gone-ends",
-        ok,
-        "one attempt, then status ended",
-        `attempts: ${box.received.length}, status ${String(delivery["status"])}`,
-        response,
-      );
+      await expectDelivery(context, "retries.gone-ends", made, [410], "ended");
     },
   },
   {
     name: "Retry-After postpones the next attempt",
     ids: ["retries.retry-after"],
+    ...one,
     ...pays(3),
-    needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
       const id = "retries.retry-after";
       for (const status of [429, 503]) {
         const { box } = await delivered(context, respondWith(status, { "retry-after": "600" }));
-        await judgeSteps(context, id, box, [
-          [400, 1],
-          [400, 2],
-        ]);
+        await expectSteps(context, id, box, [400, 1], [400, 2]);
       }
       const { box } = await delivered(context, respondWith(503, { "retry-after": "86400" }));
-      await judgeSteps(context, id, box, [
-        [2700, 1],
-        [1800, 2],
-      ]);
+      await expectSteps(context, id, box, [2700, 1], [1800, 2]);
     },
   },
   {
     name: "Slow receiver delays nothing else",
     ids: ["retries.slow-receiver"],
+    ...one,
     ...pays(2),
-    needs: ["receiver", "forced-outcomes", "clock"],
     async run(context) {
-      const held = Promise.withResolvers<void>();
-      const slow = mailbox(context, (response) => void held.promise.then(() => response.writeHead(204).end()));
+      const id = "retries.slow-receiver";
+      const { reply, release } = holding();
+      const slow = mailbox(context, reply);
       const quick = mailbox(context);
-      const before = context.now().getTime();
       const { response } = await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
       await first(context, slow);
       await paid(context, { phoneNumber: forcing("001"), webhookURL: quick.url });
-      const received = await arrived(context, quick);
-      const took = context.now().getTime() - before;
-      held.resolve();
-      context.judge(
-        "retries.slow-receiver",
-        response.exchange.durationMs < 2000,
-        "a response to create while the receiver is still busy",
-        `response after ${response.exchange.durationMs} ms`,
-        context.responses,
-      );
-      context.judge(
-        "retries.slow-receiver",
-        received.length === 1,
-        "another delivery in the meantime",
-        `${received.length} received within ${took} ms`,
-        context.responses,
-      );
+      await arrived(context, quick);
+      expectAttempts(context, id, quick, 1, "to deliver another payout in the meantime");
+      release();
+      const took = response.exchange.durationMs;
+      const expected = "a response to create while the receiver is still busy";
+      context.judge(id, took < 2000, expected, `response after ${took} ms`, response);
     },
   },
 ];

@@ -1,11 +1,12 @@
 // Checks the sandbox operations (D18).
-import { Prerequisite, describeResponse, type Check } from "../check.ts";
+import { Prerequisite, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
 import { deliveryOf, respondWith } from "./deliveries.ts";
 import { expectStatus, same, shows } from "./expect.ts";
 import { mailbox } from "./notifications.ts";
 import { dataOf, paid, verified, pays, get } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
   ["time", "GET", "/sandbox/clock"],
@@ -35,6 +36,9 @@ const badSteps: [string, unknown, number][] = [
 /** By how much a reading of the clock may exceed the expected time, because real time passes between two readings. */
 const slackMs = 10_000;
 
+/** Returns the sandbox time that a response states. */
+const nowIn = (response: TargetResponse) => Date.parse(String(dataOf(response)["now"]));
+
 export const checks: Check[] = [
   {
     name: "Advancing the clock to a time can be repeated",
@@ -43,7 +47,7 @@ export const checks: Check[] = [
     needs: ["clock", "time"],
     async run(context) {
       const before = await get(context, "/sandbox/clock");
-      const start = Date.parse(String(dataOf(before)["now"]));
+      const start = nowIn(before);
       const hour = 3_600_000;
       for (const [what, to, reached] of [
         ["a time one hour ahead", start + hour, start + hour],
@@ -51,7 +55,7 @@ export const checks: Check[] = [
         ["a time that has passed", start, start + hour],
       ] as const) {
         const response = await moveClock(context, { to: new Date(to).toISOString() });
-        const now = Date.parse(String(dataOf(response)["now"]));
+        const now = nowIn(response);
         const ok = response.status === 200 && now >= reached && now < reached + slackMs;
         const expected = `200 and a time within 10 s after ${new Date(reached).toISOString()}, for ${what}`;
         shows(context, "sandbox.clock-to", response, ok, expected);
@@ -96,28 +100,18 @@ export const checks: Check[] = [
     async run(context) {
       const { reference } = await paid(context, { phoneNumber: forcing("089") });
       const before = await get(context, "/sandbox/clock");
-      const start = Date.parse(String(dataOf(before)["now"]));
+      const start = nowIn(before);
       const moved = await advance(context, 3600);
-      const end = Date.parse(String(dataOf(moved)["now"]));
+      const end = nowIn(moved);
       const ok = end - start >= 3_600_000 && end - start < 3_600_000 + slackMs;
-      context.judge(
-        "sandbox.clock",
-        ok,
-        "a clock one hour later",
-        `${describeResponse(before)}, then ${describeResponse(moved)}`,
-        context.responses,
-      );
-      const { data } = await verified(context, reference);
+      shows(context, "sandbox.clock", moved, ok, "a clock one hour later", [before, moved]);
+      const { data, response } = await verified(context, reference);
       const what = "status of the due payout at the response:";
-      same(context, "sandbox.clock", { what, actual: data.status, expected: "failed" });
+      same(context, "sandbox.clock", { what, actual: data.status, expected: "failed" }, [moved, response]);
       const age = Date.parse(data.updatedAt) - Date.parse(data.createdAt);
-      context.judge(
-        "sandbox.clock",
-        age > 0 && age < 600_000,
-        "settled when it was due, not at the end of the advance",
-        `settled ${age} ms after its creation`,
-        context.responses,
-      );
+      const expected = "settled when it was due, not at the end of the advance";
+      const actual = `settled ${age} ms after its creation`;
+      context.judge("sandbox.clock", age > 0 && age < 600_000, expected, actual, [moved, response]);
     },
   },
   {
@@ -139,9 +133,8 @@ export const checks: Check[] = [
         context.responses,
       );
       const { data } = await verified(context, reference);
-      const { response, delivery } = await deliveryOf(context, reference);
-      const [attempt = {}] = (delivery["attempts"] ?? []) as { at?: unknown }[];
-      const late = Date.parse(String(attempt.at)) - Date.parse(data.updatedAt);
+      const { response, attempts } = await deliveryOf(context, reference);
+      const late = Date.parse(String(attempts[0]?.at)) - Date.parse(data.updatedAt);
       const expected = "a first attempt within 10 s after the settlement";
       context.judge("sandbox.clock", late >= 0 && late < slackMs, expected, `${late} ms after it`, response);
     },
@@ -152,23 +145,15 @@ export const checks: Check[] = [
     effect: "moves-money",
     needs: ["clock", "time", "second-key"],
     async run(context) {
-      const read = async () => {
-        const response = await get(context, "/sandbox/clock", { key: "second" });
-        return Date.parse(String(dataOf(response)["now"]));
-      };
-      const own = async () => Date.parse(String(dataOf(await get(context, "/sandbox/clock"))["now"]));
-      const [before, start] = [await read(), await own()];
+      const read = async (key: "own" | "second") => nowIn(await get(context, "/sandbox/clock", { key }));
+      const [before, start] = [await read("second"), await read("own")];
       await advance(context, 7200);
-      const [after, end] = [await read(), await own()];
+      const [after, end] = [await read("second"), await read("own")];
       if (!(end - start >= 7_200_000))
         throw new Prerequisite("an own clock two hours later", `${end - start} ms later`);
-      context.judge(
-        "sandbox.clock-own",
-        after - before < slackMs,
-        "no advance of the other merchant's clock",
-        `${after - before} ms later`,
-        context.responses,
-      );
+      const moved = after - before;
+      const expected = "no advance of the other merchant's clock";
+      context.judge("sandbox.clock-own", moved < slackMs, expected, `${moved} ms later`, context.responses);
     },
   },
 ];

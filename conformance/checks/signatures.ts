@@ -1,10 +1,11 @@
 // Checks the signatures of deliveries (D12).
 import { type Check, type Context, given } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
-import { expectNoFaults, holds } from "./expect.ts";
-import { first, isSignedWith, mailbox, secretOf } from "./notifications.ts";
-import { paid, pays } from "./requests.ts";
-import { advance, forcing, moveClock } from "./sandbox-controls.ts";
+import { delivered, respondWith } from "./deliveries.ts";
+import { holds, same } from "./expect.ts";
+import { expectNotification, isSignedWith, secretOf } from "./notifications.ts";
+import { pays } from "./requests.ts";
+import { advance, moveClock } from "./sandbox-controls.ts";
 
 const one = pays(1);
 const needs = ["receiver", "forced-outcomes"] as const;
@@ -26,15 +27,14 @@ const headerFaults = ({ headers }: Notification): string[] =>
 /** Judges the webhook headers of a delivery. */
 export function judgeHeaders(context: Context, notification: Notification) {
   const expected = "webhook-id, webhook-timestamp and webhook-signature in their documented formats";
-  expectNoFaults(context, "signature.headers", expected, headerFaults(notification));
+  const faults = headerFaults(notification);
+  const actual = faults.join(", ") || "as expected";
+  expectNotification(context, "signature.headers", notification, faults.length === 0, expected, actual);
 }
 
-/** Creates a payout that the phone number's suffix settles immediately, and waits for its notification. */
-async function notified(context: Context, suffix = "001", key: "own" | "second" = "own") {
-  const box = mailbox(context);
-  const made = await paid(context, { phoneNumber: forcing(suffix), webhookURL: box.url }, { key });
-  return { ...made, box, notification: await first(context, box) };
-}
+/** Creates a payout that settles immediately. Returns its notification. */
+const notified = async (context: Context, key: "own" | "second" = "own") =>
+  (await delivered(context, respondWith(204), key)).notification;
 
 export const checks: Check[] = [
   {
@@ -43,8 +43,7 @@ export const checks: Check[] = [
     ...one,
     needs,
     async run(context) {
-      const { notification } = await notified(context);
-      judgeHeaders(context, notification);
+      judgeHeaders(context, await notified(context));
     },
   },
   {
@@ -54,37 +53,17 @@ export const checks: Check[] = [
     needs: ["receiver", "forced-outcomes", "webhook-secret"],
     async run(context) {
       const secret = await secretOf(context);
-      const { notification } = await notified(context);
-      const ok = isSignedWith(notification, secret);
-      holds(
-        context,
-        "signature.verifies",
-        ok,
-        "a signature that verifies with the merchant's secret",
-        "it does not verify",
-      );
-      for (const other of ["", "whsec_Y2VydGlmeS13cm9uZy1zZWNyZXQtMDEyMzQ1Njc4OQ=="]) {
-        const verifies = isSignedWith(notification, other);
-        context.judge(
-          "signature.verifies",
-          !verifies,
-          "a signature that does not verify with another secret",
-          verifies ? "it verifies" : "as expected",
-          context.responses,
-        );
-      }
-      const changed = {
-        ...notification,
-        body: notification.body.replace(/\d/, (digit) => String((Number(digit) + 1) % 10)),
+      const notification = await notified(context);
+      const expectSigned = (sent: Notification, by: string, expected: boolean, when: string) => {
+        const actual = isSignedWith(sent, by) ? "verifies" : "does not verify";
+        const wanted = expected ? "verifies" : "does not verify";
+        same(context, "signature.verifies", { what: `${when}, the signature`, actual, expected: wanted });
       };
-      const still = isSignedWith(changed, secret);
-      context.judge(
-        "signature.verifies",
-        !still,
-        "a signature that does not verify for an altered body",
-        still ? "it verifies" : "as expected",
-        context.responses,
-      );
+      expectSigned(notification, secret, true, "with the merchant's secret");
+      for (const other of ["", "whsec_Y2VydGlmeS13cm9uZy1zZWNyZXQtMDEyMzQ1Njc4OQ=="])
+        expectSigned(notification, other, false, "with another secret");
+      const body = notification.body.replace(/\d/, (digit) => String((Number(digit) + 1) % 10));
+      expectSigned({ ...notification, body }, secret, false, "for an altered body");
     },
   },
   {
@@ -94,14 +73,17 @@ export const checks: Check[] = [
     needs: [...needs, "clock"],
     async run(context) {
       await advance(context, 10 * 86_400);
-      const { notification } = await notified(context);
+      const notification = await notified(context);
       const off = Number(notification.headers["webhook-timestamp"]) - notification.at.getTime() / 1000;
-      context.judge(
+      const actual = `${Math.round(off)} s off`;
+      const isReal = Math.abs(off) <= 60;
+      expectNotification(
+        context,
         "signature.timestamp-real",
-        Math.abs(off) <= 60,
+        notification,
+        isReal,
         "the real time, within a minute",
-        `${Math.round(off)} s off`,
-        context.responses,
+        actual,
       );
     },
   },
@@ -118,20 +100,15 @@ export const checks: Check[] = [
       const rotated = await context.target.send({ ...second, path: "/sandbox/webhook-secret/rotate" });
       given(rotated.status === 200, "200 for the rotation", rotated);
       const renewed = await secretOf(context, "second");
-      context.judge(
-        "signature.rotation",
-        renewed !== old,
-        "a new secret",
-        renewed === old ? "the old one" : "as expected",
-        context.responses,
-      );
-      const during = (await notified(context, "001", "second")).notification;
+      const id = "signature.rotation";
+      holds(context, id, renewed !== old, "a new secret", "the old one");
+      const during = await notified(context, "second");
       const both = isSignedWith(during, old) && isSignedWith(during, renewed);
-      holds(context, "signature.rotation", both, "signatures with both secrets for a day", "a signature is missing");
+      holds(context, id, both, "signatures with both secrets for a day", "a signature is missing");
       await moveClock(context, { seconds: 90_000 }, "second");
-      const after = (await notified(context, "001", "second")).notification;
+      const after = await notified(context, "second");
       const onlyNew = !isSignedWith(after, old) && isSignedWith(after, renewed);
-      holds(context, "signature.rotation", onlyNew, "only the new secret's signature after that", "other signatures");
+      holds(context, id, onlyNew, "only the new secret's signature after that", "other signatures");
     },
   },
 ];

@@ -1,6 +1,6 @@
 // Judges every webhook that the run received, whichever check caused it (D11, D12).
 import type { Check } from "../check.ts";
-import { describeNotification } from "./notifications.ts";
+import { describeNotification, expectNotification } from "./notifications.ts";
 import { judgeHeaders } from "./signatures.ts";
 
 export const checks: Check[] = [
@@ -21,13 +21,8 @@ export const checks: Check[] = [
       for (const notification of all) {
         const faults = validate(notification.json);
         const actual = `${describeNotification(notification)}: ${faults.slice(0, 5).join(", ") || "as expected"}`;
-        context.judge(
-          "events.data-is-the-record",
-          faults.length === 0,
-          "a body that matches WebhookEvent",
-          actual,
-          context.responses,
-        );
+        const [id, expected] = ["events.data-is-the-record", "a body that matches WebhookEvent"];
+        expectNotification(context, id, notification, faults.length === 0, expected, actual);
         judgeHeaders(context, notification);
       }
     },

@@ -4,11 +4,13 @@ import type { Check, Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
+import { respondWith } from "./deliveries.ts";
 import { checkoutStatus, ended, noneEnded } from "./finishing.ts";
-import { arrived, eventName, first, mailbox, tally, type Box } from "./notifications.ts";
+import { arrived, eventName, expectArrival, expectNotification, first, mailbox, type Box } from "./notifications.ts";
 import { checkoutBody, dataOf, disbursementBody, paid, pay, payInvalid, startCheckout, pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
+import { holds } from "./expect.ts";
 
 const one = pays(1);
 /** The ids of the requirements that can be judged on a single notification. */
@@ -51,9 +53,7 @@ export function otherStatus(context: Context, id: string, wanted: "success" | "f
 async function* judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
   const { box, data } = yield* notified(context, phoneNumber);
   if (data.status !== status) return otherStatus(context, id, status, data.status);
-  const received = await arrived(context, box);
-  const expected = `a notification for the payout with status ${status}`;
-  context.judge(id, received.length > 0, expected, await tally(context, box), context.responses);
+  await expectArrival(context, id, box, `a notification for the payout with status ${status}`);
 }
 
 /** Returns the strings in a JSON value whose field names match. */
@@ -88,13 +88,7 @@ async function* judgeTruth(context: Context, phoneNumber: string): AsyncGenerato
   const unknown = "the notification states no status that the suite can recognise";
   if (named.length === 0) context.notApplicable("webhook.truth", unknown);
   else
-    context.judge(
-      "webhook.truth",
-      isTrue,
-      `one of the statuses ${seen.join(", ")}`,
-      named.join(", "),
-      context.responses,
-    );
+    expectNotification(context, "webhook.truth", notification, isTrue, `one of ${seen.join(", ")}`, named.join(", "));
   return notification;
 }
 
@@ -179,15 +173,8 @@ export const checks: Check[] = [
         const box = mailbox(context);
         const created = await startCheckout(context, checkoutBody(context, { webhookURL: box.url }));
         if (!(await ended(context, created, outcome))) continue;
-        const received = await arrived(context, box);
         const expected = `a notification for a checkout finished as ${outcome}`;
-        context.judge(
-          "webhook.checkout-outcome",
-          received.length > 0,
-          expected,
-          await tally(context, box),
-          context.responses,
-        );
+        await expectArrival(context, "webhook.checkout-outcome", box, expected);
         seen[outcome] = [dataOf(created)["status"], await checkoutStatus(context, created)];
       }
       if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
@@ -206,10 +193,9 @@ export const checks: Check[] = [
       const strays = [...refused, ...strayNotifications(payouts)];
       if (strays.length === 0 && !areNamed(payouts))
         return context.notApplicable(id, "notifications do not name their payout, so a stray one cannot be recognised");
-      const actual = strays.length === 0 ? "as expected" : `also received: ${strays.join("; ")}`;
       const expected =
         "notifications only of an address's own disbursement, and none at the address of a refused request";
-      context.judge(id, strays.length === 0, expected, actual, context.responses);
+      holds(context, id, strays.length === 0, expected, `also received: ${strays.join("; ")}`);
     },
   },
   {
@@ -239,7 +225,7 @@ export const checks: Check[] = [
     ...one,
     needs: ["receiver"],
     async *run(context) {
-      const box = mailbox(context, (response) => void response.writeHead(500).end());
+      const box = mailbox(context, respondWith(500));
       const { reference } = await paid(context, { webhookURL: box.url });
       yield;
       await settled(context, reference);
