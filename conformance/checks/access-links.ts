@@ -1,13 +1,14 @@
 // Checks that opening the link to a payment page does not pay the checkout (§4.3, D9).
-import { type Check, type Context, given } from "../check.ts";
+import { given, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import type { Notification, Receiver } from "../target/receiver.ts";
-import { linkOf, pageLink } from "./checkout.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
+import { pageLink } from "./checkout.ts";
 import { expectData } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
 import { addressOf } from "./refused-requests.ts";
-import { checkoutBody, startCheckout, is2xx } from "./requests.ts";
+import { checkoutBody, is2xx, startCheckout } from "./requests.ts";
 import { advance, finishAny } from "./sandbox-controls.ts";
 
 const id = "checkout.link-pays-nothing";
@@ -23,7 +24,7 @@ const openings: { method?: "GET" | "HEAD"; headers?: Record<string, string> }[] 
 ];
 
 /** Opens the link of a checkout in every way. */
-async function openAll(context: Context, created: Parameters<typeof linkOf>[0], sent: readonly string[]) {
+async function openAll(context: Context, created: TargetResponse, sent: readonly string[]) {
   const link = pageLink(created, sent);
   for (const opening of openings) await context.target.openLink(link, opening);
 }
@@ -33,23 +34,18 @@ const statesSuccess = ({ body }: Notification) =>
   /"(?:[^"]*[._-])?(?:success|successful|succeeded|completed|paid|captured)"/i.test(body);
 
 /** The checkout whose link was opened. `provable` is true if the target notifies a success. */
-const opened = new WeakMap<Receiver, { box: Box; provable: boolean }>();
+const opened = new WeakMap<Receiver, { box: Box; created: TargetResponse; provable: boolean }>();
 
 function judgeUnpaid(context: Context) {
-  const { box, provable } = (context.receiver && opened.get(context.receiver)) ?? {};
-  if (!box) return context.couldNotRun(id, "no link was opened");
+  const { box, created, provable } = (context.receiver && opened.get(context.receiver)) ?? {};
+  if (!box || !created) return context.couldNotRun(id, "no link was opened");
   const lie = box.received.find(statesSuccess);
   if (!lie && !provable) {
     return context.notApplicable(id, "the suite cannot pay the target's checkouts, so it would not notice a payment");
   }
   const actual = lie ? lie.body.slice(0, 120) : "none received";
-  context.judge(
-    id,
-    !lie,
-    "no notification of success for a checkout whose link was only opened",
-    actual,
-    context.responses,
-  );
+  const expected = "no notification of success for a checkout whose link was only opened";
+  context.judge(id, !lie, expected, actual, created);
 }
 
 export const checks: Check[] = [
@@ -70,7 +66,7 @@ export const checks: Check[] = [
       const other = await startCheckout(context, checkoutBody(context, addressOf(paid)));
       const finish = hasControl(options, "finish");
       if (finish && (await finishAny(context, other, "success")) !== undefined) await arrived(context, paid);
-      opened.set(receiver, { box, provable: paid.received.some(statesSuccess) });
+      opened.set(receiver, { box, created, provable: paid.received.some(statesSuccess) });
       judgeUnpaid(context);
     },
   },

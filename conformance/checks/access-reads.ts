@@ -4,7 +4,7 @@ import type { TargetRequest } from "../target/exchange.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { sameRecord } from "./refused-existing.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
-import { paid, verified, pays, get } from "./requests.ts";
+import { get, paid, pays, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const effect = "must-be-rejected";

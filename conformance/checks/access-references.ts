@@ -1,12 +1,10 @@
 // Checks that verify and the lists compare whole references (§4.2, D19, D42).
-import { type Check, type Context, given } from "../check.ts";
+import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { dataOf, paid, verified, pays, get, is2xx } from "./requests.ts";
+import { dataOf, get, is2xx, paid, pays, verified } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
-
-const one = pays(1);
 
 type Variant = [what: string, change: (reference: string) => string];
 
@@ -61,7 +59,7 @@ export const checks: Check[] = [
   {
     name: "Verify finds a record by its whole reference only",
     ids: ["access.whole-reference"],
-    ...one,
+    ...pays(1),
     async run(context) {
       const { reference, body } = await paid(context);
       await verified(context, reference);
@@ -78,7 +76,7 @@ export const checks: Check[] = [
   {
     name: "Records the response to other spellings of a reference",
     ids: ["access.reference-spelling"],
-    ...one,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
       for (const [what, { status }] of await askSpellings(context, "disbursements", reference)) {
@@ -89,7 +87,7 @@ export const checks: Check[] = [
   {
     name: "Reference must be spelled exactly as the service returned it",
     ids: ["access.exact-reference"],
-    ...one,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
       const { reference: checkout } = await started(context);
@@ -107,7 +105,7 @@ export const checks: Check[] = [
   {
     name: "Lists find a merchant's reference only if it is exact",
     ids: ["access.exact-filter"],
-    ...one,
+    ...pays(1),
     async run(context) {
       const fresh = context.fresh();
       await paid(context, { reference: fresh });

@@ -1,15 +1,14 @@
 // Checks that a record stays hidden from requests without its owner's key after the owner has read or created it, so
 // that neither a cache nor a kept connection shows it (§5, D4, D8, D42).
-import { describeResponse, type Check, type Context, given } from "../check.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { given, type Check, type Context } from "../check.ts";
+import type { TargetRequest } from "../target/exchange.ts";
 import { base64, firstHalf } from "../target/key-forms.ts";
 import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
 import { started } from "./checkout-record.ts";
-import { paid, pay, usualAmount, verifyDisbursement, pays, get } from "./requests.ts";
+import { expectHidden, shows } from "./expect.ts";
+import { get, is2xx, paid, pay, pays, usualAmount, verifyDisbursement } from "./requests.ts";
 
 const effect = "must-be-rejected";
-const one = pays(1);
-
 type Stranger = { what: string; request: Pick<TargetRequest, "key" | "headers"> & { query?: string } };
 
 /** Requests without a valid key. Each of them differs from the owner's on the wire. */
@@ -41,22 +40,9 @@ function strangers(context: Context): Stranger[] {
   ];
 }
 
-const describe = (response: TargetResponse) => describeResponse(response).slice(0, 120);
-
-/** Judges that a stranger's request gets 401, and that the response contains none of the record's values. */
-function judgeHidden(context: Context, id: string, what: string, response: TargetResponse, secrets: string[]) {
-  const shown = secrets.some((secret) => response.text.includes(secret));
-  const ok = response.status === 401 && !shown;
-  const { method, path } = response.request;
-  const where = `${method} ${path.split("?")[0]}`;
-  context.judge(
-    id,
-    ok,
-    `401 and no record at ${where} with ${what}, after its owner's request`,
-    describe(response),
-    response,
-  );
-}
+/** Expects a stranger's request to get 401, and none of the record's values. */
+const judgeHidden = (context: Context, id: string, what: string, request: TargetRequest, secrets: string[]) =>
+  expectHidden(context, id, request, { secrets, status: 401, whom: `${what}, after its owner's request` });
 
 /** Reads a path as its owner before each stranger's GET and HEAD, and once more at the end. */
 async function judgeRead(context: Context, id: string, path: string, secrets: string[]) {
@@ -69,10 +55,9 @@ async function judgeRead(context: Context, id: string, path: string, secrets: st
     const { query, ...rest } = request;
     const asked = query === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
     await ownerReads();
-    judgeHidden(context, id, what, await get(context, asked, rest), secrets);
+    await judgeHidden(context, id, what, { method: "GET", path: asked, ...rest }, secrets);
     const head = await context.target.send({ method: "HEAD", path: asked, effect, ...rest });
-    const { status = 0 } = head;
-    context.judge(id, status < 200 || status > 299, `no 2xx for HEAD with ${what}`, describe(head), head);
+    shows(context, id, head, !is2xx(head), `no 2xx for HEAD with ${what}`);
   }
   await ownerReads();
 }
@@ -81,7 +66,7 @@ export const checks: Check[] = [
   {
     name: "Record stays hidden after its owner has read it",
     ids: ["access.record-hidden-after-owner"],
-    ...one,
+    ...pays(1),
     async run(context) {
       const { reference, body } = await paid(context);
       const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
@@ -91,7 +76,7 @@ export const checks: Check[] = [
   {
     name: "Repeated create without the key is refused after its owner has paid",
     ids: ["access.create-refused-after-owner"],
-    ...one,
+    ...pays(1),
     payouts: 3,
     amount: 3 * usualAmount,
     async run(context) {
@@ -100,8 +85,8 @@ export const checks: Check[] = [
         const { query, ...rest } = request;
         const path = `/v1/disbursements${query === undefined ? "" : `?${query}`}`;
         const again = await pay(context, body);
-        const response = await context.target.send({ method: "POST", path, effect, json: body, ...rest });
-        judgeHidden(context, "access.create-refused-after-owner", what, response, [reference]);
+        const stranger: TargetRequest = { method: "POST", path, effect, json: body, ...rest };
+        const response = await judgeHidden(context, "access.create-refused-after-owner", what, stranger, [reference]);
         // Each further round could pay again.
         if (again.status === 200 || response.status === 200) return;
       }
@@ -110,7 +95,7 @@ export const checks: Check[] = [
   {
     name: "Records the response to two keys, of which the first is valid",
     ids: ["access.two-keys"],
-    ...one,
+    ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
       for (const [name, keys] of [
@@ -161,13 +146,15 @@ export const checks: Check[] = [
         [`/v1/checkouts?merchantsReference=${fresh}`, checkout, 200],
       ];
       for (const [path, secret, status] of paths) {
-        const ids = ["own", "second", "own", "second", "own"] as const;
-        for (const key of ids) {
-          const response = await get(context, path, { key });
-          const seen = response.text.includes(secret);
-          const ok = key === "own" ? response.status === 200 && seen : response.status === status && !seen;
-          const expected = key === "own" ? "the record for its owner" : `${status} and no record for another merchant`;
-          context.judge(id, ok, `${expected} at GET ${path}`, describe(response), response);
+        for (const key of ["own", "second", "own", "second", "own"] as const) {
+          if (key === "second") {
+            const hidden = { secrets: [secret], status, whom: "another merchant" };
+            await expectHidden(context, id, { method: "GET", path, key }, hidden);
+            continue;
+          }
+          const response = await get(context, path);
+          const isSeen = response.status === 200 && response.text.includes(secret);
+          shows(context, id, response, isSeen, `the record for its owner at GET ${path}`);
         }
       }
     },

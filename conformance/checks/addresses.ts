@@ -1,7 +1,7 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
 import type { Check, Context } from "../check.ts";
-import { expectStatus, holds, same, bothRefused } from "./expect.ts";
-import { checkoutBody, paid, startInvalidCheckout, verified, pays } from "./requests.ts";
+import { bothRefused, expectStatus, holds, same } from "./expect.ts";
+import { checkoutBody, paid, pays, startInvalidCheckout, verified } from "./requests.ts";
 
 const badAddresses = [
   "ftp://merchant.example/hooks",
@@ -54,12 +54,8 @@ export const checks: Check[] = [
       for (const webhookURL of [...goodAddresses, longest]) {
         const { reference } = await paid(context, { webhookURL });
         const { data, response } = await verified(context, reference);
-        same(
-          context,
-          "addresses.kept",
-          { what: "webhookURL", actual: data.webhookURL, expected: webhookURL },
-          response,
-        );
+        const { webhookURL: actual } = data;
+        same(context, "addresses.kept", { what: "webhookURL", actual, expected: webhookURL }, response);
       }
       const { reference } = await paid(context);
       const { data, response } = await verified(context, reference);

@@ -1,16 +1,12 @@
 // Checks authentication (§5).
 import type { Check, Context } from "../check.ts";
-import type { TargetRequest } from "../target/exchange.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { basic, oppositeCase, withoutLast } from "../target/key-forms.ts";
 import { expectStatus } from "./expect.ts";
-import { checkoutBody, disbursementBody, paid, pay, startCheckout, verifyDisbursement, pays } from "./requests.ts";
+import { checkoutBody, disbursementBody, paid, pay, pays, startCheckout, verifyDisbursement } from "./requests.ts";
 
 /** A well-formed key that no merchant has. */
 export const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
-
-async function refused(context: Context, id: string, what: string, send: () => ReturnType<typeof verifyDisbursement>) {
-  expectStatus(context, id, await send(), 401, what);
-}
 
 /** Each endpoint has two checks: without a key, and with an unknown key. */
 const endpoints = [
@@ -41,6 +37,20 @@ const keys = [
   { name: "with an unknown key", key: wrongKey },
 ];
 
+/**
+ * Expects 401 for a request without a key, and with an unknown one.
+ * @param what names the request; empty if the check has only one
+ */
+export async function expectKeyNeeded(
+  context: Context,
+  id: string,
+  what: string,
+  send: (key: TargetRequest["key"]) => Promise<TargetResponse>,
+) {
+  for (const { name, key } of keys)
+    expectStatus(context, id, await send(key(context)), 401, `${what === "" ? "" : `for ${what} `}${name}`);
+}
+
 /** Values that differ slightly from the valid key. It is very unlikely that one of them is another merchant's key. */
 export const almostKeys: [string, (key: string) => string][] = [
   ["an empty key", () => ""],
@@ -64,7 +74,9 @@ export const checks: Check[] = [
       name: `${name} ${kind.name} is refused`,
       ids: [ids[index] as string],
       effect,
-      run: (context) => refused(context, ids[index] as string, kind.name, () => send(context, kind.key(context))),
+      async run(context) {
+        expectStatus(context, ids[index] as string, await send(context, kind.key(context)), 401, kind.name);
+      },
     })),
   ),
   {
@@ -76,9 +88,8 @@ export const checks: Check[] = [
       for (const [name, alter] of almostKeys) {
         const value = alter(key);
         if (value === key) continue;
-        await refused(context, "auth.whole-key-compared", `for ${name}`, () =>
-          verifyDisbursement(context, context.fresh(), { key: { value } }),
-        );
+        const response = await verifyDisbursement(context, context.fresh(), { key: { value } });
+        expectStatus(context, "auth.whole-key-compared", response, 401, `for ${name}`);
       }
     },
   },
@@ -89,9 +100,8 @@ export const checks: Check[] = [
     async run(context) {
       for (const [name, place] of keysElsewhere) {
         const { headers } = place(context.options.key);
-        await refused(context, "auth.key-only-in-header", `for the key in ${name}`, () =>
-          verifyDisbursement(context, context.fresh(), { key: "none", headers }),
-        );
+        const response = await verifyDisbursement(context, context.fresh(), { key: "none", headers });
+        expectStatus(context, "auth.key-only-in-header", response, 401, `for the key in ${name}`);
       }
     },
   },
@@ -101,11 +111,8 @@ export const checks: Check[] = [
     ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
-      for (const { name, key } of keys) {
-        await refused(context, "auth.record-hidden-without-key", name, () =>
-          verifyDisbursement(context, reference, { key: key(context) }),
-        );
-      }
+      const send = (key: TargetRequest["key"]) => verifyDisbursement(context, reference, { key });
+      await expectKeyNeeded(context, "auth.record-hidden-without-key", "", send);
     },
   },
 ];

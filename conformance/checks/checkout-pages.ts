@@ -1,12 +1,12 @@
 // Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3), and text as
 // text (D7).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
 import { commonPairs, pairOf } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { follow, linkOf, pageLink } from "./checkout.ts";
-import { checkoutBody, startCheckout } from "./requests.ts";
 import { holds } from "./expect.ts";
+import { checkoutBody, startCheckout } from "./requests.ts";
 
 /** Separators between groups of three digits, such as 1,234 and 1 234. */
 const separator = "[\\s.,'’]?";
@@ -83,13 +83,8 @@ export const checks: Check[] = [
       const made = await startAll(context);
       const links = made.map(({ link }) => link);
       const differ = new Set(links).size === links.length;
-      context.judge(
-        "checkout.links-differ",
-        differ,
-        "a different link for each checkout",
-        links.join(", "),
-        context.responses,
-      );
+      const expected = "a different link for each checkout";
+      context.judge("checkout.links-differ", differ, expected, links.join(", "), context.responses);
       let recognised = false;
       // In reverse, so that a page that shows the latest or the first checkout is found.
       for (const { body, created, link } of made.toReversed()) {

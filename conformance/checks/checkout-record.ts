@@ -1,17 +1,19 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
-import { describeResponse, type Check, type Context, given } from "../check.ts";
-import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { expectNoFaults, expectStatus, same, shows } from "./expect.ts";
+import { describeResponse, given, type Check, type Context } from "../check.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { expectKeyNeeded } from "./auth.ts";
+import { expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "./expect.ts";
 import {
+  atOnce,
   checkoutBody,
   dataOf,
   disbursementBody,
+  get,
   pay,
+  pays,
   someAddress,
   startCheckout,
   startInvalidCheckout,
-  pays,
-  get,
 } from "./requests.ts";
 
 export const verifyCheckout = (
@@ -57,13 +59,8 @@ export const checks: Check[] = [
       const own = context.fresh();
       const response = await startCheckout(context, checkoutBody(context, { amount: 123_456, reference: own }));
       const shape = "200 with url, reference, merchantsReference, amount, fee and status";
-      expectNoFaults(
-        context,
-        "checkout-body.shape",
-        shape,
-        faultsIn(context, response, "CheckoutCreatedEnvelope"),
-        response,
-      );
+      const faults = faultsIn(context, response, "CheckoutCreatedEnvelope");
+      expectNoFaults(context, "checkout-body.shape", shape, faults, response);
       const data = dataOf(response);
       const echoed = data["amount"] === 123_456 && data["merchantsReference"] === own;
       shows(context, "checkout-body.echo", response, echoed, "amount and merchantsReference as in the request");
@@ -80,16 +77,11 @@ export const checks: Check[] = [
     async run(context) {
       const { body, reference } = await started(context, { reference: context.fresh() });
       const again = await startCheckout(context, { ...body, amount: 99 });
-      const { location } = again.headers;
-      const ok = again.status === 409 && (location ?? "").endsWith(`/v1/checkouts/${reference}`);
-      const actual = `${describeResponse(again)}, Location: ${location ?? "missing"}`;
-      context.judge(
-        "checkout-request.reference-unique",
-        ok,
-        `409 with Location: /v1/checkouts/${reference}`,
-        actual,
-        context.responses,
-      );
+      const location = String(again.headers.location ?? "missing");
+      const ok = again.status === 409 && location.endsWith(`/v1/checkouts/${reference}`);
+      const actual = `${describeResponse(again)}, Location: ${location}`;
+      const expected = `409 with Location: /v1/checkouts/${reference}`;
+      context.judge("checkout-request.reference-unique", ok, expected, actual, again);
     },
   },
   {
@@ -98,11 +90,9 @@ export const checks: Check[] = [
     effect: "moves-money",
     async run(context) {
       const body = checkoutBody(context, { reference: context.fresh() });
-      const responses = await Promise.all(Array.from({ length: concurrency }, () => startCheckout(context, body)));
-      const seen = responses.map(({ status }) => status ?? "no response").toSorted();
-      const ok = seen[0] === 200 && seen.slice(1).every((status) => status === 409);
-      const expected = `1 × 200 and ${concurrency - 1} × 409`;
-      context.judge("checkout-request.reference-unique", ok, expected, seen.join(", "), responses);
+      const bodies = Array.from({ length: concurrency }, () => body);
+      const responses = await atOnce(context, bodies, startCheckout);
+      expectOneAccepted(context, "checkout-request.reference-unique", responses);
     },
   },
   {
@@ -200,11 +190,8 @@ export const checks: Check[] = [
     ids: ["checkout-record.needs-key"],
     effect: "none",
     async run(context) {
-      for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
-        const response = await verifyCheckout(context, context.fresh(), { key });
-        const what = key === "none" ? "without a key" : "with an unknown key";
-        expectStatus(context, "checkout-record.needs-key", response, 401, what);
-      }
+      const send = (key: TargetRequest["key"]) => verifyCheckout(context, context.fresh(), { key });
+      await expectKeyNeeded(context, "checkout-record.needs-key", "", send);
     },
   },
 ];

@@ -1,6 +1,6 @@
 // Checks the states of a checkout (D9).
 import { describeResponse, type Check } from "../check.ts";
-import { verifyCheckout, started } from "./checkout-record.ts";
+import { started, verifyCheckout } from "./checkout-record.ts";
 import { expectData, same, shows } from "./expect.ts";
 import { dataOf } from "./requests.ts";
 import { advance, finishCheckout } from "./sandbox-controls.ts";
@@ -25,13 +25,9 @@ export const checks: Check[] = [
         const again = await finishCheckout(context, reference, outcomes.find((other) => other !== outcome) ?? "");
         const later = await verifyCheckout(context, reference);
         const stays = again.status === 409 && dataOf(later)["status"] === outcome;
-        context.judge(
-          "checkout-states.final",
-          stays,
-          `409 for a second finish, and status ${outcome} as before`,
-          `${describeResponse(again)}; then ${describeResponse(later)}`,
-          [again, later],
-        );
+        const expected = `409 for a second finish, and status ${outcome} as before`;
+        const actual = `${describeResponse(again)}; then ${describeResponse(later)}`;
+        context.judge("checkout-states.final", stays, expected, actual, [again, later]);
       }
     },
   },

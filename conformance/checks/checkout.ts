@@ -1,9 +1,9 @@
 // Checks checkouts (§2.4, §4.3). The interface does not define the shape of the response, so these checks search the
 // whole response for the link and the reference.
-import { type Check, type Context, given } from "../check.ts";
+import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { checkoutBody, someAddress, startCheckout, startInvalidCheckout, is2xx } from "./requests.ts";
+import { checkoutBody, is2xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -128,13 +128,8 @@ export const checks: Check[] = [
       const first = await started(context, body);
       const second = referencesOf(await started(context, body));
       const own = referencesOf(first).filter((text) => !second.includes(text));
-      shows(
-        context,
-        "checkout.reference",
-        first,
-        own.length > 0,
-        "a reference that differs from that of another checkout",
-      );
+      const expected = "a reference that differs from that of another checkout";
+      shows(context, "checkout.reference", first, own.length > 0, expected);
     },
   },
   {

@@ -1,8 +1,8 @@
 // Checks which disbursements a create accepts and what it returns (§2.1, §2.2, §4.1).
 import type { Check, Context } from "../check.ts";
 import { commonPairs, dollars, fieldsFor, type Pair } from "../generate/countries.ts";
-import { expectData, expectStatus } from "./expect.ts";
-import { dataOf, disbursementBody, paid, pay, someAddress, verifyDisbursement, pays } from "./requests.ts";
+import { expectData, expectStatus, shows } from "./expect.ts";
+import { dataOf, disbursementBody, paid, pay, pays, someAddress, verifyDisbursement } from "./requests.ts";
 
 /** Amounts that must be accepted and returned exactly. */
 const amounts = [1, 7, 99, 1234, 65_537, 100_001];
@@ -36,13 +36,7 @@ export const checks: Check[] = [
       expectStatus(context, "create.accepted", response, 200, "for a valid disbursement");
       const { status, reference } = dataOf(response);
       const known = ["pending", "success", "failed"].includes(status as string);
-      context.judge(
-        "create.status-known",
-        known,
-        "status pending, success or failed",
-        `status ${JSON.stringify(status) ?? "missing"}`,
-        context.responses,
-      );
+      shows(context, "create.status-known", response, known, "status pending, success or failed");
       const found = await verifyDisbursement(context, String(reference));
       const own = { merchantsReference: body["reference"] };
       const when = "in the record just created";
@@ -99,13 +93,8 @@ export const checks: Check[] = [
       const made = [await paid(context), await paid(context), await paid(context)];
       const given = made.map(({ reference }) => reference);
       const ok = new Set(given).size === given.length && given.every((reference) => reference !== "");
-      context.judge(
-        "create.service-reference-unique",
-        ok,
-        "three different references for three disbursements",
-        given.join(", "),
-        context.responses,
-      );
+      const expected = "three different references for three disbursements";
+      context.judge("create.service-reference-unique", ok, expected, given.join(", "), context.responses);
     },
   },
   {

@@ -2,10 +2,10 @@
 import type { Check, Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Responder } from "../target/receiver.ts";
-import { expectAttempts, first, idOf, mailbox, type Box } from "./notifications.ts";
-import { dataOf, paid, pays, get } from "./requests.ts";
-import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 import { same, shows } from "./expect.ts";
+import { expectAttempts, first, idOf, mailbox, type Box } from "./notifications.ts";
+import { dataOf, get, paid, pays } from "./requests.ts";
+import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 
 /** Returns a receiver that responds with this status or, to each attempt, with the next one; the last one is repeated. */
 export const respondWith =
@@ -126,13 +126,8 @@ export const checks: Check[] = [
         const ok = delivery["status"] === status && attempts.length === 1;
         shows(context, "sandbox.deliveries", response, ok, `a delivery with status ${status} and one attempt`);
         const other = await list(context, "deliveries", `reference=${reference}&status=pending`);
-        shows(
-          context,
-          "sandbox.deliveries",
-          other,
-          isPage(other) && listed(other).length === 0,
-          "no delivery of the record with status pending",
-        );
+        const isEmpty = isPage(other) && listed(other).length === 0;
+        shows(context, "sandbox.deliveries", other, isEmpty, "no delivery of the record with status pending");
       }
     },
   },

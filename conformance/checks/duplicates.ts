@@ -1,8 +1,18 @@
 // Checks that a reference can be used only once (§2.1, §7).
 import type { Check } from "../check.ts";
 import { payeeAbroad } from "../generate/countries.ts";
-import { expectStatus } from "./expect.ts";
-import { disbursementBody, paid, pay, payInvalid, usualAmount, verified, type Disbursement, pays } from "./requests.ts";
+import { expectNoFaults, expectOneAccepted, expectStatus } from "./expect.ts";
+import {
+  atOnce,
+  disbursementBody,
+  paid,
+  pay,
+  payInvalid,
+  pays,
+  usualAmount,
+  verified,
+  type Disbursement,
+} from "./requests.ts";
 
 const concurrency = 20;
 
@@ -54,12 +64,8 @@ export const checks: Check[] = [
         expectStatus(context, "create.duplicate-invalid-refused", response, [400, 409, 422], when);
         const found = await verified(context, reference);
         const changed = changedFields(body, found.data);
-        const actual = changed.length === 0 ? "as expected" : `changed: ${changed.join(", ")}`;
         const kept = `the first disbursement unchanged after ${what}`;
-        context.judge("create.duplicate-invalid-refused", changed.length === 0, kept, actual, [
-          response,
-          found.response,
-        ]);
+        expectNoFaults(context, "create.duplicate-invalid-refused", kept, changed, [response, found.response]);
       }
     },
   },
@@ -70,13 +76,11 @@ export const checks: Check[] = [
     async run(context) {
       for (let round = 1; round <= 2; round += 1) {
         const body = disbursementBody(context);
-        const responses = await Promise.all(Array.from({ length: concurrency }, () => pay(context, body)));
-        const counts = Object.entries(Object.groupBy(responses, ({ status }) => String(status ?? "no response")));
-        const seen = counts.map(([status, group]) => `${group?.length} × ${status}`).join(", ");
-        const accepted = responses.filter(({ status }) => status === 200).length;
-        const refused = responses.filter(({ status }) => status === 409).length;
-        const ok = accepted === 1 && refused === concurrency - 1;
-        context.judge("create.duplicate-race", ok, `1 × 200 and ${concurrency - 1} × 409`, seen, responses);
+        const responses = await atOnce(
+          context,
+          Array.from({ length: concurrency }, () => body),
+        );
+        expectOneAccepted(context, "create.duplicate-race", responses);
       }
     },
   },

@@ -3,15 +3,14 @@ import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { verifyCheckout, started } from "./checkout-record.ts";
+import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
-import { expectNoFaults, same, holds } from "./expect.ts";
+import { expectNoFaults, holds, same } from "./expect.ts";
 import { arrived, expectNotification, first, idOf, mailbox } from "./notifications.ts";
-import { dataOf, paid, verified, verifyDisbursement, pays } from "./requests.ts";
+import { dataOf, paid, pays, verified, verifyDisbursement } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
-const one = pays(1);
 const needs = ["receiver", "forced-outcomes", "clock"] as const;
 
 const payouts: [suffix: string, event: string, schema: string][] = [
@@ -54,7 +53,7 @@ export const checks: Check[] = [
   {
     name: "Event is sent by POST as JSON",
     ids: ["events.json"],
-    ...one,
+    ...pays(1),
     needs: ["receiver", "forced-outcomes"],
     async run(context) {
       const { box } = await delivered(context, respondWith(204));
@@ -101,7 +100,7 @@ export const checks: Check[] = [
   {
     name: "Event data equals the record during the delivery",
     ids: ["events.data-is-the-record"],
-    ...one,
+    ...pays(1),
     needs,
     async run(context) {
       const looked = Promise.withResolvers<TargetResponse>();
@@ -135,7 +134,7 @@ export const checks: Check[] = [
   {
     name: "Repeated deliveries have the same webhook-id",
     ids: ["events.once"],
-    ...one,
+    ...pays(1),
     needs,
     async run(context) {
       const { box, id } = await delivered(context, respondWith([500, 204]));

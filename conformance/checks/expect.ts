@@ -76,6 +76,47 @@ export const holds = (
   evidence: Evidence = context.responses,
 ): boolean => context.judge(id, ok, expected, ok ? "as expected" : otherwise, evidence);
 
+export type Fault = { expected?: string; actual: string; evidence: Evidence };
+
+/** The most faults that are shown one by one. */
+const mostShown = 50;
+
+/**
+ * Expects an examination of many things to find no faulty one.
+ * @param examined says how many were examined, such as "12 records"
+ */
+export function expectNone(context: Context, id: string, expected: string, faults: readonly Fault[], examined: string) {
+  for (const fault of faults.slice(0, mostShown))
+    context.judge(id, false, fault.expected ?? expected, fault.actual, fault.evidence);
+  if (faults.length === 0) context.judge(id, true, expected, `as expected in ${examined}`, []);
+}
+
+/** Expects one response to a burst of equal requests to be 200, and all others to be 409. */
+export function expectOneAccepted(context: Context, id: string, responses: readonly TargetResponse[]): boolean {
+  const counts = Map.groupBy(responses, ({ status }) => status ?? "no response");
+  const actual = [...counts].map(([status, group]) => `${group.length} × ${status}`).join(", ");
+  const others = responses.length - 1;
+  const ok = counts.get(200)?.length === 1 && counts.get(409)?.length === others;
+  return context.judge(id, ok, `1 × 200 and ${others} × 409`, actual, responses);
+}
+
+/**
+ * Sends a request that must not show a record. Expects this status, and none of the record's values.
+ * @param whom says who must not see the record, such as "another merchant"
+ */
+export async function expectHidden(
+  context: Context,
+  id: string,
+  request: TargetRequest,
+  { secrets, status, whom }: { secrets: readonly string[]; status: number; whom: string },
+): Promise<TargetResponse> {
+  const response = await context.target.send(request);
+  const isHidden = response.status === status && !secrets.some((secret) => response.text.includes(secret));
+  const where = `${request.method} ${request.path.split("?")[0]}`;
+  shows(context, id, response, isHidden, `${status} and no record for ${whom} at ${where}`);
+  return response;
+}
+
 /** Expects two JSON values to be equal. The order of the fields of an object does not matter. */
 export function same(
   context: Context,

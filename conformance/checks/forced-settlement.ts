@@ -1,6 +1,6 @@
 // Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17). The
 // run learns the reference of the latter two only from the refusal of another attempt (D5), so no other check follows them.
-import { type Check, given } from "../check.ts";
+import { given, type Check } from "../check.ts";
 import { same } from "./expect.ts";
 import { disbursementBody, pay, pays } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";

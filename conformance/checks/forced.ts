@@ -1,7 +1,7 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
 import type { Check, Context } from "../check.ts";
 import { expectStatus, same, shows } from "./expect.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verified, pays } from "./requests.ts";
+import { dataOf, disbursementBody, paid, pay, pays, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 
@@ -70,13 +70,8 @@ const forced: Forced[] = [
       const actual = responses.map(({ status }) => status);
       same(context, id, { what: "statuses", actual, expected: [503, 503, 200] }, responses);
       const waits = responses.slice(0, -1).map((response) => response.headers["retry-after"]);
-      context.judge(
-        id,
-        waits.every((wait) => wait === "1"),
-        "Retry-After: 1 on each 503",
-        waits.join(", "),
-        responses,
-      );
+      const isOne = waits.every((wait) => wait === "1");
+      context.judge(id, isOne, "Retry-After: 1 on each 503", waits.join(", "), responses);
     },
   },
   {

@@ -8,7 +8,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
 import { expectStatus } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
-import { checkoutBody, disbursementBody, pay, payInvalid, startInvalidCheckout, pays } from "./requests.ts";
+import { checkoutBody, disbursementBody, pay, payInvalid, pays, startInvalidCheckout } from "./requests.ts";
 
 const randomInvalid = 100;
 const randomValid = 12;

@@ -1,16 +1,16 @@
 // Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
 import type { Check } from "../check.ts";
-import { expectData, expectNoFaults, expectStatus, bothRefused } from "./expect.ts";
+import { bothRefused, expectData, expectNoFaults, expectStatus } from "./expect.ts";
 import {
+  asJson,
   checkoutBody,
   disbursementBody,
   paid,
   pay,
   payInvalid,
+  pays,
   startCheckout,
   verified,
-  pays,
-  asJson,
   withAmount,
 } from "./requests.ts";
 

@@ -1,7 +1,7 @@
 // Checks malformed bodies, and a charset in Content-Type (§1, §4, §7).
 import type { Check } from "../check.ts";
 import { expectData, expectStatus } from "./expect.ts";
-import { disbursementBody, pay, payInvalid, pays, asJson } from "./requests.ts";
+import { asJson, disbursementBody, pay, payInvalid, pays } from "./requests.ts";
 
 /**
  * Returns bodies that are not valid JSON. All but the first are derived from a valid request, so that a lenient parser

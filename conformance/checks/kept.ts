@@ -1,5 +1,5 @@
 // The payouts that a run creates first and keeps until its end, so that real time passes for them.
-import { type Check, type Context, given } from "../check.ts";
+import { given, type Check, type Context } from "../check.ts";
 import type { Facts } from "../observer/facts.ts";
 import type { History } from "../observer/history.ts";
 import { hasControl } from "../run-options.ts";
@@ -11,10 +11,10 @@ import {
   disbursementBody,
   isRefusal,
   pay,
+  pays,
   startCheckout,
   usualAmount,
   verifyDisbursement,
-  pays,
 } from "./requests.ts";
 import { finishAny, moveClock } from "./sandbox-controls.ts";
 

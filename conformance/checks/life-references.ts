@@ -4,11 +4,11 @@ import type { RecordFact } from "../observer/facts.ts";
 import { historyOf } from "../observer/webhooks.ts";
 import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
+import { exceeded } from "../allowances/fit.ts";
 import { aged } from "./ageing.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";
-import { exceeded } from "../allowances/fit.ts";
-import { dataOf, isRefusal, pay, payInvalid, usualAmount, verifyDisbursement, pays } from "./requests.ts";
+import { dataOf, isRefusal, pay, payInvalid, pays, usualAmount, verifyDisbursement } from "./requests.ts";
 
 /** The number of references of other checks that are used again, and the largest amount with which one is. */
 const mostOthers = 12;

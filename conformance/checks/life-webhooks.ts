@@ -1,5 +1,6 @@
 // Judges all webhooks of the run before the verdict (§6, D11).
 import { isDeepStrictEqual } from "node:util";
+import type { Check, Context } from "../check.ts";
 import { isFinal, type Fields } from "../observer/history.ts";
 import {
   claimedEnd,
@@ -12,21 +13,15 @@ import {
 } from "../observer/webhooks.ts";
 import { counted } from "../report/words.ts";
 import { aged } from "./ageing.ts";
-import { eventName } from "./notifications.ts";
-import { lookAt, retrievable } from "./looks.ts";
-import type { Check, Context } from "../check.ts";
 import { eventually } from "./eventually.ts";
+import { expectNone, holds } from "./expect.ts";
+import { lookAt, retrievable } from "./looks.ts";
+import { eventName, requestsBehind } from "./notifications.ts";
 
 /** How long to wait for notifications that are due, and to wait for a status that a notification has announced. */
 const graceMs = 8000;
-const mostShown = 20;
 
 const all = ({ receiver }: Context) => receiver?.all ?? [];
-
-function judgeAll(context: Context, id: string, expected: string, faults: readonly string[], looked: number) {
-  for (const fault of faults.slice(0, mostShown)) context.judge(id, false, expected, context.target.redact(fault), []);
-  if (faults.length === 0) context.judge(id, true, expected, `as expected in ${counted(looked, "webhook")}`, []);
-}
 
 /** Retrieves the records whose final state is not known yet. */
 const lookAtOpen = (context: Context) =>
@@ -42,8 +37,10 @@ async function judgeSent(context: Context, id: string, kind: "disbursement" | "c
   const { due, lost } = state();
   if (due === 0) return context.couldNotRun(id, `no ${kind} with a webhookURL became final`);
   const names = lost.slice(0, 5).map((record) => historyOf(context.facts, record)?.reference);
-  const actual = lost.length === 0 ? "as expected" : `none for ${lost.length} of ${due}: ${names.join(", ")}`;
-  context.judge(id, lost.length === 0, `a notification for each of ${counted(due, `final ${kind}`)}`, actual, []);
+  const expected = `a notification for each of ${counted(due, `final ${kind}`)}`;
+  const otherwise = `none for ${lost.length} of ${due}: ${names.join(", ")}`;
+  const evidence = lost.map(({ response }) => response);
+  holds(context, id, lost.length === 0, expected, otherwise, evidence);
 }
 
 /** Words in an event's name that claim an end. */
@@ -67,15 +64,20 @@ async function judgeEnds(context: Context) {
   };
   await eventually(context, isClosed, graceMs);
   const faults = ends().flatMap((statement) => {
-    const status = statement.history.statuses.at(-1)?.status;
+    const { owner, history } = statement;
+    const last = history.statuses.at(-1);
+    const evidence = last ? [owner.response, last.response] : owner.response;
     const claims = new Set([claimedEnd(statement)]);
     const name = eventName(statement.notification.json);
     for (const [end, pattern] of namedEnds) if (name !== undefined && pattern.test(name)) claims.add(end);
-    const wrong = [...claims].filter((claim) => claim !== status);
-    return wrong.map((claim) => `${claim} was notified of ${statement.history.reference}, verify returns ${status}`);
+    const wrong = [...claims].filter((claim) => claim !== last?.status);
+    return wrong.map((claim) => ({
+      actual: `${claim} was notified of ${history.reference}, verify returns ${last?.status}`,
+      evidence,
+    }));
   });
   if (ends().length === 0) return context.notApplicable(id, "no notification states the status of a payout");
-  judgeAll(context, id, "the end that verify returns", faults, ends().length);
+  expectNone(context, id, "the end that verify returns", faults, counted(ends().length, "webhook"));
 }
 
 /** Returns how a webhook differs from D11; undefined if it does not, or if its record has no final status. */
@@ -112,13 +114,16 @@ export const checks: Check[] = [
         return;
       }
       const made = statements(context.facts, received);
-      const faults = falseStatements(made).map(
-        ({ statement, fields }) => `${fields.join(", ")} of ${statement.history.reference}`,
-      );
+      const faults = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
+        actual: `${fields.join(", ")} of ${history.reference}`,
+        evidence: [owner.response, ...fields.flatMap((field) => history.facts.get(field)?.response ?? [])],
+      }));
       if (made.length === 0) context.notApplicable("life.webhooks-true", "no notification names its record");
-      else judgeAll(context, "life.webhooks-true", "the facts of the record", faults, made.length);
+      else
+        expectNone(context, "life.webhooks-true", "the facts of the record", faults, counted(made.length, "webhook"));
       const strays = misdirected(context.facts, received);
-      judgeAll(context, "life.webhooks-addressed", "only an address's own notifications", strays, received.length);
+      const [id, expected] = ["life.webhooks-addressed", "only an address's own notifications"];
+      expectNone(context, id, expected, strays, counted(received.length, "webhook"));
     },
   },
   {
@@ -130,8 +135,12 @@ export const checks: Check[] = [
       await judgeSent(context, "life.checkout-events-sent", "checkout");
       const received = all(context);
       if (received.length === 0) return context.couldNotRun("life.events-agree", "no webhook was received");
-      const faults = received.flatMap((notification) => eventFault(context, notification) ?? []);
-      judgeAll(context, "life.events-agree", "the record's event and data", faults, received.length);
+      const faults = received.flatMap((notification) => {
+        const actual = eventFault(context, notification);
+        return actual === undefined ? [] : [{ actual, evidence: requestsBehind(context, notification) }];
+      });
+      const looked = counted(received.length, "webhook");
+      expectNone(context, "life.events-agree", "the record's event and data", faults, looked);
     },
   },
 ];

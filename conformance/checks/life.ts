@@ -4,11 +4,11 @@ import type { Check, Context } from "../check.ts";
 import type { Contradiction, History } from "../observer/history.ts";
 import { counted } from "../report/words.ts";
 import { aged } from "./ageing.ts";
+import { expectNone, holds } from "./expect.ts";
 import { keptChecks, keptOf, moveTime } from "./kept.ts";
 import { lookAt, retrievable } from "./looks.ts";
 import { settledByClock } from "./settlement.ts";
 
-const mostShown = 20;
 const twoDays = 2 * 86_400;
 
 const statusOf = ({ statuses }: History) => statuses.at(-1)?.status;
@@ -33,11 +33,9 @@ const rules: [id: string, expected: string, applies: (contradiction: Contradicti
 
 /** Judges one rule by the contradictions of the whole run. */
 function judgeContradictions(context: Context, [id, rule, applies]: (typeof rules)[number], looked: number) {
-  const found = context.facts.histories.contradictions.filter(applies);
   if (looked === 0) return context.couldNotRun(id, "the target accepted nothing that could be followed");
-  for (const { expected, actual, evidence } of found.slice(0, mostShown))
-    context.judge(id, false, expected, actual, evidence);
-  if (found.length === 0) context.judge(id, true, rule, `as expected in ${counted(looked, "record")}`, []);
+  const found = context.facts.histories.contradictions.filter(applies);
+  expectNone(context, id, rule, found, counted(looked, "record"));
 }
 
 /** Judges that verify returns each of these payouts. */
@@ -46,13 +44,11 @@ function judgeExistence(context: Context, payouts: readonly History[]) {
   const found = context.facts.histories.contradictions.filter(({ what, kind }) => {
     return what === "existence" && kind === "disbursement";
   });
-  for (const { expected, actual, evidence } of found.slice(0, mostShown))
-    context.judge(id, false, expected, actual, evidence);
   if (payouts.length === 0) return context.couldNotRun(id, nonePaid);
+  expectNone(context, id, "the record in each response", found, counted(payouts.length, "payout"));
   const never = payouts.filter(({ record }) => record === undefined).map(({ reference }) => reference);
   const expected = `200 with a record for each of ${counted(payouts.length, "accepted payout")}`;
-  const actual = never.length === 0 ? "as expected" : `no record of ${never.slice(0, 5).join(", ")}`;
-  context.judge(id, never.length === 0, expected, actual, found.length > 0 ? [] : context.responses);
+  holds(context, id, never.length === 0, expected, `no record of ${never.slice(0, 5).join(", ")}`);
 }
 
 /** Judges that no two accepted payouts have the same service reference or record id. */
@@ -63,8 +59,8 @@ function judgeApart(context: Context, payouts: readonly History[]) {
   const ids = payouts.flatMap(({ record, merchant }) => (merchant === "own" && record ? [String(record["id"])] : []));
   for (const [what, values] of Object.entries({ "service reference": references, "record id": ids })) {
     const shared = [...new Set(values.filter((value, index) => values.indexOf(value) !== index))];
-    const actual = shared.length === 0 ? "as expected" : `shared: ${shared.slice(0, 5).join(", ")}`;
-    context.judge("life.payouts-apart", shared.length === 0, `a ${what} for each payout`, actual, []);
+    const otherwise = `shared: ${shared.slice(0, 5).join(", ")}`;
+    holds(context, "life.payouts-apart", shared.length === 0, `a ${what} for each payout`, otherwise);
   }
 }
 
@@ -85,8 +81,8 @@ async function judgeSettlement(context: Context) {
   await wait();
   if (pending().length > 0 && (await moveTime(context, twoDays))) await wait();
   const left = pending();
-  const actual = left.length === 0 ? "as expected" : `pending: ${left.map(({ reference }) => reference).join(", ")}`;
-  context.judge(id, left.length === 0, "success or failed in the end", actual, context.responses);
+  const pendingOnes = left.map(({ reference }) => reference).join(", ");
+  holds(context, id, left.length === 0, "success or failed in the end", `pending: ${pendingOnes}`);
 }
 
 export const checks: Check[] = [
@@ -118,8 +114,8 @@ export const checks: Check[] = [
       await lookAt(context, checkouts());
       for (const rule of rules.slice(2)) judgeContradictions(context, rule, checkouts().length);
       const open = checkouts().filter(({ record }) => record === undefined);
-      const actual = open.length === 0 ? "as expected" : `no record of ${open[0]?.reference}`;
-      context.judge("life.checkouts-kept", open.length === 0, "a record for each accepted checkout", actual, []);
+      const expected = "a record for each accepted checkout";
+      holds(context, "life.checkouts-kept", open.length === 0, expected, `no record of ${open[0]?.reference}`);
     },
   },
 ];

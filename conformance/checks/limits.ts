@@ -1,18 +1,18 @@
 // Checks fees, and the limits on references, amounts and bodies (D14, D15).
 import type { Check } from "../check.ts";
-import { expectData, expectStatus, same, shows, bothRefused } from "./expect.ts";
+import { bothRefused, expectData, expectStatus, same, shows } from "./expect.ts";
 import {
+  asJson,
   checkoutBody,
   dataOf,
   disbursementBody,
   paid,
   pay,
   payInvalid,
+  pays,
   startCheckout,
   verified,
-  pays,
   withAmount,
-  asJson,
 } from "./requests.ts";
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];

@@ -2,7 +2,7 @@
 import type { Check } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { same } from "./expect.ts";
-import { dataOf, paid, pays, get } from "./requests.ts";
+import { dataOf, get, paid, pays } from "./requests.ts";
 import { advance, finishCheckout, forcing, listed } from "./sandbox-controls.ts";
 
 /** The status of payouts to each forced number (D17). */

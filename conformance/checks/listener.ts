@@ -1,9 +1,9 @@
 // Checks the listener, which makes webhook attempts in place of the target (D69). The second merchant's is used, so that
 // the other checks' webhooks go where they should.
-import { type Check, type Context, given } from "../check.ts";
+import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectData, expectStatus, same, shows } from "./expect.ts";
-import { dataOf, paid, pays, get } from "./requests.ts";
+import { dataOf, get, paid, pays } from "./requests.ts";
 import { forcing, listed } from "./sandbox-controls.ts";
 
 type Claimed = { id: string; token: number; headers: Record<string, string>; body: string; reference: string };

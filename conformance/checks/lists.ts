@@ -1,10 +1,11 @@
 // Checks the lists of records (D42).
 import { isDeepStrictEqual } from "node:util";
-import { describeResponse, type Check, type Context, given } from "../check.ts";
+import { describeResponse, given, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { expectKeyNeeded } from "./auth.ts";
 import { started } from "./checkout-record.ts";
-import { expectStatus, shows } from "./expect.ts";
-import { dataOf, paid, usualAmount, get } from "./requests.ts";
+import { expectHidden, expectStatus, shows } from "./expect.ts";
+import { dataOf, get, paid, usualAmount } from "./requests.ts";
 import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
 
 type Kind = "disbursements" | "checkouts";
@@ -82,9 +83,8 @@ export const checks: Check[] = [
         all.unshift(await make(context, kind));
         const response = await list(context, `/v1/${kind}`, since(oldest));
         judgeItems(context, "lists.newest-first", response, all, `the three newest ${kind}, newest first`);
-        const same = isDeepStrictEqual(listed(response), all);
-        const expected = "each item equal to the record from verify";
-        shows(context, "lists.newest-first", response, same, expected);
+        const isSame = isDeepStrictEqual(listed(response), all);
+        shows(context, "lists.newest-first", response, isSame, "each item equal to the record from verify");
       }
     },
   },
@@ -162,11 +162,8 @@ export const checks: Check[] = [
     effect: "none",
     async run(context) {
       for (const kind of kinds) {
-        for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
-          const response = await list(context, `/v1/${kind}`, "limit=1", key);
-          const when = `for GET /v1/${kind} ${key === "none" ? "without a key" : "with an unknown key"}`;
-          expectStatus(context, "lists.needs-key", response, 401, when);
-        }
+        const send = (key: TargetRequest["key"]) => list(context, `/v1/${kind}`, "limit=1", key);
+        await expectKeyNeeded(context, "lists.needs-key", `GET /v1/${kind}`, send);
       }
     },
   },
@@ -182,10 +179,9 @@ export const checks: Check[] = [
         const all = await list(context, `/v1/${kind}`, "limit=2");
         given(referencesOf(all).includes(reference), `the newest of the ${kind} in the owner's list`, all);
         for (const query of ["", `merchantsReference=${encodeURIComponent(merchantsReference)}`]) {
-          const response = await list(context, `/v1/${kind}`, query, "second");
-          const apart = isPage(response) && !response.text.includes(reference);
-          const expected = `no record of another merchant in the list of ${kind}`;
-          shows(context, "lists.merchants-apart", response, apart, expected);
+          const request = { method: "GET", path: `/v1/${kind}?${query}`, key: "second" } as const;
+          const hidden = { secrets: [reference], status: 200, whom: "another merchant" };
+          await expectHidden(context, "lists.merchants-apart", request, hidden);
         }
         const own = await list(context, `/v1/${kind}`, "limit=1");
         const cursor = cursorOf(own);

@@ -5,8 +5,9 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import { maxPayouts, ModelMismatch, runSequences, type Actions, type Paid } from "../generate/model.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { dataOf, disbursementBody, isRefusal, paid, pay, payInvalid, verifyDisbursement, pays } from "./requests.ts";
+import { holds } from "./expect.ts";
 import { recordIn, recordOf } from "./records.ts";
+import { dataOf, disbursementBody, isRefusal, paid, pay, payInvalid, pays, verifyDisbursement } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
@@ -80,13 +81,7 @@ export const checks: Check[] = [
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
       const expected = "responses as the model of the interface predicts";
-      context.judge(
-        "create.model",
-        fault === undefined,
-        expected,
-        fault ?? `as expected in ${sequences} sequences`,
-        context.responses,
-      );
+      holds(context, "create.model", fault === undefined, expected, fault ?? "");
     },
   },
   {
@@ -104,14 +99,9 @@ export const checks: Check[] = [
       const final = seen[firstFinal]?.find((status) => status !== "pending");
       const after = seen.slice(firstFinal + 1).flat();
       const reverted = after.filter((status) => status !== final);
-      const actual = reverted.length === 0 ? "as expected" : `${String(final)}, then ${reverted.join(", ")}`;
-      context.judge(
-        "status.final-stays",
-        reverted.length === 0,
-        "the same status in every verify after a final one",
-        actual,
-        context.responses,
-      );
+      const expected = "the same status in every verify after a final one";
+      const otherwise = `${String(final)}, then ${reverted.join(", ")}`;
+      holds(context, "status.final-stays", reverted.length === 0, expected, otherwise);
     },
   },
 ];

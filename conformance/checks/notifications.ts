@@ -1,7 +1,7 @@
 // Helps checks with webhooks: opens mailboxes, waits for notifications, verifies signatures and describes
 // notifications.
 import { createHmac } from "node:crypto";
-import { Prerequisite, type Context, given } from "../check.ts";
+import { given, Prerequisite, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { eventually } from "./eventually.ts";
@@ -119,7 +119,7 @@ export function describeNotification(notification: Notification | undefined): st
 }
 
 /** Returns the responses to the requests whose webhookURL leads to a notification's mailbox. */
-const requestsBehind = ({ facts }: Context, { box }: Notification) =>
+export const requestsBehind = ({ facts }: Context, { box }: Notification) =>
   [...facts.records, ...facts.uncertain, ...facts.refusals]
     .filter(({ mailbox: name }) => name === box)
     .map(({ response }) => response);

@@ -1,6 +1,6 @@
 // Checks amounts that are written with a decimal point or an exponent (D15, D25).
 import type { Check, Context } from "../check.ts";
-import { same, bothRefused } from "./expect.ts";
+import { bothRefused, same } from "./expect.ts";
 import { dataOf, disbursementBody, pay, withAmount } from "./requests.ts";
 
 /** Whole numbers in other notations. */

@@ -1,8 +1,8 @@
 // Sends requests with an unusual method, path, header or body. None of them may bypass authentication or cause a 5xx.
 import type { Check, Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { checkoutBody, disbursementBody, payInvalid, asJson } from "./requests.ts";
 import { shows } from "./expect.ts";
+import { asJson, checkoutBody, disbursementBody, payInvalid } from "./requests.ts";
 
 type Odd = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
 
@@ -105,13 +105,8 @@ export const checks: Check[] = [
       for (const path of paths) {
         for (const method of methods) {
           const response = await context.target.send({ method, path, effect });
-          shows(
-            context,
-            "errors.no-5xx",
-            response,
-            handled(response.status),
-            `a response and no 5xx for ${method} ${path}`,
-          );
+          const expected = `a response and no 5xx for ${method} ${path}`;
+          shows(context, "errors.no-5xx", response, handled(response.status), expected);
         }
       }
     },

@@ -1,7 +1,7 @@
 // Checks the paths of the endpoints, and the methods HEAD and OPTIONS (§9, D26).
 import { describeResponse, type Check } from "../check.ts";
-import { is4xx, paid, payInvalid, startInvalidCheckout, verifyDisbursement, pays, get } from "./requests.ts";
 import { shows } from "./expect.ts";
+import { get, is4xx, paid, payInvalid, pays, startInvalidCheckout, verifyDisbursement } from "./requests.ts";
 
 /** Statuses that mean that the requested path or method does not exist. */
 const absent = [404, 405, 410];

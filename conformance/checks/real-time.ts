@@ -5,7 +5,7 @@ import { delivered, expectDelivery, respondWith } from "./deliveries.ts";
 import { eventually } from "./eventually.ts";
 import { same } from "./expect.ts";
 import { arrived, expectAttempts, mailbox } from "./notifications.ts";
-import { paid, verified, pays } from "./requests.ts";
+import { paid, pays, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 

@@ -1,4 +1,5 @@
 // Compares disbursements field by field with the requests that created them, for many amounts and payees (§2.2, §2.3).
+import { given, type Check, type Context } from "../check.ts";
 import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
@@ -8,12 +9,11 @@ import {
   disbursementBody,
   is4xx,
   pay,
+  pays,
   someAddress,
   usualAmount,
   verifyDisbursement,
-  pays,
 } from "./requests.ts";
-import { given, type Check, type Context } from "../check.ts";
 
 const concurrency = 20;
 /** The payouts that are verified while the others are created. */

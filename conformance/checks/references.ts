@@ -2,8 +2,8 @@
 // D19).
 import type { Check } from "../check.ts";
 import { pageLink } from "./checkout.ts";
-import { checkoutBody, dataOf, paid, startCheckout, verified, pays, get } from "./requests.ts";
-import { holds } from "./expect.ts";
+import { expectNoFaults, holds, same } from "./expect.ts";
+import { checkoutBody, dataOf, get, paid, pays, startCheckout, verified } from "./requests.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -29,13 +29,8 @@ export const checks: Check[] = [
       ] as const;
       for (const [prefix, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
-        context.judge(
-          "references.form",
-          ok,
-          `${prefix} followed by enough characters for 80 random bits`,
-          reference,
-          context.responses,
-        );
+        const expected = `${prefix} followed by enough characters for 80 random bits`;
+        context.judge("references.form", ok, expected, reference, context.responses);
       }
     },
   },
@@ -50,14 +45,9 @@ export const checks: Check[] = [
       // Two references of 16 random characters from an alphabet of 32 have the same character at 0.5 positions on
       // average. The same character at more than 8 positions is too unlikely to be chance.
       const alike = pairs.filter(([one, other]) => distance(one, other) < Math.max(1, (one.length - 3) / 2));
-      const actual = alike.length === 0 ? "as expected" : alike.map((pair) => pair.join(" and ")).join("; ");
-      context.judge(
-        "references.unguessable",
-        alike.length === 0,
-        "references that differ in at least half of their characters",
-        actual,
-        context.responses,
-      );
+      const expected = "references that differ in at least half of their characters";
+      const faults = alike.map((pair) => pair.join(" and "));
+      expectNoFaults(context, "references.unguessable", expected, faults);
     },
   },
   {
@@ -66,12 +56,12 @@ export const checks: Check[] = [
     ...pays(1),
     async run(context) {
       const { reference } = await paid(context);
-      const { data } = await verified(context, reference);
-      context.judge("references.record-ids", uuid7.test(data.id), "a version 7 UUID", data.id, context.responses);
       const made = String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]);
-      const response = await get(context, `/v1/checkouts/${made}`);
-      const id = String(dataOf(response)["id"]);
-      context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
+      for (const path of [`/v1/disbursements/${reference}`, `/v1/checkouts/${made}`]) {
+        const response = await get(context, path);
+        const id = String(dataOf(response)["id"]);
+        context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
+      }
     },
   },
   {
@@ -86,16 +76,10 @@ export const checks: Check[] = [
       const customers = [];
       for (const phoneNumber of numbers) {
         const { reference } = await paid(context, { phoneNumber });
-        const { customer } = (await verified(context, reference)).data;
-        const name = `Customer ${phoneNumber.slice(-4)}`;
-        context.judge(
-          "references.customer",
-          customer.name === name,
-          "the name Customer and the last four digits",
-          customer.name,
-          context.responses,
-        );
-        customers.push(customer.id);
+        const { data, response } = await verified(context, reference);
+        const expected = `Customer ${phoneNumber.slice(-4)}`;
+        same(context, "references.customer", { what: "name", actual: data.customer.name, expected }, response);
+        customers.push(data.customer.id);
       }
       const ok = customers[0] === customers[1] && customers[0] !== customers[2];
       const expected = "the same id for the same number, and a different id for another number";

@@ -1,11 +1,11 @@
 // Checks the status of a refusal, which of several faults a refusal reports, and the error message (D1, D2).
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
-import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
-import { expectStatus, shows, bothRefused } from "./expect.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { bothRefused, expectStatus, shows } from "./expect.ts";
 import { rules, type Kind } from "./invalid-values.ts";
 import { malformed, nonObjects } from "./json.ts";
-import { disbursementBody, paid, payInvalid, pays, get, asJson } from "./requests.ts";
+import { asJson, disbursementBody, get, paid, payInvalid, pays } from "./requests.ts";
 
 const large = "x".repeat(17_000);
 

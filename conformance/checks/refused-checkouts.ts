@@ -9,17 +9,17 @@ import { malformed } from "./json.ts";
 import { arrived } from "./notifications.ts";
 import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
 import {
+  asJson,
   checkoutBody,
   dataOf,
   disbursementBody,
-  paid,
-  payInvalid,
-  startCheckout,
-  startInvalidCheckout,
-  pays,
   get,
   is2xx,
-  asJson,
+  paid,
+  payInvalid,
+  pays,
+  startCheckout,
+  startInvalidCheckout,
 } from "./requests.ts";
 import { advance, finishAny, listed } from "./sandbox-controls.ts";
 

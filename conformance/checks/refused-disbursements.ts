@@ -5,7 +5,7 @@ import { almostKeys, wrongKey } from "./auth.ts";
 import { rules } from "./invalid-values.ts";
 import { malformed } from "./json.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
-import { pay, payInvalid, asJson } from "./requests.ts";
+import { asJson, pay, payInvalid } from "./requests.ts";
 
 const withKey = (what: string, key: (context: Context) => TargetRequest["key"]): Refusable => ({
   what,

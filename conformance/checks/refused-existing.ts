@@ -1,10 +1,10 @@
 // Checks that a refused request changes nothing about an existing disbursement (§7).
-import { Prerequisite, describeResponse, type Check, type Context } from "../check.ts";
+import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { wrongKey } from "./auth.ts";
 import { same } from "./expect.ts";
 import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verified, type Disbursement, pays } from "./requests.ts";
+import { atOnce, dataOf, disbursementBody, paid, pays, usualAmount, verified, type Disbursement } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const unchanged = "refused.existing-unchanged";
@@ -107,7 +107,7 @@ export const checks: Check[] = [
       const bodies = boxes.map((box, index) =>
         disbursementBody(context, { reference, amount: usualAmount + index, ...addressOf(box) }),
       );
-      const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+      const responses = await atOnce(context, bodies);
       for (const [index, response] of responses.entries()) {
         if (isRefused(response)) watchAddress(context, "a reference that another request won", boxes[index], response);
       }

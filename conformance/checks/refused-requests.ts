@@ -1,11 +1,12 @@
 // Sends requests that the target refuses, and shows that nothing remains of them: their reference is free, and no
 // webhook is sent to their address (§5 to §7).
 import type { Context } from "../check.ts";
+import { counted } from "../report/words.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Receiver } from "../target/receiver.ts";
-import { expectStatus, same } from "./expect.ts";
+import { expectNone, expectStatus, same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
-import { dataOf, disbursementBody, paid, pay, usualAmount, verified, is2xx } from "./requests.ts";
+import { dataOf, disbursementBody, is2xx, paid, pay, usualAmount, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 /** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
@@ -46,15 +47,17 @@ export function judgeAddresses(context: Context) {
   const { receiver } = context;
   if (!receiver) return context.notApplicable(id, "a webhook receiver (--webhook-listen, --webhook-url)", "caller");
   const watched = addresses.get(receiver) ?? [];
-  for (const { what, box, response } of watched.filter((each) => each.box.received.length > 0)) {
-    const actual = `${box.received.length} received: ${box.received[0]?.body.slice(0, 80)}`;
-    context.judge(id, false, `no webhook to the address of a request with ${what}`, actual, response);
-  }
+  const faults = watched
+    .filter(({ box }) => box.received.length > 0)
+    .map(({ what, box, response }) => ({
+      expected: `no webhook to the address of a request with ${what}`,
+      actual: `${box.received.length} received: ${box.received[0]?.body.slice(0, 80)}`,
+      evidence: response,
+    }));
   if (watched.length === 0) return context.couldNotRun(id, "no request with a webhookURL was refused");
   // Without any webhook, the silence of these addresses proves nothing.
   if (receiver.all.length === 0) return context.notApplicable(id, "more time: the payout was still pending", "caller");
-  const silent = watched.every(({ box }) => box.received.length === 0);
-  if (silent) context.judge(id, true, "no webhook", `none at the addresses of ${watched.length} refused requests`, []);
+  expectNone(context, id, "no webhook", faults, counted(watched.length, "refused request"));
 }
 
 type Paid = { reference: string; box: Box | undefined };

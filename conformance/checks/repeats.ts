@@ -5,7 +5,7 @@ import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { expectStatus, same } from "./expect.ts";
 import { differentBodies, recordIn, recordOf } from "./records.ts";
-import { dataOf, paid, pay, someAddress, usualAmount, verified, pays, get } from "./requests.ts";
+import { atOnce, dataOf, get, paid, pay, pays, someAddress, usualAmount, verified } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
 
 const concurrency = 12;
@@ -73,7 +73,7 @@ export const checks: Check[] = [
       const id = "create.duplicate-race-any-field";
       const reference = context.fresh();
       const bodies = differentBodies(context, concurrency).map((body) => ({ ...body, reference }));
-      const responses = await Promise.all(bodies.map((body) => pay(context, body)));
+      const responses = await atOnce(context, bodies);
       const accepted = responses.findIndex(({ status }) => status === 200);
       for (const [index, response] of responses.entries()) {
         const statuses =

@@ -1,7 +1,7 @@
 // Builds and sends the requests of the checks. A check states only what differs from a valid request.
 import type { components } from "../../generated/openapi.ts";
 import { given, type Context } from "../check.ts";
-import type { TargetResponse, TargetRequest } from "../target/exchange.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { fitted } from "../allowances/fit.ts";
 import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
 
@@ -83,6 +83,10 @@ export const startCheckout = (context: Context, body: unknown, more: More = {}):
 /** Sends a checkout that the target must refuse. */
 export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
+
+/** Sends a burst: one request for each body, all at once. */
+export const atOnce = (context: Context, bodies: readonly unknown[], send = pay): Promise<TargetResponse[]> =>
+  Promise.all(bodies.map((body) => send(context, body)));
 
 /** Retrieves a disbursement by its reference. */
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>

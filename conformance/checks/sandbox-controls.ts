@@ -1,5 +1,5 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
-import { type Context, given } from "../check.ts";
+import { given, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { referencesOf } from "./checkout.ts";
 import { dataOf, is2xx } from "./requests.ts";

@@ -4,7 +4,7 @@ import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
 import { expectStatus, same, shows } from "./expect.ts";
-import { checkoutBody, dataOf, startCheckout, pays, get } from "./requests.ts";
+import { checkoutBody, dataOf, get, pays, startCheckout } from "./requests.ts";
 import { advance, listed, moveClock } from "./sandbox-controls.ts";
 
 const page = (context: Context, path: string, key: "own" | "second" = "own") => get(context, path, { key });
@@ -44,12 +44,8 @@ export const checks: Check[] = [
       const expectState = async (when: string, expected: { status: string; attempts: number }) => {
         const response = await verifyCheckout(context, reference, { key: "second" });
         const actual = { status: dataOf(response)["status"], attempts: box.received.length };
-        same(
-          context,
-          "sandbox.clock-own-records",
-          { what: `checkout and webhook ${when}:`, actual, expected },
-          response,
-        );
+        const what = `checkout and webhook ${when}:`;
+        same(context, "sandbox.clock-own-records", { what, actual, expected }, response);
       };
       await expectState("before", { status: "pending", attempts: 2 });
       // This one falls due in the advance, so the target has something to settle.

@@ -1,9 +1,9 @@
 // Checks the operations of the sandbox on which other checks rely (D12, D18): a sandbox without them counts as one that
 // cannot do something, so they must not fail in another way. Also checks what belongs to one of two merchants (D19).
 import type { Check } from "../check.ts";
+import { expectStatus, holds, same } from "./expect.ts";
+import { dataOf, disbursementBody, get, paid, pays, verifyDisbursement } from "./requests.ts";
 import { moveClock } from "./sandbox-controls.ts";
-import { expectStatus, same, holds } from "./expect.ts";
-import { dataOf, disbursementBody, paid, verifyDisbursement, pays, get } from "./requests.ts";
 
 const paths = ["/sandbox/clock", "/sandbox/webhook-secret", "/sandbox/events", "/sandbox/deliveries"];
 const secret = "/sandbox/webhook-secret";

@@ -1,12 +1,13 @@
 // Checks the sandbox operations (D18).
 import { Prerequisite, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { expectKeyNeeded } from "./auth.ts";
 import { deliveryOf, respondWith } from "./deliveries.ts";
 import { expectStatus, same, shows } from "./expect.ts";
 import { mailbox } from "./notifications.ts";
-import { dataOf, paid, verified, pays, get } from "./requests.ts";
+import { dataOf, get, paid, pays, verified } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
-import type { TargetResponse } from "../target/exchange.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
   ["time", "GET", "/sandbox/clock"],
@@ -70,12 +71,10 @@ export const checks: Check[] = [
       const present = operations.filter(([control]) => hasControl(context.options, control));
       if (present.length === 0) context.notApplicable("sandbox.needs-key", "the target has no sandbox controls");
       for (const [, method, path] of present) {
-        for (const key of ["none", { value: `certify-wrong-${context.options.runId}` }] as const) {
-          const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
-          const response = await context.target.send({ method, path, key, json, effect: "must-be-rejected" });
-          const what = key === "none" ? "without a key" : "with an unknown key";
-          expectStatus(context, "sandbox.needs-key", response, 401, `for ${method} ${path} ${what}`);
-        }
+        const json = method === "POST" ? { seconds: 0, outcome: "success" } : undefined;
+        const request = { method, path, json, effect: "must-be-rejected" } as const;
+        const send = (key: TargetRequest["key"]) => context.target.send({ ...request, key });
+        await expectKeyNeeded(context, "sandbox.needs-key", `${method} ${path}`, send);
       }
     },
   },
@@ -125,13 +124,8 @@ export const checks: Check[] = [
       await advance(context, 3600);
       // With the longest permitted intervals, the fourth attempt is due 43 minutes after the settlement.
       const count = box.received.length;
-      context.judge(
-        "sandbox.clock",
-        count >= 4,
-        "four attempts before the response",
-        `${count} received`,
-        context.responses,
-      );
+      const four = "four attempts before the response";
+      context.judge("sandbox.clock", count >= 4, four, `${count} received`, context.responses);
       const { data } = await verified(context, reference);
       const { response, attempts } = await deliveryOf(context, reference);
       const late = Date.parse(String(attempts[0]?.at)) - Date.parse(data.updatedAt);

@@ -1,5 +1,5 @@
 // Checks the signatures of deliveries (D12).
-import { type Check, type Context, given } from "../check.ts";
+import { given, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import { delivered, respondWith } from "./deliveries.ts";
 import { holds, same } from "./expect.ts";
@@ -7,7 +7,6 @@ import { expectNotification, isSignedWith, secretOf } from "./notifications.ts";
 import { pays } from "./requests.ts";
 import { advance, moveClock } from "./sandbox-controls.ts";
 
-const one = pays(1);
 const needs = ["receiver", "forced-outcomes"] as const;
 
 const forms: [header: string, form: RegExp][] = [
@@ -40,7 +39,7 @@ export const checks: Check[] = [
   {
     name: "Delivery has the documented headers",
     ids: ["signature.headers"],
-    ...one,
+    ...pays(1),
     needs,
     async run(context) {
       judgeHeaders(context, await notified(context));
@@ -49,7 +48,7 @@ export const checks: Check[] = [
   {
     name: "Delivery is signed with the merchant's secret",
     ids: ["signature.verifies"],
-    ...one,
+    ...pays(1),
     needs: ["receiver", "forced-outcomes", "webhook-secret"],
     async run(context) {
       const secret = await secretOf(context);
@@ -69,7 +68,7 @@ export const checks: Check[] = [
   {
     name: "Delivery has the real time as its timestamp",
     ids: ["signature.timestamp-real"],
-    ...one,
+    ...pays(1),
     needs: [...needs, "clock"],
     async run(context) {
       await advance(context, 10 * 86_400);
@@ -77,14 +76,8 @@ export const checks: Check[] = [
       const off = Number(notification.headers["webhook-timestamp"]) - notification.at.getTime() / 1000;
       const actual = `${Math.round(off)} s off`;
       const isReal = Math.abs(off) <= 60;
-      expectNotification(
-        context,
-        "signature.timestamp-real",
-        notification,
-        isReal,
-        "the real time, within a minute",
-        actual,
-      );
+      const expected = "the real time, within a minute";
+      expectNotification(context, "signature.timestamp-real", notification, isReal, expected, actual);
     },
   },
   {

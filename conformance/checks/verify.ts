@@ -1,7 +1,7 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import type { Check } from "../check.ts";
-import { expectStatus, same, holds } from "./expect.ts";
-import { dataOf, paid, someAddress, verified, verifyDisbursement, pays, get } from "./requests.ts";
+import { expectStatus, holds, same, shows } from "./expect.ts";
+import { dataOf, get, paid, pays, someAddress, verified, verifyDisbursement } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -39,30 +39,15 @@ export const checks: Check[] = [
       expectStatus(context, "verify.found", response, 200, when, [created, response]);
       const record = dataOf(response);
       const known = ["pending", "success", "failed"].includes(record["status"] as string);
-      context.judge(
-        "verify.status-known",
-        known,
-        "status pending, success or failed",
-        `status ${JSON.stringify(record["status"])}`,
-        context.responses,
-      );
+      shows(context, "verify.status-known", response, known, "status pending, success or failed");
       const { createdAt, updatedAt } = record;
+      const areInstants = isInstant(createdAt) && isInstant(updatedAt);
       const times = `createdAt ${JSON.stringify(createdAt)}, updatedAt ${JSON.stringify(updatedAt)}`;
-      context.judge(
-        "verify.timestamps",
-        isInstant(createdAt) && isInstant(updatedAt),
-        "two timestamps like 2026-01-31T09:30:00.000Z",
-        times,
-        context.responses,
-      );
+      const instants = "two timestamps like 2026-01-31T09:30:00.000Z";
+      context.judge("verify.timestamps", areInstants, instants, times, response);
       const ordered = Date.parse(String(updatedAt)) >= Date.parse(String(createdAt));
-      context.judge(
-        "verify.updated-not-before-created",
-        ordered,
-        "updatedAt not earlier than createdAt",
-        times,
-        context.responses,
-      );
+      const order = "updatedAt not earlier than createdAt";
+      context.judge("verify.updated-not-before-created", ordered, order, times, response);
       const expected = {
         reference,
         merchantsReference: body["reference"],
@@ -72,17 +57,13 @@ export const checks: Check[] = [
         currency: body["currency"],
       };
       for (const [field, value] of Object.entries(expected)) {
-        same(context, "verify.agrees-with-create", { what: field, actual: record[field], expected: value });
+        const one = { what: field, actual: record[field], expected: value };
+        same(context, "verify.agrees-with-create", one, [created, response]);
       }
       const customer = record["customer"] as { phoneNumber?: unknown } | undefined;
       const kept = customer?.phoneNumber === body["phoneNumber"];
-      holds(
-        context,
-        "verify.customer",
-        kept,
-        "the recipient's phone number as it was sent",
-        "a different number, or none",
-      );
+      const number = "the recipient's phone number as it was sent";
+      holds(context, "verify.customer", kept, number, "a different number, or none", response);
     },
   },
   {
@@ -92,15 +73,9 @@ export const checks: Check[] = [
     async run(context) {
       const webhookURL = someAddress(context);
       const { reference } = await paid(context, { webhookURL });
-      const { data } = await verified(context, reference);
+      const { data, response } = await verified(context, reference);
       const type = typeof data.webhookURL;
-      context.judge(
-        "verify.record-shape",
-        type === "string",
-        "webhookURL, a string",
-        `webhookURL: ${type}`,
-        context.responses,
-      );
+      context.judge("verify.record-shape", type === "string", "webhookURL, a string", `webhookURL: ${type}`, response);
       same(context, "verify.webhook-address", { what: "webhookURL", actual: data.webhookURL, expected: webhookURL });
     },
   },

@@ -5,14 +5,13 @@ import { hasControl } from "../run-options.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { respondWith } from "./deliveries.ts";
+import { holds } from "./expect.ts";
 import { checkoutStatus, ended, noneEnded } from "./finishing.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox, type Box } from "./notifications.ts";
-import { checkoutBody, dataOf, disbursementBody, paid, pay, payInvalid, startCheckout, pays } from "./requests.ts";
+import { checkoutBody, dataOf, disbursementBody, paid, pay, payInvalid, pays, startCheckout } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
-import { holds } from "./expect.ts";
 
-const one = pays(1);
 /** The ids of the requirements that can be judged on a single notification. */
 const ofOne = ["webhook.truth", "webhook.event-names", "webhook.payload", "webhook.headers"];
 /** Words for each status, as they occur in statuses and event names. */
@@ -147,7 +146,7 @@ export const checks: Check[] = [
   {
     name: "Success is notified",
     ids: ["webhook.disbursement-success"],
-    ...one,
+    ...pays(1),
     needs: ["receiver"],
     async *run(context) {
       yield* judgeOutcome(context, "webhook.disbursement-success", context.options.recipient, "success");
@@ -156,7 +155,7 @@ export const checks: Check[] = [
   {
     name: "Failure is notified",
     ids: ["webhook.disbursement-failure"],
-    ...one,
+    ...pays(1),
     needs: ["receiver", "failing-recipient"],
     async *run(context) {
       yield* judgeOutcome(context, "webhook.disbursement-failure", context.options.failingRecipient ?? "", "failed");
@@ -201,7 +200,7 @@ export const checks: Check[] = [
   {
     name: "Notification states the true status",
     ids: ofOne,
-    ...one,
+    ...pays(1),
     needs: ["receiver"],
     async *run(context) {
       const notification = yield* judgeTruth(context, context.options.recipient);
@@ -213,7 +212,7 @@ export const checks: Check[] = [
   {
     name: "Notification of a failing payout states the true status",
     ids: ["webhook.truth"],
-    ...one,
+    ...pays(1),
     needs: ["receiver", "failing-recipient"],
     async *run(context) {
       yield* judgeTruth(context, context.options.failingRecipient ?? "");
@@ -222,7 +221,7 @@ export const checks: Check[] = [
   {
     name: "Records whether a refused notification is repeated",
     ids: ["webhook.retries"],
-    ...one,
+    ...pays(1),
     needs: ["receiver"],
     async *run(context) {
       const box = mailbox(context, respondWith(500));

@@ -70,8 +70,8 @@ export function historyOf({ histories }: Facts, { kind, response }: Attempt): Hi
 /** Describes a webhook for people. */
 const describe = ({ box, body }: Notification) => `at ${box}: ${body.slice(0, 120)}`;
 
-/** Returns the webhooks that arrived at an address to which they do not belong. */
-export function misdirected(facts: Facts, notifications: readonly Notification[]): string[] {
+/** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
+export function misdirected(facts: Facts, notifications: readonly Notification[]) {
   const boxes = mailboxesOf(facts);
   const byIdentity = new Map<string, Attempt[]>();
   for (const attempt of [...facts.records, ...facts.uncertain]) {
@@ -79,12 +79,14 @@ export function misdirected(facts: Facts, notifications: readonly Notification[]
   }
   return notifications.flatMap((notification) => {
     const { owners, refused } = boxes.get(notification.box) ?? { owners: [], refused: [] };
+    const evidence = [...owners, ...refused].map(({ response }) => response);
     if (owners.length === 0) {
-      return refused[0] ? [`for a request refused with ${refused[0].status}, ${describe(notification)}`] : [];
+      const actual = `for a request refused with ${refused[0]?.status}, ${describe(notification)}`;
+      return refused.length > 0 ? [{ actual, evidence }] : [];
     }
     const named = strings(notification.json).map(([, text]) => byIdentity.get(text) ?? []);
     const foreign = named.some((records) => records.length > 0 && !records.some((record) => owners.includes(record)));
-    return foreign ? [`about a record with another webhookURL, ${describe(notification)}`] : [];
+    return foreign ? [{ actual: `about a record with another webhookURL, ${describe(notification)}`, evidence }] : [];
   });
 }
 

@@ -1,25 +1,25 @@
 // Holds the state that the checks of a run share, and runs a single check.
+import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
 import { freshReference } from "../allowances/fit.ts";
 import { withLimits } from "../allowances/gate.ts";
 import { createLimits, type Limits } from "../allowances/limits.ts";
 import { BudgetExceeded, type Budget } from "../target/budget.ts";
-import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type { Person } from "../target/person.ts";
-import { unmetNeed } from "./needs.ts";
-import { conclude, type CheckReport } from "./verdicts.ts";
-import { compareWithPrism, watchAll } from "./watching.ts";
-import { redactedReport } from "./redacted.ts";
-import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
 import { createRandom } from "../generate/random.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { Exchange } from "../results.ts";
-import { selectedRequirements } from "./selection.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
+import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
+import { unmetNeed } from "./needs.ts";
+import { redactedReport } from "./redacted.ts";
+import { selectedRequirements } from "./selection.ts";
+import { conclude, type CheckReport } from "./verdicts.ts";
+import { compareWithPrism, watchAll } from "./watching.ts";
 
 export type SessionDeps = {
   target: Target;

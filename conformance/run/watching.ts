@@ -2,6 +2,8 @@
 import type { Check, Context, Watch } from "../check.ts";
 import { differences } from "../contract/documented.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
+import { describeRequest } from "../observer/history.ts";
+import { expectNone } from "../checks/expect.ts";
 import { counted } from "../report/words.ts";
 import type { Disagreement, Requirement } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -71,11 +73,9 @@ function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted
     else context.couldNotRun(watch.id, "no response of this kind was received");
     return;
   }
-  const sample = [...seen.faulty].slice(0, 50);
-  for (const [response, faults] of sample) {
-    const where = `${response.request.method} ${response.request.path.slice(0, 80)} → ${response.status ?? "no response"}`;
-    context.judge(watch.id, false, watch.expected, `${where}: ${faults.slice(0, 5).join(", ")}`, [response]);
-  }
-  if (sample.length === 0)
-    context.judge(watch.id, true, watch.expected, `as expected in ${counted(seen.responses, "response")}`, []);
+  const faults = [...seen.faulty].map(([response, found]) => ({
+    actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${found.slice(0, 5).join(", ")}`,
+    evidence: response,
+  }));
+  expectNone(context, watch.id, watch.expected, faults, counted(seen.responses, "response"));
 }
