@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { expectData, expectNoFaults, expectStatus, same } from "./expect.ts";
+import { eventually } from "./eventually.ts";
+import {
+  expectData,
+  expectHidden,
+  expectNoFaults,
+  expectNone,
+  expectOneAccepted,
+  expectStatus,
+  same,
+} from "./expect.ts";
 
 const respond = (status: number | undefined, data?: object) =>
   ({
@@ -10,11 +19,19 @@ const respond = (status: number | undefined, data?: object) =>
     exchange: status === undefined ? { failure: "refused" } : { responseBody: JSON.stringify({ data }) },
   }) as TargetResponse;
 
-/** Returns what a function of the vocabulary recorded. */
-function recorded(run: (context: Context, id: string) => boolean) {
-  const findings: [ok: boolean, expected: string, actual: string][] = [];
+type Finding = [ok: boolean, expected: string, actual: string];
+
+/** Calls a function of the vocabulary, and returns what it returns and records. The target responds with `response`. */
+function judged<T>(run: (context: Context, id: string) => T, response = respond(200)): [T, Finding[]] {
+  const findings: Finding[] = [];
   const judge: Context["judge"] = (_id, ok, expected, actual) => (findings.push([ok, expected, actual]), ok);
-  const ok = run({ judge } as Context, "id");
+  const context: Partial<Context> = { judge, target: { send: async () => response } as never, responses: [] };
+  return [run(context as Context, "id"), findings];
+}
+
+/** Returns the only finding of a function of the vocabulary. */
+function recorded(run: (context: Context, id: string) => boolean) {
+  const [ok, findings] = judged(run);
   expect(findings).toEqual([[ok, expect.any(String), expect.any(String)]]);
   return findings[0];
 }
@@ -67,4 +84,54 @@ test("equal values may have their fields in another order", () => {
 test("faults are named, and none is as expected", () => {
   expect(recorded((context, id) => expectNoFaults(context, id, "x", ["a", "b"]))).toEqual([false, "x", "a, b"]);
   expect(recorded((context, id) => expectNoFaults(context, id, "x", []))).toEqual([true, "x", "as expected"]);
+});
+
+test.each([
+  [["a", "b"], ["a", "b"], false],
+  [[], ["as expected in 3 records"], true],
+])("the faults %j among many things are findings: %j", (actual, texts, ok) => {
+  const faults = actual.map((each) => ({ actual: each, evidence: [] }));
+  const [, findings] = judged((context, id) => expectNone(context, id, "no fault", faults, "3 records"));
+  expect(findings).toEqual(texts.map((text) => [ok, "no fault", text]));
+});
+
+test.each([
+  [[409, 200, 409], true, "2 × 409, 1 × 200"],
+  [[200, 200, 409], false, "2 × 200, 1 × 409"],
+  [[409, 409], false, "2 × 409"],
+  [[200, 500], false, "1 × 200, 1 × 500"],
+  [[200, undefined], false, "1 × 200, 1 × no response"],
+])("of a burst with the statuses %j, one is accepted: %s", (statuses, ok, actual) => {
+  const finding = recorded((context, id) =>
+    expectOneAccepted(
+      context,
+      id,
+      statuses.map((status) => respond(status)),
+    ),
+  );
+  expect([finding?.[0], finding?.[2].split(", ").toSorted()]).toEqual([ok, actual.split(", ").toSorted()]);
+});
+
+test.each([
+  [404, "", true],
+  [404, "DSB1", false],
+  [200, "", false],
+])("a record is hidden by status %s with the text %j: %s", async (status, text, ok) => {
+  const response = { ...respond(status), text };
+  const request = { method: "GET", path: "/v1/disbursements/DSB1?x=1" };
+  const hidden = { secrets: ["DSB1"], status: 404, whom: "a stranger" };
+  const [sent, findings] = judged((context, id) => expectHidden(context, id, request, hidden), response);
+  await sent;
+  expect(findings[0]?.slice(0, 2)).toEqual([ok, "404 and no record for a stranger at GET /v1/disbursements/DSB1"]);
+});
+
+test.each([
+  [1, true, 0],
+  [3, true, 200],
+  [99, false, 500],
+])("what becomes true at look %s within 500 ms is met: %s", async (truth, isMet, waited) => {
+  let [time, looks] = [0, 0];
+  const context = { now: () => new Date(time), sleep: async (ms: number) => void (time += ms) } as Context;
+  expect(await eventually(context, () => (looks += 1) >= truth, 500)).toBe(isMet);
+  expect(time).toBe(waited);
 });

@@ -3,7 +3,7 @@
 import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
-import { expectStatus, same, shows } from "./expect.ts";
+import { expectStatus, same, shows, holds } from "./expect.ts";
 import { checkoutBody, dataOf, get, pays, startCheckout } from "./requests.ts";
 import { advance, listed, moveClock } from "./sandbox-controls.ts";
 
@@ -117,8 +117,8 @@ export const checks: Check[] = [
       const rotated = await context.target.send({ method: "POST", path, effect: "moves-money", key: "second" });
       expectStatus(context, "signature.rotation-own", rotated, 200, "for a rotation by the second merchant");
       const isSame = (await read()) === before;
-      const actual = isSame ? "as expected" : "the secrets have changed";
-      context.judge("signature.rotation-own", isSame, "the same current and previous secrets", actual, []);
+      const expected = "the same current and previous secrets";
+      holds(context, "signature.rotation-own", isSame, expected, "the secrets have changed");
     },
   },
 ];

@@ -37,7 +37,7 @@ export const checks: Check[] = [
         const response = await get(context, secret, { key: "second" });
         const { previousSecrets } = dataOf(response);
         const actual = Array.isArray(previousSecrets) ? previousSecrets.length : "no list";
-        same(context, "signature.five-secrets", { what: `previous secrets ${when}:`, actual, expected }, []);
+        same(context, "signature.five-secrets", { what: `previous secrets ${when}:`, actual, expected }, response);
       };
       await expectPrevious(5, "after seven rotations");
       await moveClock(context, { seconds: 86_460 }, "second");
