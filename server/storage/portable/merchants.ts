@@ -103,7 +103,7 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
         { repeatable: true },
       ),
     async readSecrets(merchantId) {
-      return required(toSecrets(await read(secretsQuery(merchantId))), merchantId);
+      return required(toSecrets(await read(secretsQuery([merchantId]))), merchantId);
     },
     revealSecrets: (merchantId, actor) =>
       write(function* () {

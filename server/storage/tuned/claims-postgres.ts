@@ -1,7 +1,7 @@
 import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../../domain/deliveries.ts";
 import { toEvent } from "../portable/event-rows.ts";
-import { run, type Work } from "../portable/query.ts";
-import { readSecrets } from "../portable/secrets.ts";
+import type { Work } from "../portable/query.ts";
+import { secretsQuery, toSecrets } from "../portable/secrets.ts";
 import type { Context } from "../postgres/context.ts";
 import { optional, toMerchant, type Row } from "../rows.ts";
 
@@ -29,9 +29,9 @@ export function* claimLanes(lanes: readonly LaneClaim[], lease: number): Work<Cl
   const rows = picked!.rows.filter(({ claimed }) => claimed);
   if (rows.length === 0) return [];
   const ids = [...new Set(rows.map((row) => row.merchant_id as string))];
-  const found = (yield* run(MERCHANTS, { ids })).rows;
-  const merchants = new Map(found.map((row) => [row.id as string, toMerchant(row)]));
-  const secrets = yield* readSecrets(ids);
+  const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
+  const merchants = new Map(found!.rows.map((row) => [row.id as string, toMerchant(row)]));
+  const secrets = toSecrets(previous!.rows);
 
   const places = new Map(lanes.map(({ merchantId, host }, index) => [`${merchantId} ${host}`, index]));
   const placeOf = (row: Row) => places.get(`${row.merchant_id} ${row.host}`)!;
