@@ -5,7 +5,8 @@ import type { AddressInfo, Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent } from "undici";
-import { guardedConnector, neverReachable, parseTarget, specialRange } from "./guard.ts";
+import { neverReachable, parseTarget, specialRange } from "./guard.ts";
+import { guardedConnector } from "./guarded-connector.ts";
 import { createSender } from "./send.ts";
 
 /** Listens on every address of the machine, records the address of each connection, and closes it. */

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import type { Dispatcher } from "undici";
 import { createConnections } from "./connections.ts";
-import { guardedConnector, neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
+import { neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
+import { guardedConnector } from "./guarded-connector.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
 import { verdictOf } from "./schedule.ts";
