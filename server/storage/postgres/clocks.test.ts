@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ClaimedDelivery } from "../../domain/deliveries.ts";
 import { HELD_MS, LEASE_MS } from "../../workers/scan.ts";
 import {
@@ -10,7 +10,8 @@ import {
   MINUTE,
   SECOND,
 } from "../../testing/storage/fixtures.ts";
-import { createPostgresWorld, type Process, type World } from "../../testing/storage/world.ts";
+import type { TestDatabase } from "../../testing/postgres.ts";
+import { createClockDatabase, createPostgresWorld, type Process, type World } from "../../testing/storage/world.ts";
 
 const YEAR = 365 * 24 * HOUR;
 const CLOCKS = ["process", "other", "database"] as const;
@@ -22,11 +23,16 @@ const WRONG = CLOCKS.flatMap((which) =>
   ]),
 );
 
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createClockDatabase();
+});
+afterAll(() => database.drop());
 let world: World;
 beforeEach(async () => {
-  world = await createPostgresWorld();
+  world = await createPostgresWorld(database);
 });
-afterEach(() => world.close());
+afterEach(() => world.end());
 
 /** Creates a payout, and returns how far its date is from the true time. */
 async function create({ storage }: Process, merchantId: string) {
@@ -123,8 +129,8 @@ test("a jump while a claim is held, and a step that others do not see, do not ma
   const { id } = await addMerchant(holder.storage);
   await addDelivery(holder.storage, id);
   const claims = await claimAll(holder.storage, { leaseMs: LEASE_MS, count: 1 });
-  for (const database of [20 * SECOND, 0, -HOUR, YEAR, 0]) {
-    await world.set({ database });
+  for (const ms of [20 * SECOND, 0, -HOUR, YEAR, 0]) {
+    await world.set({ database: ms });
     expect(await claimAll(taker.storage)).toEqual([]);
     await world.pass(SECOND);
     expect(await claimAll(taker.storage)).toEqual([]);

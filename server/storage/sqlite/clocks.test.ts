@@ -25,7 +25,7 @@ beforeEach(() => {
   world = createSqliteWorld(join(folder, "server.db"));
 });
 afterEach(async () => {
-  await world.close();
+  await world.end();
   rmSync(folder, { recursive: true });
 });
 

@@ -3,7 +3,7 @@ import { createSystemClock, type Clock, type ClockReport } from "../../domain/cl
 import type { Storage } from "../../domain/storage.ts";
 import { openPostgres } from "../../storage/postgres/index.ts";
 import { openSqlite } from "../../storage/sqlite/index.ts";
-import { createTestDatabase, POSTGRES_SERVERS } from "../postgres.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../postgres.ts";
 import { SECOND, START } from "./fixtures.ts";
 
 export interface Process {
@@ -26,7 +26,6 @@ export interface World {
   /** Sets the clocks to what `ahead` says. */
   set(ahead: Partial<World["ahead"]>): Promise<void>;
   run(sql: string): Promise<Record<string, unknown>[]>;
-  close(): Promise<void>;
 }
 
 /** The test's clock of the database takes the place of PostgreSQL's own. */
@@ -36,18 +35,21 @@ const DATABASE_CLOCK = `CREATE SCHEMA testing;
   CREATE FUNCTION testing.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
     AS 'SELECT pg_catalog.to_timestamp(ms / 1000.0) FROM testing.clock'`;
 
-/** Creates a world with a PostgreSQL database. */
-export async function createPostgresWorld(): Promise<World> {
+/** Creates a database whose clock a test sets. It serves any number of worlds, one after the other. */
+export async function createClockDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   await database.run(DATABASE_CLOCK);
   const name = new URL(database.url).pathname.slice(1);
   await database.run(`ALTER DATABASE ${name} SET search_path = public, testing, pg_catalog`);
-  return createWorld({
-    open: (clock) => openPostgres(database.url, { clock, server: true }),
-    setClock: (ms) => database.run(`UPDATE testing.clock SET ms = ${ms}`),
-    run: database.run,
-    close: database.drop,
-  });
+  return database;
+}
+
+/** Creates a world with a database of `createClockDatabase`, which it empties. */
+export async function createPostgresWorld({ url, run, empty }: TestDatabase): Promise<World> {
+  const setClock = (ms: number) => run(`UPDATE testing.clock SET ms = ${ms}`);
+  await empty();
+  await setClock(START);
+  return createWorld({ open: (clock) => openPostgres(url, { clock, server: true }), setClock, run });
 }
 
 /** Creates a world with a SQLite database, which only one process uses. `close` ends that process. */
@@ -61,7 +63,6 @@ export function createSqliteWorld(path: string): World {
       db.close();
       return rows;
     },
-    close: async () => undefined,
   });
 }
 
@@ -69,10 +70,9 @@ interface Place {
   open(clock: Clock): Promise<Storage>;
   setClock(ms: number): Promise<unknown>;
   run: World["run"];
-  close(): Promise<void>;
 }
 
-function createWorld({ open, setClock, run, close }: Place): World {
+function createWorld({ open, setClock, run }: Place): World {
   let time = START;
   const ahead = { process: 0, other: 0, database: 0 };
   const processes: Process[] = [];
@@ -101,10 +101,6 @@ function createWorld({ open, setClock, run, close }: Place): World {
     run,
     async end() {
       for (const { storage } of processes.splice(0)) await storage.close();
-    },
-    async close() {
-      await world.end();
-      await close();
     },
   };
   return world;
