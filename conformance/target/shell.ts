@@ -41,6 +41,8 @@ const repeated = (run: string) => String.raw`$(head -c ${run.length} /dev/zero |
 export function shellWord(text: string, substitutes: readonly Substitute[]): string {
   let parts: Part[] = [{ literal: text }];
   for (const { text: hidden, shell } of substitutes) {
+    // Most words contain none of them.
+    if (typeof hidden === "string" && !text.includes(hidden)) continue;
     parts = split(parts, { text: typeof hidden === "string" ? escaped(hidden) : hidden, shell: () => shell });
   }
   parts = split(parts, { text: longRun, shell: repeated }).filter(
