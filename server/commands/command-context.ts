@@ -43,13 +43,17 @@ export async function withStorage<T>(config: Config, use: (context: CommandConte
   }
 }
 
-export async function withDatabase<T>(config: Config, use: (context: DatabaseContext) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  config: Config,
+  use: (context: DatabaseContext) => Promise<T>,
+  env: NodeJS.ProcessEnv,
+): Promise<T> {
   return use({
     database: config.database,
     mode: config.mode,
     clock: createSystemClock(),
     withStorage: (work) => withStorage(config, ({ storage }) => work(storage)),
-    destination: () => readCopyDestination(process.env),
+    destination: () => readCopyDestination(env),
   });
 }
 

@@ -2,7 +2,7 @@ import { readConfig, type Config } from "../config.ts";
 import { createSystemClock } from "../domain/clock.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { readMode } from "../storage/open.ts";
-import { parseCommand, type Commands, type Output } from "./command.ts";
+import { parseCommand, type Commands, type Output, type Printer } from "./command.ts";
 import { requireDatabase } from "./command-context.ts";
 import { printable, printableJson } from "./printable.ts";
 
@@ -13,16 +13,16 @@ import { printable, printableJson } from "./printable.ts";
 export function commandGroup<Context>(
   group: string,
   commands: Commands<Context>,
-  withContext: (config: Config, use: (context: Context) => Promise<Output>) => Promise<Output>,
+  withContext: (config: Config, use: (context: Context) => Promise<Output>, env: NodeJS.ProcessEnv) => Promise<Output>,
 ) {
-  return async (argv: readonly string[], env: NodeJS.ProcessEnv): Promise<0 | 1> => {
+  return async (argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> => {
     const { command, args, options } = parseCommand(group, commands, argv);
     const asked = readConfig(env);
     requireDatabase(command, asked);
     const opensNothing = command.onlyAdvises && asked.database.kind === "postgres";
     const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
-    const { lines, json, found } = await withContext(config, (context) => command.run(context, args, options));
-    console.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
+    const { lines, json, found } = await withContext(config, (context) => command.run(context, args, options), env);
+    printer.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
     return found ? 1 : 0;
   };
 }

@@ -22,6 +22,9 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
+/** Prints results with `log` and errors with `error`, each as a line. */
+export type Printer = Pick<Console, "log" | "error">;
+
 /** The result of a command. It is printed as lines, or as JSON if the command has the option `json` and it is set. */
 export interface Output {
   lines: string[];

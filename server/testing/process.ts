@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { runCommandLine } from "../command-line.ts";
 import { createHttpClient, type HttpClient } from "./http.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -95,8 +96,19 @@ export function launchServer(env: NodeJS.ProcessEnv): Pick<ServerProcess, "outpu
 export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}): Promise<Ended> =>
   run(main, [], { PORT: "0", ...env }, limits).ended;
 
-/** Runs `disbursement-checkout ARGS`. */
-export const runCommand = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => run(cli, args, env).ended;
+/** Runs `disbursement-checkout ARGS` in a process of its own. */
+export const runCommandProcess = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+  run(cli, args, env).ended;
+
+/** Runs `disbursement-checkout ARGS` in this process, because a process of its own takes most of its time to start. */
+export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+  const printed = { stdout: "", stderr: "" };
+  const code = await runCommandLine(args, env, {
+    log: (text: string) => void (printed.stdout += `${text}\n`),
+    error: (text: string) => void (printed.stderr += `${text}\n`),
+  });
+  return { code: code ?? null, ...printed };
+}
 
 /** Runs `npm run keys -- ARGS`. */
 export const runKeys = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => runCommand(env, "keys", ...args);
