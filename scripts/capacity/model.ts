@@ -1,4 +1,4 @@
-// The capacity model of the operating guide: simulates a day, hour by hour, and finds the needs of its busiest hour.
+// The capacity model of server/README.md: simulates a day, hour by hour, and finds the needs of its busiest hour.
 
 /** A deployment's load. Every day is the same. */
 export interface Load {

@@ -77,7 +77,9 @@ export function createApp(context: AppContext): Express {
   return app;
 }
 
-/** Responses contain payments and secrets, so nothing may cache, frame or reinterpret them. Pages set their own. */
+/**
+ * Responses contain payments and secrets, so nothing may cache, frame or reinterpret them. Pages set their own headers.
+ */
 const COMMON_HEADERS = new Map([
   ["Cache-Control", "no-store"],
   ["Vary", "x-api-key"],
@@ -95,8 +97,8 @@ const commonHeaders: express.RequestHandler = (_req, res, next) => {
 const HOST = /^(\[[0-9A-Fa-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(:\d*)?$/;
 
 /**
- * HTTP/1.1 requires exactly one valid Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of §7
- * and would ignore a second one.
+ * HTTP/1.1 requires exactly one valid Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of
+ * §7, and would ignore a second Host header.
  */
 const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders }, _res, next) => {
   const { host } = headers;
@@ -106,7 +108,10 @@ const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders 
   throw new ServiceError("invalid_request", "Send exactly one valid Host header.");
 };
 
-/** `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until it drains. */
+/**
+ * `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until the server
+ * drains.
+ */
 function health({ config, storage, clock, log, draining }: AppContext, prove: () => Promise<void>): Router {
   const probe = keptProbe(async () => {
     try {

@@ -1,8 +1,8 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 
 /**
- * Input of a handler. It has exactly the declared fields, and the intersection with a primitive type means that a spread of
- * it, or of its rest, does not compile: a handler names each field that it passes on.
+ * Input of a handler, with exactly the declared fields. Because of the intersection with a primitive type, spreading
+ * the input or its rest does not compile: a handler names each field that it passes on.
  */
 export type Declared<T> = [T] extends [undefined] ? T : T & bigint;
 
@@ -24,8 +24,8 @@ export interface InputDeclaration {
 type Pick = (given: unknown) => unknown;
 
 /**
- * Returns functions that copy what the operation declares from a query and from a body. Undeclared parameters and fields
- * are ignored, as the interface's callers may expect, and so they never reach the domain or the storage.
+ * Returns functions that copy what the operation declares from a query and from a body. Undeclared parameters and
+ * fields are ignored, so they never reach the domain or the storage.
  */
 export function declaredInput({ parameters = [], requestBody }: InputDeclaration): { query: Pick; body: Pick } {
   const declared = parameters.map((parameter) => resolved(parameter) as { name: string; in: string });
@@ -40,7 +40,7 @@ export function declaredInput({ parameters = [], requestBody }: InputDeclaration
 
 const asItIs: Pick = (given) => given;
 
-/** Returns a function that copies from a value what a schema declares, in nested objects and lists too. */
+/** Returns a function that copies the parts of a value that a schema declares, also in nested objects and lists. */
 function pickBy(schema: Schema): Pick {
   const { items } = resolved(schema);
   if (items) {
@@ -62,7 +62,7 @@ function pickFields(fields: ReadonlyMap<string, Pick>): Pick {
   };
 }
 
-/** The properties of a schema, those of its alternatives and parts included. */
+/** The properties of a schema, including its alternatives and parts. */
 function propertiesOf(schema: Schema): [string, Schema][] {
   const { properties = {}, oneOf = [], anyOf = [], allOf = [] } = resolved(schema);
   return [...Object.entries(properties), ...[...oneOf, ...anyOf, ...allOf].flatMap(propertiesOf)];

@@ -213,7 +213,7 @@ describe("a different Content-Type in each request", () => {
     const path: string = "express-openapi-validator/dist/middlewares/openapi.request.validator.js";
     const { RequestValidator } = await import(path);
     const compile = vi.spyOn(RequestValidator.prototype, "buildMiddleware");
-    // Servers in one process share what is compiled, so load this one anew.
+    // Servers in one process share compiled validators, so load the module again.
     vi.resetModules();
     const { startServer: startAnew } = await import("../testing/server.ts");
     const own = await startAnew();

@@ -12,7 +12,7 @@ import { stated, stateOf } from "./request-state.ts";
 import { withTimeBudget } from "./with-time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
 
-/** The operations that this server implements. Those named `on…` are webhooks, which it sends. */
+/** The operations that this server implements. Operations named `on…` are webhooks, which the server sends. */
 type OperationId = Exclude<keyof operations, `on${string}`>;
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
@@ -37,18 +37,21 @@ export interface Call<Op extends OperationId> {
   body: Declared<Body<Op>>;
 }
 
-/** One handler per operationId of the spec; the code does not compile if one is missing. */
+/** One handler per operationId of the spec; a missing handler does not compile. */
 export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op>> };
 
 interface Options {
   handlers: Handlers;
   /** Finds the request's key and its merchant; runs before the body is read. */
   authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId">>;
-  /** True for a storage that a network may keep waiting (D56). */
+  /** True if a network can delay the storage (D56). */
   limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in the state of the request. */
   limits: RequestHandler[];
-  /** Resolves when it is the merchant's turn (D82); undefined if it is now. Runs when the request has arrived completely. */
+  /**
+   * Resolves when it is the merchant's turn (D82); undefined if that is now. Runs when the request has arrived
+   * completely.
+   */
   takeTurn(merchant: Merchant): Promise<void> | undefined;
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
   disturb: RequestHandler;
@@ -127,7 +130,7 @@ export function createContract(options: Options): Contract {
   }
 
   async function prove() {
-    // Sequentially, so that requests are served in between.
+    // One after the other, so that requests are served in between.
     for (const validator of validators.values()) await validator.prove();
   }
 

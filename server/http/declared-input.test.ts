@@ -1,5 +1,5 @@
-// Sends every name that storage and domain know, undeclared, to every operation: the response and what is stored must be
-// the same as without it.
+// Sends every name that storage and domain use, undeclared, to every operation: the response and the stored data must
+// be the same as without it.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import { startServer } from "../testing/server.ts";
@@ -27,7 +27,9 @@ const parametersOf = ({ parameters = [] }: Operation) =>
 const PAYOUT = { amount: 10_000, country: "CI", currency: "XOF" };
 const LISTENER = { name: "ada@laptop", url: "http://127.0.0.1:4000/hook" };
 
-/** A sandbox with a payment of each kind and status, a claimed webhook, and one that waits. Each has the same ids. */
+/**
+ * A sandbox with a payment of each kind and status, a claimed webhook, and a waiting webhook. Each has the same ids.
+ */
 async function aSandbox() {
   const server = await startServer({ env: { PUBLIC_URL: "http://127.0.0.1:3000" } });
   const post = async (path: string, body?: object) => (await server.request("POST", path, { body })).body.data;
@@ -46,7 +48,7 @@ async function aSandbox() {
 }
 type Sandbox = Awaited<ReturnType<typeof aSandbox>>;
 
-/** What each operation is sent: the values in its path, and its body. */
+/** The request for each operation: the values in its path, and its body. */
 const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, string>; body?: object }> = {
   createDisbursement: () => ({ body: { ...PAYOUT, reference: "new", phoneNumber: "2250700000473" } }),
   listDisbursements: () => ({}),
@@ -56,7 +58,7 @@ const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, str
   verifyCheckout: ({ checkout }) => ({ path: { reference: checkout.reference } }),
   readClock: () => ({}),
   advanceClock: ({ server }) => {
-    // A move waits for the attempts of a listener that is there.
+    // A move of the clock waits for the attempts of a connected listener.
     server.clock.advance(20_000);
     return { body: { seconds: 60 } };
   },
@@ -77,7 +79,7 @@ const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, str
   setChaos: () => ({ body: { lostWebhooksPercent: 5 } }),
 };
 
-/** What a test adds to a request. */
+/** The additions of a test to a request. */
 interface Extra {
   query?: string;
   /** Added to the body, and to the objects in it. */
@@ -99,14 +101,14 @@ function extended(value: unknown, fields: object): unknown {
   return { ...fields, ...Object.fromEntries(own) };
 }
 
-/** What is stored, as everyone who may read it sees it. */
+/** The stored data, as everyone who may read them sees them. */
 async function stored({ server }: Sandbox) {
   const reads = OPERATIONS.filter(({ method, path }) => method === "GET" && !path.includes("{"));
   const pages = await Promise.all(reads.map(async ({ path }) => (await server.request("GET", path)).body));
   return [pages, await server.storage.listAudit({ limit: 100 }), await server.storage.listMerchants()];
 }
 
-/** The response to an operation in a new sandbox, and what is stored afterwards. */
+/** The response to an operation in a new sandbox, and the stored data afterwards. */
 async function effectOf(operation: (typeof OPERATIONS)[number], extra: Extra) {
   const sandbox = await aSandbox();
   const { status, body } = await send(operation, sandbox, extra);

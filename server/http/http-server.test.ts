@@ -17,7 +17,7 @@ const GET = `GET ${path}/nothing HTTP/1.1\r\n`;
 const POST = `POST ${path} HTTP/1.1\r\n`;
 const end = "Connection: close\r\n\r\n";
 
-/** Sends a GET on an open connection and returns the status of the response. */
+/** Sends a GET on an open connection. Returns the status of the response. */
 async function ask(socket: Socket, fields: string): Promise<string> {
   socket.write(`GET ${path}/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
   return String((await once(socket, "data"))[0]).slice(9, 12);

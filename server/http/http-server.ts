@@ -15,11 +15,13 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUTS_EVERY_MS = 1_000;
 /**
  * How long a connection may stay idle between two requests, in milliseconds: more than the 60 s after which proxies
- * usually close theirs. A connection without a valid key so far gets less.
+ * usually close theirs. A connection on which no request had a valid key yet gets less.
  */
 const IDLE_MS = 65_000;
 const IDLE_WITHOUT_KEY_MS = 5_000;
-/** How long a refused request may go on sending its body, so that the client can read the response, in milliseconds. */
+/**
+ * How long a refused request may continue to send its body, so that the client can read the response, in milliseconds.
+ */
 const LINGER_MS = 1_000;
 
 export interface HttpServer {
@@ -61,11 +63,11 @@ interface Connection {
 export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<HttpServer> {
   const { host, port, maxConnections, clock, ids, log } = options;
   let app: Express;
-  /** Oldest first. */
+  /** The open connections, oldest first. */
   const connections = new Map<Duplex, Connection>();
   /** True if each connection ends with its next response. */
   let draining = false;
-  /** True if no request is awaited any more. */
+  /** True if the server waits for no further request. */
   let closing = false;
 
   function handle(req: IncomingMessage, res: ServerResponse): void {
@@ -83,7 +85,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     app(req, res);
   }
 
-  /** Closes the connection of a request that was answered before its body arrived, unless the body ends soon. */
+  /** Closes the connection of a request that got its response before its body arrived, unless the body ends soon. */
   async function linger(req: IncomingMessage) {
     if (req.complete) return;
     const ended = new AbortController();
@@ -92,7 +94,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     if (!req.complete) req.socket.destroy();
   }
 
-  /** Makes room for a new connection: closes the oldest idle one, preferably without a valid key so far. */
+  /** Makes room for a new connection: closes the oldest idle connection, preferably one without a valid key so far. */
   function makeRoom(socket: Socket) {
     const idle = [...connections].filter(([one, { responses }]) => one !== socket && responses.length === 0);
     const [chosen] = idle.find(([, { isKnown }]) => !isKnown) ?? idle[0] ?? [socket];

@@ -10,7 +10,10 @@ interface Access {
   failedKeys: RequestLimit;
 }
 
-/** `/metrics` in Prometheus's format (D60). It is about this process, and about the work that all processes share. */
+/**
+ * `/metrics` in Prometheus's format (D60). The metrics are about this process, and about the work that all processes
+ * share.
+ */
 export function metricsPage(metrics: Metrics, { token, failedKeys }: Access): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/metrics", async (req, res) => {

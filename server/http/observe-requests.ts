@@ -9,7 +9,7 @@ import { shortenedAddress } from "./client-address.ts";
 export interface ObserverContext {
   ids: Ids;
   emit: Emit;
-  /** Begins the trace of a request that brings none, if present. */
+  /** If present, begins a trace for each request without `traceparent`. */
   traces?: Pick<Traces, "begin"> | undefined;
 }
 

@@ -4,8 +4,8 @@ import type { Clock } from "../domain/clock.ts";
 const KEPT_MS = 1_000;
 
 /**
- * Returns `probe` with its result kept for a second, a failure too. Calls during a probe share it. Anyone may ask whether the
- * server is ready, and each probe costs the database a commit.
+ * Returns a function that calls `probe` and keeps its result, also a failure, for a second. Calls during a probe share
+ * it. Anyone may request /readyz, and each probe costs the database a commit.
  */
 export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "monotonic">): () => Promise<void> {
   let last: { result: Promise<void>; endedAt?: number } | undefined;

@@ -65,8 +65,8 @@ function toFault({ path, message, errorCode = "" }: Reported): Fault {
 }
 
 /**
- * Drops faults that only follow from another fault. These are further faults of a value whose type is wrong, and the
- * missing fields of each alternative if none of the alternatives matches.
+ * Drops faults that only follow from another fault: further faults of a value whose type is wrong, and the missing
+ * fields of each alternative if no alternative matches.
  */
 function withoutConsequences(faults: readonly Fault[]): Fault[] {
   const wrongType = new Set(faults.filter(({ keyword }) => keyword === "type").map(({ field }) => field));

@@ -9,7 +9,7 @@ const OTHERS = "others";
 interface Options {
   /** The requests of one caller in a minute. */
   perMinute: number;
-  /** What the caller is told beyond that. */
+  /** The message for a caller over the limit. */
   message: string;
 }
 
@@ -36,7 +36,7 @@ export function createRequestLimit({ perMinute, message }: Options): RequestLimi
   };
 }
 
-/** Returns the caller that an address stands for: itself, or the network of an IPv6 address. */
+/** Returns how a caller is counted: by an IPv4 address, or by the network of an IPv6 address. */
 export const callerAt = (address: string | undefined): string => ipKeyGenerator(address ?? "unknown");
 
 /**

@@ -6,7 +6,7 @@ import type { TimeBudget } from "../domain/time-budget.ts";
 import type { Trace } from "../domain/trace.ts";
 import type { Resource } from "./docs/library.ts";
 
-/** What the server has found out about a request so far. Middleware sets the fields for what runs after it. */
+/** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
   /** The value of `x-request-id`. */
   requestId: string;
@@ -17,11 +17,11 @@ export interface RequestState {
   /** The merchant of the API key, or of the page of the dashboard. */
   merchant: Merchant;
   keyId: string;
-  /** Who looks at a page of the dashboard. */
+  /** The visitor of a page of the dashboard. */
   visit: Visit;
   /** The checkout of a payment page. */
   opened: OpenCheckout;
-  /** What the documentation has at the path. */
+  /** The documentation's resource at the path. */
   resource: Resource;
   /** The body of the response, for the log of requests. */
   returned: object;
@@ -33,7 +33,10 @@ export interface Visit {
   csrf: string;
 }
 
-/** The state of the request that this response belongs to. Read and write it here only: Express types no field. */
+/**
+ * The state of the request that this response belongs to. Read and write the state only through this function, because
+ * Express does not type it.
+ */
 export const stateOf = (res: Pick<Response, "locals">): Partial<RequestState> => res.locals;
 
 /** A field that earlier middleware of the route always sets. */

@@ -17,8 +17,9 @@ const shared = ["theme", "base", "forms"]
   .join("");
 
 /**
- * Reads and compiles the templates of a folder, at start. On first use the process may have no file descriptor left.
- * @param stylesheet the name of a file in the folder; what all pages share is added before it
+ * Reads and compiles the templates of a folder, at start. Later, on first use, the process may have no file descriptor
+ * left.
+ * @param stylesheet the name of a file in the folder; the style that all pages share is added before it
  */
 export function loadTemplates(folder: string, stylesheet: string): Templates {
   const eta = new Eta({ views: folder, cache: true, autoEscape: true });

@@ -1,4 +1,4 @@
-// A merchant floods an operation, and another one sends a single create, which is served next. For each operation.
+// For each operation: a merchant floods it, and another merchant's single create is served next.
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createFakeClock } from "../testing/clock.ts";
@@ -50,7 +50,7 @@ describe("while a merchant floods an operation", () => {
     const send = () => server.request(method.toUpperCase(), address, hasBody ? { body: {} } : {});
     turns.hold();
     onTestFinished(turns.release);
-    // The first request takes all of the time that a turn has.
+    // The first request uses up the time of a turn.
     await send();
     server.clock.advance(4);
     let served = 0;

@@ -21,12 +21,14 @@ export interface Validator {
   prove(): Promise<void>;
 }
 
-/** What has been built in this process, by paths. It has no state of a server, and building takes about 30 ms. */
+/**
+ * The validators built in this process, by paths. They hold no state of a server, and building one takes about 30 ms.
+ */
 const built = new Map<string, RequestHandler[]>();
 
 /**
- * Creates a validator for some paths of the spec. Its cost per request grows with the number of paths, so give it few
- * (D27). It is built on first use.
+ * Creates a validator for some paths of the spec. Its cost per request grows with the number of paths, so pass few
+ * paths (D27). The validator is built on first use.
  */
 export function createValidator(paths: readonly string[]): Validator {
   const key = paths.join(" ");

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import { withBudget } from "../domain/time-budget.ts";
 import { stateOf } from "./request-state.ts";
 
-/** Callers are told to wait 15 seconds; the rest is for the network, the body and other work. */
+/** The contract tells callers to wait 15 seconds. The other 5 are for the network, the body and other work. */
 const STORAGE_MS = 10_000;
 
 /**

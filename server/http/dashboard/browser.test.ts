@@ -1,4 +1,4 @@
-// The dashboard in a real browser: the way of a person through it, and what every page must offer everyone.
+// The dashboard in a real browser: a person's way through it, and the accessibility of every page.
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";

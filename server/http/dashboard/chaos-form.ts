@@ -1,7 +1,7 @@
 import { LONGEST_LATENCY_MS, type Chaos } from "../../domain/chaos.ts";
 import { field, PageError } from "./visit.ts";
 
-/** The fields of the form for the chaos switch, with what each does in words. */
+/** The fields of the form for the chaos switch, each with a description. */
 export const CHAOS_FIELDS = [
   {
     name: "latencyMs",

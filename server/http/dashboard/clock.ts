@@ -20,10 +20,10 @@ const STOPS = [
   { label: "7 days", unit: "days", count: 7 },
 ] as const;
 const FIRST_STOP = 2;
-/** How many moments a list shows. */
+/** The largest number of moments in a list. */
 export const SHOWN = 50;
 
-/** How far to move a clock. Contains what was typed, so that the form shows it again. */
+/** How far to move a clock, with the typed texts, so that the form shows them again. */
 export interface ClockChoice {
   byMs: number;
   stops: readonly string[];
@@ -55,7 +55,7 @@ export function clockChoice(form: unknown): ClockChoice {
   return { ...shown, byMs, stop: FIRST_STOP, unit, count };
 }
 
-/** The sandbox time in a form. @throws PageError if it is none */
+/** The sandbox time in a form. @throws PageError if it is invalid */
 export function timeIn(text: string): number {
   const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new PageError(422, "Choose a time on the sandbox page, then move the clock to it.");
@@ -65,7 +65,7 @@ export function timeIn(text: string): number {
 /** A list of moments that may be cut off. */
 export interface Story {
   moments: Moment[];
-  /** How many more there are. */
+  /** The number of moments that are left out. */
   more: number;
 }
 
@@ -88,8 +88,9 @@ function upcomingMoment(item: UpcomingItem): Moment {
 }
 
 /**
- * What has happened since a sandbox time: the newest events, and the attempts of their webhooks and of those that were due.
- * @param due what was due before the clock moved
+ * What has happened since a sandbox time: the newest events, and the attempts of their webhooks and of the webhooks
+ * that were due.
+ * @param due the webhooks that were due before the clock moved
  */
 export async function storySince(
   storage: Storage,

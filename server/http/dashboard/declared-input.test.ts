@@ -1,5 +1,5 @@
-// Sends every name that storage and domain know, undeclared, to every page and with every form: the response and what is
-// stored must be the same as without it.
+// Sends every name that storage and domain use, undeclared, to every page and with every form: the response and the
+// stored data must be the same as without it.
 import type { Express } from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newLink, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
@@ -58,7 +58,10 @@ async function aService() {
 }
 type Service = Awaited<ReturnType<typeof aService>>;
 
-/** The path of a route, whose parameters name what precedes them: `/webhooks/:id` is a webhook's. */
+/**
+ * The path of a route. A parameter stands for the kind of thing that precedes it: `:id` in `/webhooks/:id` is a
+ * webhook's id.
+ */
 function pathOf(route: string, values: Service["values"]): string {
   return route.replaceAll(/(\w+?)s?\/:(\w+)/g, (_, kind: string, name: string) => {
     const value = values[name] ?? values[kind] ?? name;
@@ -71,7 +74,7 @@ interface Layer {
   handle: { stack?: Layer[] };
 }
 
-/** The paths of what people open or send with a browser: everything outside the contract. */
+/** The paths of pages and forms: everything outside the contract. */
 function routesOf({ router }: Express, method: "get" | "post"): string[] {
   const visit = ({ route, handle }: Layer): string[] => {
     if (route) return route.methods[method] === true ? [route.path].flat() : [];
@@ -82,7 +85,7 @@ function routesOf({ router }: Express, method: "get" | "post"): string[] {
   return [...new Set(paths)].filter((path) => !/^\/(v1|sandbox)\/|\/live$|^\/metrics$/.test(path));
 }
 
-/** A response without what differs between two equal requests. */
+/** A response without the parts that differ between two equal requests. */
 async function responseTo(server: TestServer, path: string, { cookie }: Visitor, form?: URLSearchParams) {
   const init = form && { method: "POST", body: form };
   const headers = { cookie, origin: server.url };
@@ -92,7 +95,7 @@ async function responseTo(server: TestServer, path: string, { cookie }: Visitor,
   return { status: response.status, location: response.headers.get("location")?.replace(server.url, ""), text: shown };
 }
 
-/** What is stored, as everyone who may read it sees it. Each export adds an entry to the audit trail. */
+/** The stored data, as the merchant and the operator see them. Each export adds an entry to the audit trail. */
 async function stored({ server: { storage, merchant }, at, operator, values }: Service) {
   const page = { merchantId: merchant.id, limit: 100 };
   const audit = (await storage.listAudit({ limit: 100 })).items.filter(({ action }) => action !== "payments.export");
@@ -195,7 +198,7 @@ async function sessionOf({ server }: Service, name: string): Promise<string> {
   return sessions.find((session) => session.name === name)!.id;
 }
 
-/** How many fields more than the declared ones a form of the dashboard, and that of the payment page, may have. */
+/** The number of undeclared fields that a form of the dashboard, and the form of the payment page, may have. */
 const ROOM = { dashboard: 22, payment: 6 };
 function chunksOf(names: readonly string[], size: number): string[][] {
   return Array.from({ length: Math.ceil(names.length / size) }, (_, index) =>
@@ -203,7 +206,7 @@ function chunksOf(names: readonly string[], size: number): string[][] {
   );
 }
 
-/** The responses to all forms on a new server, and what is stored after each. */
+/** The responses to all forms on a new server, and the stored data after each. */
 async function effectsOf({ query = "", names = [] }: { query?: string; names?: readonly string[] }) {
   const service = await aService();
   const { server, operator, values } = service;

@@ -11,9 +11,9 @@ import { pageOf, type Kind } from "./payment-list.ts";
 import { watchSession } from "./sessions.ts";
 import { actorIn, merchantIn } from "./visit.ts";
 
-/** So few that a read blocks the event loop for no longer than a page of a list. */
+/** Few enough that a read blocks the event loop no longer than a page of a list does. */
 const ROWS_PER_READ = 100;
-/** A visitor who reads nothing for this long loses the connection, which others may need. */
+/** If a visitor reads nothing for this long, the connection is closed, because others may need it. */
 const STALLED_MS = 30_000;
 
 const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => string | number>> = {
@@ -33,9 +33,9 @@ const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => str
 export const sendCsv = (context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> =>
   context.exports.run(merchantIn(res).id, () => send(context, kind, filter, res));
 
-/** Sends a few payments at a time, so that any number fits. */
+/** Sends a few payments at a time, so that memory stays bounded. */
 async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> {
-  // The visitor may have gone while the export waited. Its response would never close again.
+  // The visitor may have gone while the export waited. Its response has closed already and will emit no further event.
   if (res.closed) return;
   const merchant = merchantIn(res);
   await context.storage.recordAction({
@@ -55,7 +55,7 @@ async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter
   }
   res.setTimeout(STALLED_MS, () => void res.destroy());
   try {
-    // After an error the connection is closed, so that an incomplete file does not pass for a complete one.
+    // After an error the connection is closed, so that an incomplete file does not look complete.
     await pipeline(Readable.from(text()), res);
   } catch (error) {
     // The status has been sent, so there is no page to show. A visitor may end a download at any time.
@@ -82,8 +82,9 @@ async function* rowsOf(
 }
 
 /**
- * A cell as spreadsheet programs read it. They take a text that begins with one of these characters as a formula, which
- * could send data away; an apostrophe makes it a text. In some languages they also begin a cell after a semicolon or a tab.
+ * A cell as spreadsheet programs read it. They treat a text that begins with one of these characters as a formula,
+ * which could send data away; a leading apostrophe prevents this. In some languages a semicolon or a tab begins a new
+ * cell.
  */
 function cell(value: string | number): string {
   const text = String(value);

@@ -1,5 +1,5 @@
-// A merchant's first day with the dashboard, in a real browser and by keyboard alone: from the link that a start prints to
-// a revoked key. Every page on the way must suit everyone, in both colour schemes and on a narrow screen.
+// A merchant's first day with the dashboard, in a real browser and by keyboard alone: from the link that a start prints
+// to a revoked key. Every page on the way must be accessible, in both colour schemes and on a narrow screen.
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";

@@ -52,7 +52,7 @@ test("a payment appears and settles on an open page, which keeps what is typed, 
   await expect.poll(() => page.locator("td .badge.success:visible").count(), { timeout: 20_000 }).toBe(2);
   expect(await search.inputValue()).toBe("half a refer");
   expect(await search.evaluate((element) => element === document.activeElement)).toBe(true);
-  // The row is the same one, changed, and the new one stands before it.
+  // The row is the same element with a new text, and the new row stands before it.
   expect(await row!.evaluate((element) => element.isConnected && element.textContent.includes("success"))).toBe(true);
   expect(await page.locator("tbody tr").first().textContent()).toContain("second");
   expect(await isFirst(page)).toBe(true);

@@ -14,7 +14,7 @@ afterEach(() => server.close());
 function follow(path: string, { cookie } = visitor): () => Promise<number> {
   let version = "";
   return async () => {
-    // What browsers add to a request that must not use a stored response.
+    // The headers that browsers add to a request that must not use a stored response.
     const headers = { cookie, "x-live": "yes", "if-none-match": version, "cache-control": "max-age=0" };
     const read = await visit(server, path, { headers });
     expect(read.html === "").toBe(read.status !== 200);
@@ -48,7 +48,7 @@ describe("what a page reads by itself", () => {
       settings: async () => (await signedIn(server)).post(`/m/${id}/settings/keys`, { name: "Payroll" }),
     })) {
       const read = follow(pageOf(id, name));
-      // What has happened before may still be stored.
+      // Earlier changes may still be on their way into the storage.
       await vi.waitFor(async () => expect([await read(), await read()]).toEqual([304, 304]), 20_000);
       await step();
       await vi.waitFor(async () => {

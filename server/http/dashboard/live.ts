@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Router, type Request, type Response } from "express";
 
-/** The header of requests that a page sends by itself. They are no use of the session. */
+/** The header of requests that a page's script sends. They do not count as use of the session. */
 const BY_ITSELF = "x-live";
 
-/** True if nobody asked for the page: its script did. */
+/** True if the page's script sent the request, and not a person. */
 export const isByItself = (req: Request): boolean => req.get(BY_ITSELF) !== undefined;
 
 const hash = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
@@ -14,7 +14,7 @@ const hash = (text: string | Buffer) => createHash("sha256").update(text).digest
 /** The script that keeps pages up to date. */
 const script = readFileSync(join(import.meta.dirname, "templates", "live.js"));
 
-/** Changes with the script's text, so that browsers may keep it. */
+/** The name contains a hash of the script, so that browsers may cache it. */
 export const scriptName = `live-${hash(script).slice(0, 16)}.js`;
 
 /** Serves the script, which is the same for everybody. */
@@ -27,7 +27,7 @@ export function liveScript(): Router {
   return router;
 }
 
-/** Sends a page. A script that names the version that it shows gets 304 while the page has not changed. */
+/** Sends a page. A script that sends the version of its page gets 304 while the page has not changed. */
 export function sendPage(res: Response, html: string): void {
   if (isByItself(res.req)) res.set("ETag", `"${hash(html)}"`);
   res.type("html").send(html);

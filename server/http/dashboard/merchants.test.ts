@@ -77,7 +77,7 @@ describe("roles", () => {
       expect(responses[0]!.html).not.toContain("Other");
     }
     for (const [form, fields] of FORMS) expect((await visitor.post(`${foreign}/${form}`, fields)).status).toBe(404);
-    // The own area finds no records or keys of others.
+    // A merchant's area does not show the records or keys of others.
     const mine = `/m/${own.merchant.id}`;
     expect((await visitor.get(`${mine}/disbursements/${body.data.reference}`)).status).toBe(404);
     expect((await visitor.get(`${mine}/disbursements?search=${body.data.reference}`)).html).toContain("Nothing found");

@@ -3,7 +3,7 @@ import { field, PageError } from "./visit.ts";
 
 const DAY_MS = 86_400_000;
 
-/** What to list, as the storage takes it. */
+/** The filter in the storage's terms. */
 interface Filter {
   status?: string;
   createdAfter?: number;
@@ -16,9 +16,9 @@ interface Filter {
 export interface PaymentFilter extends Filter {
   /** A reference or a phone number. */
   search?: string;
-  /** The number that the search contains, if it is one. */
+  /** The phone number, if the search is one. */
   phoneNumber?: string;
-  /** What stands in the form's fields, and the cursor. */
+  /** The texts of the form's fields, and the cursor. */
   typed: Record<"search" | "status" | "from" | "to" | "cursor", string>;
 }
 

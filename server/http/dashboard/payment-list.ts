@@ -9,9 +9,7 @@ export type Kind = "disbursements" | "checkouts";
 
 const ON_A_PAGE = 25;
 
-/**
- * Reads a page of a list. A text to search for is a reference, of the service or of the merchant, or else a phone number.
- */
+/** Reads a page of a list. The text to search for is the service's or the merchant's reference, or a phone number. */
 export async function pageOf(
   { storage }: Pick<DashboardContext, "storage">,
   kind: Kind,

@@ -99,7 +99,7 @@ describe("the export", () => {
 
   test("reads more than one page of the storage", async () => {
     const { merchant, key } = await server.addMerchant("Large");
-    // More at once would wait for longer than the server waits for a request.
+    // More requests at once would wait longer than the server's time limit.
     for (let left = 1_001; left > 0; left -= 91) {
       await Promise.all(Array.from({ length: 91 }, () => server.createPayout({}, { key })));
     }

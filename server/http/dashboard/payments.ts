@@ -65,12 +65,12 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
   const { id } = merchantIn(res);
   const payment = await (kind === "disbursements" ? storage.findDisbursement : storage.findCheckout)(id, reference);
   if (!payment) throw new PageError(404, "There is no payment with this reference.");
-  // A record has one event; it has no delivery if it has no address.
+  // A record has one event. Without a webhook address it has no delivery.
   const query = { merchantId: id, reference, limit: 1 };
   const [events, deliveries, requests] = await Promise.all([
     storage.listEvents(query),
     storage.listDeliveries(query),
-    // A repetition, which is refused, leads to this payment too.
+    // Only the successful request: a refused duplicate has the same reference.
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
   ]);
   const title = `${KINDS[kind].one} ${payment.merchantsReference}`;

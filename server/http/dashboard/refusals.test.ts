@@ -1,4 +1,4 @@
-// What the dashboard refuses, tried on every route that it has, so that a new page needs no entry here.
+// The dashboard's refusals, tested on every route, so that a new page needs no entry here.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey } from "../../domain/merchants.ts";
 import { send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
@@ -58,7 +58,7 @@ describe("without a session", () => {
       const { status, headers } = await (route.method === "GET"
         ? visit(server, inOwn(route))
         : send(server, inOwn(route), {}));
-      // A style sheet or script is no page: it shows nothing of anyone.
+      // Style sheets and scripts contain no data.
       if (/javascript|css/.test(headers.get("content-type") ?? "")) continue;
       expect([route, status, headers.get("location")]).toEqual([route, 303, "/dashboard/sign-in"]);
     }
@@ -152,7 +152,9 @@ test("every page shows what others wrote as text, and cannot be framed or run sc
   expect(seen.size).toBeGreaterThan(9);
 });
 
-/** Opens a page as a browser does, redirects included. Undefined if it is not HTML; it may be a stream without an end. */
+/**
+ * Opens a page as a browser does, redirects included. Undefined if it is not HTML, because it may be an endless stream.
+ */
 async function openPage(path: string, cookie: string): Promise<{ html: string; headers: Headers } | undefined> {
   const response = await fetch(`${server.url}/dashboard${path}`, { headers: { cookie } });
   const { headers } = response;

@@ -88,7 +88,7 @@ test("is stopped by its button, and one runs at a time", async () => {
   expect([second.status, second.html]).toEqual([409, expect.stringContaining("Another replay is running.")]);
   await server.pass(0);
   expect((await visitor.post(`${page}/stop`)).status).toBe(303);
-  // It has ended already: nothing to complain about.
+  // Stopping a replay that has ended is not an error.
   expect((await visitor.post(`${page}/stop`)).status).toBe(303);
   await server.pass(60_000);
   const { html } = await visitor.get(page);

@@ -8,9 +8,9 @@ import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
 
-/** How many replays the list shows. */
+/** The number of replays in the list. */
 const LISTED = 50;
-/** How many receivers a preview names. */
+/** The number of receivers that a preview names. */
 const HOSTS_SHOWN = 10;
 
 /** Replays of all webhooks that a search finds (D64): their list, a preview, and a page for each with its progress. */
@@ -46,7 +46,7 @@ export function replayPages(context: DashboardContext): Router {
   return router;
 }
 
-/** People know the listener by its command. */
+/** People know the listener by the name of its command. */
 const nameOf = (host: string): string => (host === LISTENER_HOST ? "the program listen" : host);
 
 const noSuchReplay = () => new PageError(404, "There is no replay with this id.");

@@ -45,7 +45,7 @@ test("a payment's page leads to the request that created it, and the request to 
   for (const text of [`${payment}"`, "POST /v1/disbursements", "order-7", "…473", "Sent</h2>", "Returned</h2>"]) {
     expect(html).toContain(text);
   }
-  // The refused repetition leads to the same payment.
+  // The refused duplicate leads to the same payment.
   const both = [String(repeated.headers["x-request-id"]), id];
   expect(await found(`?reference=${created.body.data.reference}`)).toEqual(both);
   expect(await found("?reference=order-7")).toEqual(both);

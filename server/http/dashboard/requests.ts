@@ -7,7 +7,7 @@ import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { field, merchantIn, PageError } from "./visit.ts";
 
-/** The results to filter by, with the first digit of the status; 0 for none. */
+/** The results to filter by, with the first digit of the status; 0 for no status. */
 const RESULTS: Readonly<Record<string, { statusClass: number; text: string }>> = {
   "2xx": { statusClass: 2, text: "2xx: done" },
   "4xx": { statusClass: 4, text: "4xx: refused" },
@@ -70,14 +70,14 @@ function filterOf({ result, operation, reference, request }: Typed): Partial<Req
   };
 }
 
-/** What the page shows of a request in words. */
+/** The texts that the page shows for a request. */
 function shown({ status, reference }: LoggedRequest) {
   const tone = status === undefined || status >= 500 ? "failed" : status >= 400 ? "pending" : "success";
   const kind = reference?.startsWith("CHK") ? "checkouts" : "disbursements";
   return { tone, kind };
 }
 
-/** What was sent and returned, as far as it is known. */
+/** The stored bodies of the request and of the response. */
 function bodiesOf({ sent, returned }: LoggedRequest): { label: string; text: string }[] {
   const bodies = Object.entries({ Sent: sent, Returned: returned });
   return bodies.flatMap(([label, text]) =>

@@ -59,7 +59,7 @@ function refuseUnsafe({ config }: DashboardContext): RequestHandler {
   };
 }
 
-/** Waits for the turn of the visitor's merchant. Operators are like one more merchant. */
+/** Waits for the turn of the visitor's merchant. All operators together count as one merchant. */
 function takeTurn({ turns }: DashboardContext): RequestHandler {
   return async (_req, res, next) => {
     await turns.take(visitOf(res).session.merchantId ?? "operators");
@@ -67,7 +67,7 @@ function takeTurn({ turns }: DashboardContext): RequestHandler {
   };
 }
 
-/** Finds the merchant in the path. To a visitor who may not see it, it does not exist. */
+/** Finds the merchant in the path. A visitor without access gets 404. */
 function findMerchant({ storage }: DashboardContext): RequestHandler {
   return async (req, res, next) => {
     const id = String(req.params.merchant);

@@ -166,7 +166,7 @@ test("sets the chaos switch, and every page of the merchant says that it is on",
     'name="latencyMs" type="number" min="0" max="10000" value="50"',
   );
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.chaos" });
-  // The dashboard itself is spared.
+  // The chaos switch does not affect the dashboard itself.
   expect((await create("2257038102473")).status).toBe(303);
 
   expect((await visitor.post(`${area}/sandbox/chaos`)).status).toBe(303);

@@ -13,14 +13,14 @@ import { showPage } from "./show-page.ts";
 import { OUTCOMES } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 
-/** Where test payments take place. */
+/** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
-/** What precedes the digits that decide, in the numbers that the form suggests. */
+/** The first digits of the numbers that the form suggests. The last three decide the outcome. */
 const TEST_NUMBER = "2250700000";
-/** Responses that the sandbox holds back would hold back the page, too. */
+/** True if the sandbox delays the response for this number, which would delay the page too. */
 const isHeld = (number: string) => FORCED_OUTCOMES[number.slice(-3)]?.response === "held";
 
-/** Trying things out in the sandbox: test payments beside the table of outcomes, the clock, chaos, and the reset. */
+/** The pages of the sandbox: test payments beside the table of outcomes, the clock, chaos, and the reset. */
 export function sandboxPages(context: DashboardContext): Router {
   const { config, clock, storage, disbursements, checkouts, merchantClock } = context;
   const router = Router({ caseSensitive: true, strict: true });
@@ -76,7 +76,7 @@ export function sandboxPages(context: DashboardContext): Router {
     const merchant = merchantIn(res);
     const from = sandboxTime(merchant, clock.now());
     const { items } = await storage.listUpcoming(merchant.id, to, SHOWN);
-    // A time, not a duration: the page shows what happened, and to load it again must not move the clock again.
+    // A target time, not a duration, so that loading the page again does not move the clock again.
     const moved = await merchantClock.advance(merchant.id, { to }, actorIn(res));
     await show(res, moved, clockChoice(undefined), await storySince(storage, merchant.id, from, items));
   });

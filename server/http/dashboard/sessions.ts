@@ -15,8 +15,8 @@ type Address = { publicUrl: string };
 const isEncrypted = ({ publicUrl }: Address) => publicUrl.startsWith("https:");
 
 /**
- * The session's cookie. No script can read it, and requests that other sites cause do not contain it. With https its
- * prefix makes browsers refuse one that another host or plain http has set.
+ * The session's cookie. No script can read it, and requests that other sites cause do not contain it. With https, its
+ * prefix makes browsers refuse a cookie of this name that another host or plain http has set.
  */
 const nameOf = (config: Address) => (isEncrypted(config) ? "__Host-dashboard" : "dashboard");
 const optionsOf = (config: Address): CookieOptions => ({
@@ -32,7 +32,7 @@ export const setSession = (config: Address, res: Response, token: string): void 
 export const clearSession = (config: Address, res: Response): void =>
   void res.clearCookie(nameOf(config), optionsOf(config));
 
-/** Returns a function that tells whether the request's session has not ended since. */
+/** Returns a function that checks whether the request's session is still valid. */
 export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
   const token = sessionToken(context.config, req)!;
   return async () => (await findSession(context, token)) !== undefined;
@@ -44,7 +44,9 @@ function sessionToken(config: Address, req: Request): string | undefined {
   return cookies.find((text) => text.startsWith(start))?.slice(start.length);
 }
 
-/** Derives the token of a session's forms from its cookie's, so that it is neither stored nor of use without it. */
+/**
+ * Derives the token of a session's forms from its cookie. The token is not stored, and is useless without the cookie.
+ */
 const formToken = (token: string): string => createHmac("sha256", token).update("form").digest("base64url");
 
 /** Finds the request's session, if it has one, and puts the visit into the state of the request. */

@@ -9,7 +9,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 
-/** What a page shows once, as the response to a form. */
+/** The secrets that a page shows once, in the response to a form. */
 interface Shown {
   newKey?: string;
   secrets?: WebhookSecrets;

@@ -35,9 +35,9 @@ export interface DashboardPage {
   /** The name of its template. */
   template: string;
   title: string;
-  /** The entry of the navigation that it belongs to. */
+  /** The page's entry in the navigation. */
   section?: Section;
-  /** True to reload it every two seconds in a browser without scripts. Others follow what is live. */
+  /** True to reload it every two seconds in a browser without scripts. Other browsers follow the live parts. */
   reloads?: boolean;
 }
 
@@ -56,7 +56,7 @@ const SECTIONS = {
 const OPERATOR_SECTIONS = { merchants: { path: "", label: "Merchants" }, team: { path: "/team", label: "Team" } };
 type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
-/** What every template can use. */
+/** The functions that every template can use. */
 const helpers = {
   amount: (amount: number, currency: string) => formatAmount(amount, currency, "en"),
   iso: timestamp,
@@ -85,7 +85,7 @@ export function showPage(
     css,
     scriptName,
     isLive: page.section !== undefined,
-    // The response to a form has an address that cannot be read again. Its section shows the same.
+    // The address of a form cannot be loaded with GET, so the page follows its section, which shows the same.
     address: res.req.method === "GET" ? undefined : nav.find(({ current }) => current)?.href,
     title: page.title,
     reloads: page.reloads,

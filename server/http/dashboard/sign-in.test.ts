@@ -17,7 +17,7 @@ describe("a link", () => {
     const token = await newLink(server);
     expect(Buffer.from(token, "base64url")).toHaveLength(32);
     const path = linkAddress("", token).replace("/dashboard", "");
-    // Programs that preview links open them, too.
+    // Programs that preview links open the link too.
     for (let i = 0; i < 3; i++) expect((await visit(server, path)).html).toContain(`value="${token}"`);
     const { status, headers } = await send(server, "/sign-in", { token });
     expect([status, headers.get("location")]).toEqual([303, "/dashboard"]);

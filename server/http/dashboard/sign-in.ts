@@ -33,7 +33,8 @@ export function signInPages(context: DashboardContext): Router {
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, field(req.body, "token"));
     if (token === undefined) {
-      // Only what failed counts: a link cannot be guessed, and an attacker must not lock out others at the same address.
+      // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
+      // address.
       await failed.count(callerAt(req.ip));
       return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, minutes });
     }

@@ -148,7 +148,7 @@ test("shows an operator everyone with their role, and a merchant its own people 
   expect(own).not.toMatch(/Stranger|<bdi>Ada<\/bdi>|operator/);
   expect((await kofi.get("/team")).headers.get("location")).toBe(`/dashboard${team}`);
 
-  // Neither through other pages nor with ids of others.
+  // A merchant cannot manage others through other pages or with other people's ids.
   const { sessions } = await server.storage.listTeam({ idleMs: 60_000, limit: 100 });
   const idOf = (wanted: string) => sessions.find(({ name }) => name === wanted)!.id;
   for (const page of ["/team", `/m/${other.merchant.id}/team`]) {

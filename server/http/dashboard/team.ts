@@ -16,12 +16,12 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 
-/** The links that a person, and that the people of a merchant, make in a minute. */
+/** The most links per minute, for a person and for all people of a merchant. */
 const LINKS_PER_MINUTE = { person: 10, team: 30 };
 
 /** A person with their sessions and unused links. */
 interface Member extends Person, Team {
-  /** When one of the sessions was last used; absent if there is none. */
+  /** When one of the sessions was last used; absent without sessions. */
   lastSeenAt?: number;
 }
 
@@ -88,7 +88,7 @@ export function teamPages(context: DashboardContext): Router {
   return router;
 }
 
-/** Whose team a request is about: that of the merchant in its path, or the operators'. */
+/** The team that a request is about: the team of the merchant in its path, or the operators. */
 type Scope = { merchantId?: string };
 function scopeIn(res: Response): Scope {
   const { merchant } = stateOf(res);

@@ -4,25 +4,25 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Event } from "../../domain/events.ts";
 
-/** Something that happened to a payment, or will. Times are in the merchant's sandbox time. */
+/** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
 export interface Moment {
   at: number;
-  /** `next` for what is still to come. */
+  /** `next` for a future moment. */
   tone: "" | "good" | "bad" | "next";
   text: string;
-  /** What is said below the text. */
+  /** The text below. */
   note?: string;
-  /** What was sent or received. */
+  /** Messages that were sent or received. */
   texts?: { label: string; text: string }[];
   /** The id of the webhook's delivery, which has its own page. */
   delivery?: string;
-  /** The address of the page that the text leads to, without the part that all pages of the merchant share. */
+  /** The address of the linked page, relative to the merchant's pages. */
   link?: string;
   /** The id of the request, which is in the log of requests. */
   request?: string;
 }
 
-/** What is known of a payment beside its record. */
+/** What belongs to a payment besides its record. */
 interface Related {
   event?: Event | undefined;
   delivery?: Delivery | undefined;
@@ -30,7 +30,10 @@ interface Related {
   request?: string | undefined;
 }
 
-/** What is said of a payment that will get a status, and of one that has it. Only a checkout that expires will be cancelled. */
+/**
+ * The texts for a payment that will get a status, and for a payment that has it. Only an expiring checkout will be
+ * cancelled.
+ */
 export const OUTCOMES = {
   success: { will: "Succeeds", did: "Succeeded" },
   failed: { will: "Fails", did: "Failed" },
@@ -64,7 +67,7 @@ export function nextAttempt({ nextAttemptAt, attempts }: Delivery): Moment[] {
   return nextAttemptAt === undefined ? [] : [{ at: nextAttemptAt, tone: "next", text: `Attempt ${number}` }];
 }
 
-/** What happened at an attempt. The body that it sent is that of the delivery. */
+/** Describes an attempt. Every attempt sends the delivery's body. */
 export function attemptMoment(attempt: Attempt, delivery: Delivery): Moment {
   const { number, at, latencyMs, httpStatus, responseBody, error } = attempt;
   const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
@@ -84,7 +87,10 @@ export function attemptMoment(attempt: Attempt, delivery: Delivery): Moment {
 /** The part of a traceparent that all attempts share: the version and the trace's id. */
 const TRACE_LENGTH = "00-".length + 32 + "-".length;
 
-/** The request of an attempt without its signature, which is not stored, and the body, which all attempts share. */
+/**
+ * The request of an attempt, without the signature, which is not stored, and without the body, which all attempts
+ * share.
+ */
 function requestOf({ sentAt }: Attempt, { url, id, traceparent }: Delivery): string {
   return [
     `POST ${url}`,

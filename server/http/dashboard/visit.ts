@@ -13,7 +13,7 @@ export function actorIn(res: Response): Actor {
   return { name: actorOf(session), session: session.id };
 }
 
-/** Lets only operators through. To others the page does not exist. */
+/** Lets only operators through. Others get 404. */
 export const requireOperator: RequestHandler = (_req, res, next) => {
   if (visitOf(res).session.merchantId === undefined) return next();
   throw new PageError(404, "There is no such page.");

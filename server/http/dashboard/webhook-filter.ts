@@ -3,7 +3,7 @@ import { timestamp } from "../../domain/representation.ts";
 import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
 import { field, PageError } from "./visit.ts";
 
-/** The statuses to filter by, with what they mean to people. */
+/** The statuses to filter by, with their texts for people. */
 export const STATUSES: Readonly<Record<DeliveryFilter, string>> = {
   failed: "failed for good",
   pending: "pending",
@@ -33,7 +33,7 @@ export function searchOf({ status, type, host, from, to }: TypedFilter): Deliver
   };
 }
 
-/** What must be typed for a search. */
+/** The texts of the form's fields for a search. */
 export function typedFor(search: DeliverySearch): TypedFilter {
   const { status = "", type = "", host = "", reference = "", createdAfter, createdBefore } = search;
   return { status, type, host, reference, from: typedTime(createdAfter), to: typedTime(createdBefore) };

@@ -13,7 +13,7 @@ import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit
 import { searchOf, STATUSES, typedIn } from "./webhook-filter.ts";
 
 const ON_A_PAGE = 25;
-/** How many failed deliveries stand before the list of all. */
+/** The number of failed deliveries before the list of all deliveries. */
 const FAILED_FIRST = 10;
 
 /** A merchant's webhooks: the failed ones first, a page for each with its attempts, and their replay. */

@@ -8,7 +8,7 @@ import { pages } from "./pages.ts";
 let server: TestServer;
 let browser: Browser;
 let page: Page;
-/** What the page asked of other origins, and what its policy blocked. */
+/** Requests to other origins, and resources that the page's policy blocked. */
 let strange: string[];
 
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import type { Config } from "../../config.ts";
 
-/** What the pages say about this server. */
+/** The settings that the pages mention. */
 export type Settings = Pick<Config, "publicUrl" | "sandbox" | "simulatedLive" | "settleDelayMs">;
 
-/** The address in the guides, for which the address of this server is put in. */
+/** The address in the guides, which is replaced with this server's. */
 export const EXAMPLE_URL = "http://127.0.0.1:3000";
 
 /** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
@@ -21,5 +21,5 @@ const SIMULATED = "This server is operated like a live one, but no money moves."
 export const seconds = (milliseconds: number) =>
   `${milliseconds / 1_000} ${milliseconds === 1_000 ? "second" : "seconds"}`;
 
-/** Encodes what a shell would interpret, because the guides' commands are pasted into one. */
+/** Encodes what a shell would interpret, because people paste the guides' commands into a shell. */
 const safeInShell = (url: string) => url.replace(/[^\w.:/~%[\]-]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);

@@ -6,7 +6,8 @@ import { pages, type DocsPage } from "./pages.ts";
 
 const eta = new Eta({ autoEscape: true });
 let compiled: TemplateFunction | undefined;
-// Not when this module is loaded: if no file descriptor is left then, the module could never be loaded again.
+// Read at first use. If this failed while the module was loaded, because no file descriptor was left, the module could
+// never be loaded again.
 const layout = () => (compiled ??= eta.compile(readFileSync(new URL("templates/layout.eta", import.meta.url), "utf8")));
 
 interface Shown {

@@ -17,7 +17,7 @@ export interface Resource {
 }
 
 export interface Library {
-  /** Returns what is at this path. It is made at the first request and kept. */
+  /** Returns what is at this path. The resource is made at the first request and kept. */
   find(path: string): Promise<Resource | undefined>;
   errorPage(status: number, path: string): string;
 }
@@ -39,7 +39,7 @@ const SCRIPT = "text/javascript; charset=utf-8";
 const TEXT = "text/plain; charset=utf-8";
 const STYLE = "text/css; charset=utf-8";
 
-/** Serves files, one after the other. */
+/** Serves files, concatenated. */
 const file = (type: string, ...urls: string[]): Source => ({
   type,
   read: async () => Buffer.concat(await Promise.all(urls.map((url) => readFile(new URL(url))))),
@@ -92,7 +92,7 @@ export function openLibrary(settings: Settings): Library {
       if (!source) return undefined;
       const making = made.get(path) ?? make(source);
       made.set(path, making);
-      // A file that could not be opened is tried again at the next request.
+      // If a file could not be opened, the next request tries again.
       making.catch(() => made.delete(path));
       return making;
     },

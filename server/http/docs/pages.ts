@@ -4,7 +4,7 @@ export interface DocsPage {
   title: string;
   summary: string;
   group: "Guides" | "Look up" | undefined;
-  /** The file that has its text, from the root of the repository; without it `server/docs/NAME.md`. */
+  /** The file with the page's text, relative to the root of the repository. Default: `server/docs/NAME.md`. */
   file?: string;
   /** True if its examples work in a sandbox only. */
   needsSandbox?: true;

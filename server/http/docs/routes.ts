@@ -6,7 +6,7 @@ import { stated, stateOf } from "../request-state.ts";
 import type { Settings } from "./fill.ts";
 import type { Library } from "./library.ts";
 
-/** Where the pages and documents are. Everything under /docs is for people: there, errors are pages too. */
+/** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];
 
 /** Pages need no scripts, and load their style from this server. A resource may bring a policy of its own. */
@@ -22,7 +22,7 @@ export function documentation(settings: Settings): Router {
   let opening: Promise<Library> | undefined;
   const open = () => {
     opening ??= import("./library.ts").then(({ openLibrary }) => openLibrary(settings));
-    // What could not be read is tried again at the next request.
+    // If reading failed, the next request tries again.
     opening.catch(() => (opening = undefined));
     return opening;
   };

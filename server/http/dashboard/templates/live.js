@@ -1,21 +1,22 @@
-// Keeps a page up to date: reads the page again every two seconds and changes what differs in its parts that have
-// `data-live`.
+// Keeps a page up to date: reads the page again every two seconds and updates its parts that have `data-live`.
 const PAUSE_MS = 2_000;
-/** How long a request may take. A connection that has died silently would keep the page as it is for ever. */
+/**
+ * How long a request may take. Without a limit, a connection that has died silently would stop the updates for ever.
+ */
 const PATIENCE_MS = 15_000;
 
 const { address = location.href } = document.querySelector("main").dataset;
 const parts = (page) => [...page.querySelectorAll("[data-live]")];
-/** The version of the page that was read last. The server sends no page that has this version. */
+/** The version of the page that was read last. While it is current, the server sends 304. */
 let version = "";
 let isReading = false;
 let isOver = false;
 
 async function read() {
-  // A page that nobody sees stays as it is.
+  // A hidden page is not updated.
   if (isReading || isOver || document.hidden) return;
   isReading = true;
-  // So does a page whose server cannot be reached.
+  // If the server cannot be reached, the page stays as it is.
   await readOnce().catch(() => undefined);
   isReading = false;
 }
@@ -23,7 +24,7 @@ async function read() {
 async function readOnce() {
   const response = await fetch(address, {
     headers: { "x-live": "yes", "if-none-match": version },
-    // In other modes some browsers ask for the whole page, whatever version they name.
+    // In other modes some browsers request the whole page, in spite of If-None-Match.
     cache: "no-cache",
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
@@ -48,13 +49,13 @@ async function follow() {
 const keyOf = (node) => node.dataset?.key;
 const alike = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
-/** Changes a node so that it equals another one. The nodes that stay keep their focus, scroll position and selection. */
+/** Changes a node so that it equals another one. Nodes that remain keep their focus, scroll position and selection. */
 function update(node, next) {
   if (node.nodeType === Node.TEXT_NODE) {
     if (node.data !== next.data) node.data = next.data;
     return;
   }
-  // What a person has typed or opened stays: the attribute of a field that was typed in does not change what it shows.
+  // A person's input stays: the attribute of a field with typed text does not change the text.
   if (node.nodeType !== Node.ELEMENT_NODE || node.nodeName === "SELECT") return;
   const isKept = (name) => name === "open" && node.nodeName === "DETAILS";
   for (const name of node.getAttributeNames()) {
@@ -76,7 +77,7 @@ function updateChildren(parent, next) {
     gone.remove();
   };
   for (const child of Array.from(next.childNodes)) {
-    // Rows that are gone, and the spaces around them, make room for those that follow.
+    // Remove rows that no longer exist, and the white space around them.
     const isGone = () => (keyOf(place) ? !keys.has(keyOf(place)) : keyOf(child) && place.nodeType === Node.TEXT_NODE);
     while (place && isGone()) drop();
     if (place && alike(place, child)) {

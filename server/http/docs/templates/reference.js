@@ -26,6 +26,7 @@ SwaggerUIBundle({
   persistAuthorization: false,
   // Otherwise the specification would be sent to a service of another origin.
   validatorUrl: null,
-  // The page has a heading, the contract's text a page of its own, and there is one server.
+  // Hide the title, the contract's text and the choice of servers: the page has a heading, the text has its own page,
+  // and there is one server.
   plugins: [() => ({ wrapComponents: { InfoContainer: nothing, ServersContainer: nothing } })],
 });
