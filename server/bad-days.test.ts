@@ -92,7 +92,8 @@ test.each<[string, RegExp, () => void]>([
   server.kill("SIGTERM");
   expect((await server.ended).code).toBe(0);
   expect(server.output().match(new RegExp(message, "g"))).toHaveLength(1);
-  // The log still has every commit, because the server has not copied it into a file that is no longer its own.
+  // The log still has every commit, because the server has not copied the log into a file that another program has
+  // replaced.
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
   if (!message.source.includes("shm")) return;
   const next = await start();
@@ -138,7 +139,7 @@ test("another program's write lock delays writes only, and they succeed when it 
   other.exec("BEGIN IMMEDIATE");
   const waiting = [server.create(), server.create()];
   const begun = performance.now();
-  // These would take as long as the lock is held if the event loop were blocked.
+  // With a blocked event loop, these requests would take as long as the lock is held.
   for (let count = 0; count < 20; count += 1) expect(await server.alive()).toBe(200);
   expect(performance.now() - begun).toBeLessThan(4_000);
   other.exec("ROLLBACK");
@@ -180,7 +181,7 @@ test("a second server is refused although the lock file was deleted, and the fir
   expect((await server.create()).status).toBe(200);
   server.kill("SIGKILL");
   await server.ended;
-  // The lock file is another one than the killed server held, so the start first waits for a sign of life.
+  // The killed server held another lock file, so the next start first checks for a sign of life.
   const next = await start();
   expect((await next.create()).status).toBe(200);
 });

@@ -68,7 +68,7 @@ const destinations = ({ webhookAllowPrivate }: Config) =>
     ? "may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
     : "go to public addresses only (WEBHOOK_ALLOW_PRIVATE).";
 
-/** What the shell puts into the header: the key, the content of its file, or the value of a variable. */
+/** The key as the curl command contains it: the key itself, its file's content, or a variable. */
 function keyInShell(newKey: Banner["newKey"]): string {
   if (!newKey) return "$API_KEY";
   return "text" in newKey ? newKey.text : `$(cat '${newKey.file.replaceAll("'", `'\\''`)}')`;

@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   trigger: async () => (await import("./commands/trigger.ts")).trigger,
 };
 
-/** Errors whose message tells the caller of a command what to do. By name, so that none of them has to be loaded. */
+/** Errors whose message tells the caller of a command what to do. By name, so that their modules need not be loaded. */
 const EXPECTED = new Set(["UsageError", "ConfigError", "StorageError", "ServiceError", "ResponseError", "Unreachable"]);
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */

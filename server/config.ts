@@ -11,10 +11,13 @@ export interface Config {
   /** Base URL at which customers and merchants reach the server, without a trailing slash. */
   publicUrl: string;
   database: DatabaseAddress;
-  /** What this process does, of the work that several processes on one database share. */
+  /** This process's part of the work that several processes on one database share. */
   role: Role;
   sandbox: boolean;
-  /** What SANDBOX says. If it is not set, a server is a sandbox, and a command takes the mode of the database (D80). */
+  /**
+   * The mode that SANDBOX asks for. If SANDBOX is not set, a server is a sandbox, and a command uses the database's
+   * mode (D80).
+   */
   mode: AskedMode;
   /** True for a live server that reports payouts as paid although nothing pays them (D80). */
   simulatedLive: boolean;
@@ -31,7 +34,7 @@ export interface Config {
   /** Delivered events older than this are deleted, in days; kept for ever if absent. */
   retentionDays?: number;
   trustProxy: boolean | number | string;
-  /** Serves `/metrics`, to those who send the token if there is one. */
+  /** Serves `/metrics`; if there is a token, only to requests with it. */
   metrics?: { token?: string };
   /** Sends traces to a collector if present (D68). */
   traces?: TracesSettings;
@@ -183,7 +186,8 @@ function readTraces(read: Read): TracesSettings | undefined {
 }
 
 /**
- * Reads the URL of the database into which `db copy` copies. It is no argument, because it may contain a password.
+ * Reads the URL of the database into which `db copy` copies. The URL is not an argument, because it may contain a
+ * password.
  * @throws ConfigError if it is not set or invalid
  */
 export function readCopyDestination({ DATABASE_URL_TO: url = "" }: Env): string {
@@ -208,7 +212,7 @@ function defaultPublicUrl(host: string, port: number): string {
 
 /**
  * Why a server with these settings serves no dashboard: the cookie of a session in a live service must never be sent
- * unencrypted, unless it stays on this machine. Undefined if it may serve one.
+ * unencrypted, unless it stays on this machine. Undefined if the server may serve a dashboard.
  */
 export function dashboardRefusal({ sandbox, publicUrl }: Pick<Config, "sandbox" | "publicUrl">): string | undefined {
   const { protocol, hostname: host } = new URL(publicUrl);

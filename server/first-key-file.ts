@@ -3,8 +3,8 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Writes a key into a file that only its owner may read, and returns the file's path. A file of that name is replaced; a
- * symbolic link of that name is replaced too, and never followed, because another user may have put it there.
+ * Writes a key into a file that only its owner may read, and returns the file's path. An existing file is replaced. A
+ * symbolic link is replaced too and never followed, because another user may have put it there.
  * @param folder is created unless it exists
  */
 export function writeFirstKey(folder: string, text: string): string {

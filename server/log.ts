@@ -2,7 +2,7 @@ import { pino, stdSerializers, type Logger } from "pino";
 import sonic from "sonic-boom";
 import { withoutPhones } from "./domain/redaction.ts";
 
-/** The size of the lines that may wait to be written. Further lines are dropped. */
+/** The largest total size of lines that wait to be written. Further lines are dropped. */
 const LIMIT_BYTES = 1_048_576;
 
 export interface ServerLog {
@@ -52,7 +52,7 @@ const DEEPEST = 4;
 /** An error, without the phone numbers that a library or a database may quote in it. */
 const shownError = (error: Error): unknown => shown(stdSerializers.err(error));
 
-/** Hides phone numbers in texts and numbers, and in those of an object. */
+/** Hides phone numbers in texts and numbers, also within objects. */
 function shown(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return withoutPhones(value);
   if (typeof value === "number") return Math.abs(value) < 1e9 ? value : withoutPhones(String(value));

@@ -62,7 +62,7 @@ async function start(config: Config): Promise<void> {
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
-  // A given key must be valid for the first request.
+  // A key from SANDBOX_API_KEY must be valid at the first request.
   const given = config.sandboxApiKey === undefined ? undefined : await prepare();
 
   let service!: Service;
@@ -94,7 +94,10 @@ async function start(config: Config): Promise<void> {
   letHeapGrow();
 }
 
-/** Lets a signal end the process while nothing has to be finished, also where it is the first of a container. */
+/**
+ * Lets a signal end the process while nothing has to be finished. Without a handler, the first process of a container
+ * ignores signals.
+ */
 async function untilSignal<T>(work: () => Promise<T>, flush: (timeoutMs: number) => Promise<void>): Promise<T> {
   const exit = () => void flush(500).then(() => process.exit(0));
   const signals = ["SIGINT", "SIGTERM"] as const;
@@ -121,9 +124,9 @@ async function exportTraces(context: TracesContext): Promise<Traces> {
 }
 
 /**
- * Decides where a new key is shown. What is no terminal may be a log that others read, so there the key goes into a file
- * that only its owner may read: beside the database, or under `data` if the database is elsewhere. The key of an
- * in-memory database ends with the process, so it needs no file.
+ * Decides where a new key is shown. Output that is not a terminal may be a log that others read, so the key then goes
+ * into a file that only its owner may read: beside the database, or under `data` if the database is elsewhere. The key
+ * of an in-memory database ends with the process, so it needs no file.
  */
 function keep(text: string, { database }: Config): { text: string } | { file: string } {
   const path = database.kind === "sqlite" ? database.path : "data/server";
@@ -132,8 +135,8 @@ function keep(text: string, { database }: Config): { text: string } | { file: st
 }
 
 /**
- * Makes a link that signs an operator in. What is no terminal may be a log that others read, so there the command line
- * has to make one.
+ * Makes a link that signs an operator in, if the output is a terminal. Other output may be a log that others read, so
+ * the operator then makes a link with the command line.
  */
 async function signInLink(
   config: Config,
@@ -144,7 +147,10 @@ async function signInLink(
   return linkAddress(config.publicUrl, token);
 }
 
-/** Commands need no server to use PostgreSQL, and cannot use a database in this process's memory. */
+/**
+ * Accepts commands for a SQLite file. With PostgreSQL, commands need no server; a database in memory cannot be shared
+ * with them.
+ */
 async function serveCommands(
   { database }: Config,
   storage: Storage,
@@ -168,7 +174,7 @@ interface Running {
 /**
  * On the first signal the process stops being ready, serves requests until load balancers have noticed (D55), finishes
  * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
- * exits immediately with 1; what was not finished continues in another process or at the next start.
+ * exits immediately with 1; unfinished work continues in another process or at the next start.
  */
 function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush }: Running): void {
   const { shutdownTimeoutMs, drainDelayMs } = config;

@@ -23,7 +23,7 @@ const COMMANDS = [
   ["db", "prune", "--older-than", "1d"],
 ];
 
-/** A live server starts on durable settings only. */
+/** A live server starts only on a database with durable settings. */
 let postgres: OwnPostgres;
 beforeAll(async () => {
   postgres = await startOwnPostgres("durable");

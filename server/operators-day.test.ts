@@ -1,6 +1,6 @@
 // A day of operating a live service, once in the dashboard and once on the command line: a new merchant, its key and
-// secret, a receiver that fails, a bulk replay, a rotation, a revocation. Nothing that is secret may turn up anywhere
-// but where it was shown once.
+// secret, a receiver that fails, a bulk replay, a rotation, a revocation. A secret may appear only in the place that
+// shows it once.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A way to operate the service. Every method returns what a person reads there. */
+/** A way to operate the service. Every method returns the text that a person reads. */
 interface Operator {
   createMerchant(name: string): Promise<string>;
   createKey(merchantId: string, name: string): Promise<string>;
@@ -63,10 +63,10 @@ interface Operator {
   readTrail(merchantId: string): Promise<string>;
 }
 
-/** What was seen outside of the places that show a secret once, by where it was seen. */
+/** The texts seen outside of the places that show a secret once, by where they were seen. */
 type Seen = Map<string, string>;
 
-/** Finds a secret in what a person reads, and adds it to the secrets of the run. */
+/** Finds a secret in a text that a person reads, and adds it to the secrets of the run. */
 function taken(secrets: Set<string>, pattern: RegExp, text: string): string {
   const [, secret] = pattern.exec(text) ?? [];
   if (secret === undefined) throw new Error(`Nothing like ${String(pattern)} in: ${text}`);

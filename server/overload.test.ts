@@ -29,7 +29,7 @@ interface Created {
   tookMs: number;
 }
 
-/** Creates payouts with many callers until it is ended. Each reference is used once. */
+/** Creates payouts with many callers until the returned function ends this. Each reference is used once. */
 function startLoad() {
   const { request, close } = server.client(KEY);
   const results: Created[] = [];
@@ -69,7 +69,7 @@ test("a frozen database refuses creates in time, loses none and is used again wh
   await load.end();
 
   const { results, request } = load;
-  // Ten seconds, and more for a machine that is very busy.
+  // Ten seconds, and a margin for a very busy machine.
   expect(Math.max(...results.map(({ tookMs }) => tookMs))).toBeLessThan(25_000);
   expect([...new Set(results.map(({ response }) => response.status))].toSorted()).toEqual(
     expect.arrayContaining([200, 503]),
@@ -83,7 +83,8 @@ test("a frozen database refuses creates in time, loses none and is used again wh
   const referencesOf = (status: number) => load.with(status).map(({ body }) => body.reference);
   expect(referencesOf(200).filter((reference) => !stored.has(reference))).toEqual([]);
   expect(referencesOf(503).filter((reference) => stored.has(reference))).toEqual([]);
-  // 500 says that the outcome is unknown. The same request tells: 200 if it was not recorded, otherwise 409.
+  // 500 means that the outcome is unknown. Repeating the request shows it: 200 if the payout was not recorded,
+  // otherwise 409.
   for (const { body } of load.with(500)) {
     const again = await request("POST", PATH, { body });
     expect(again.status).toBe(stored.has(body.reference) ? 409 : 200);

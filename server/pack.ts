@@ -22,8 +22,8 @@ function build(): void {
   for (const name of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json", "generated/docs"]) {
     cpSync(join(root, name), join(dist, name), { recursive: true });
   }
-  // What the server reads at run time besides its code. Each entry is copied by itself, because dist/ may be in this folder,
-  // and Node refuses to copy a folder into itself.
+  // The files that the server reads at run time besides its code. Each entry is copied by itself, because dist/ may be
+  // in this folder, and Node refuses to copy a folder into itself.
   const others = /^(node_modules|dist|deploy|docs|testing|README\.md|bin\.js)/;
   const assets = /\.(sql|eta|css|svg|js)$/;
   for (const entry of readdirSync(here).filter((name) => !others.test(name))) {

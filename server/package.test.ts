@@ -14,7 +14,7 @@ const NODES = {
   "Node 24": process.execPath,
   "Node 22": join(import.meta.dirname, "../scripts/node22/node_modules/node/bin/node"),
 };
-/** Pretends that Node is this old, because the tests have none. */
+/** Pretends that Node is this version, because the tests have no Node this old. */
 const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];
 
 let project: PackedServer;

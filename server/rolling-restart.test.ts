@@ -10,7 +10,7 @@ import { aPayout } from "./testing/server.ts";
 
 const KEY = "a-key-for-tests-of-restarts";
 const CALLERS = 6;
-/** The most payouts whose webhooks are outstanding, so that the load stays constant on a machine of any speed. */
+/** The limit of outstanding webhooks, so that the load is the same on machines of any speed. */
 const OUTSTANDING = 8;
 const PAYOUTS_PER_STEP = 40;
 /** A caller's pause between two payouts. Without it, the load would take both processors of a small machine. */
@@ -51,7 +51,10 @@ async function start(): Promise<ServerProcess> {
   return server;
 }
 
-/** Creates payouts until it is ended. Two of three are final immediately; a worker settles the third. */
+/**
+ * Creates payouts until the returned function ends this. Two of three are final immediately; a worker settles the
+ * third.
+ */
 function startLoad() {
   const { request, close } = createHttpClient({ port: balancer.port, key: KEY, sandbox: true });
   const statuses: number[] = [];

@@ -34,14 +34,17 @@ import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 import { createTurns, type Defer } from "./workers/turns.ts";
 
-/** A look costs a round trip to PostgreSQL, for each process. */
+/** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
 const DELIVER_EVERY_MS = 100;
 const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
-/** Each of the reads lists a page. An export has many, one after another, and takes as long as its visitor reads it. */
+/**
+ * The limits of reads at a time. A list reads one page. An export reads many pages one after another, for as long as
+ * its visitor reads it.
+ */
 const LISTS_AT_A_TIME = { perMerchant: 2, total: 4 };
 const EXPORTS_AT_A_TIME = { perMerchant: 1, total: 32 };
 
@@ -72,7 +75,7 @@ export interface Service {
   replays: Replays;
   /** Makes the service not ready and ends its search for background work. It still serves requests. */
   drain(): void;
-  /** Makes the service send the responses that it holds back. Call it before waiting for open connections. */
+  /** Makes the service send the responses that it delays. Call it before waiting for open connections. */
   release(): void;
   /**
    * Ends the background work and leaves what it could not finish to other processes. The storage stays open.
@@ -121,7 +124,7 @@ export function createService(options: Options): Service {
   const settlement = createSettlement(storage, stopping);
   const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
 
-  /** Starts work that runs in the background, unless other processes do it. */
+  /** Starts background work, unless other processes do it. */
   const startWork: typeof startLoop | (() => undefined) = config.role === "api" ? () => undefined : startLoop;
   const settlementLoop = startWork(
     async () => {
@@ -144,9 +147,9 @@ export function createService(options: Options): Service {
       ? undefined
       : startWork(createRetention({ storage, clock, days, stopping: draining }), PRUNE_EVENTS_EVERY_MS, { clock, log });
   const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
-  // A process without background work also attempts deliveries: what a move of a clock makes due.
+  // A process without background work also attempts deliveries, which a move of a merchant's clock makes due.
   const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
-  // A SQLite database has one process, so nobody else takes its claims over.
+  // A SQLite database has one process, so no other process takes its claims over.
   const lapseLoop =
     config.database.kind === "postgres"
       ? startLoop(async () => deliveries.endLapsed(), END_LAPSED_EVERY_MS, { clock, log })
@@ -170,7 +173,7 @@ export function createService(options: Options): Service {
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
   const { sandbox, settleDelayMs, fees } = config;
-  // What requests read; the workers read without a limit.
+  // The storage for requests. The workers use it without limits.
   const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }), turns);
   const shared = { storage: limited, clock, ids, sandbox, settleDelayMs, stopping, wake };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });

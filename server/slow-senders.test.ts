@@ -1,4 +1,4 @@
-// The short form of `npm run soak`: clients that send a request slowly do not keep others from being served.
+// The short form of `npm run soak`: clients that send a request slowly do not delay other clients.
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";

@@ -7,7 +7,7 @@ import { aPayout } from "./testing/server.ts";
 import { concurrently } from "./testing/storage/fixtures.ts";
 
 const KEY = "a-key-for-tests-of-time-budgets";
-/** The storage's part of a request, and what a busy machine adds. Callers wait 15 seconds. */
+/** The limit for the storage's part of a request, and a margin for a busy machine. Callers wait 15 seconds. */
 const LONGEST_MS = 12_000;
 let database: TestDatabase;
 let proxy: PostgresProxy;
@@ -37,7 +37,7 @@ async function create(body: ReturnType<typeof aPayout>) {
 }
 
 test("a create of many operations on a slow database ends in time, and what it says of its outcome is true", async () => {
-  // The first two attempts of this number are refused, and each attempt counts them.
+  // The sandbox refuses the first two attempts with this number, so each attempt counts in the storage.
   const body = aPayout({ phoneNumber: "2257038102503" });
   for (let attempt = 0; attempt < 2; attempt += 1) expect((await create(body)).status).toBe(503);
   proxy.delayMs = 1_500;

@@ -21,7 +21,7 @@ export interface CommandContext extends MerchantContext {
 /** The context of commands about the database as a whole. They open it themselves, and may do so without migrating it. */
 export interface DatabaseContext {
   database: Config["database"];
-  /** What SANDBOX says. The database has no other mode. */
+  /** The mode that SANDBOX asks for. The database has no other mode. */
   mode: AskedMode;
   clock: Clock;
   /** Runs `use` on the open storage, which may be that of a running server. */

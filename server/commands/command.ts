@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { OPTIONS, type Options } from "./options.ts";
 
-/** An option of the command line. Those with a `value` take one, and `parse` refuses an invalid one. */
+/** An option of the command line. An option with `value` takes a value, and `parse` refuses an invalid value. */
 export interface Option {
   value?: string;
   /** True if the option may be repeated. Its values form a list. */
@@ -29,17 +29,17 @@ export type Printer = Pick<Console, "log" | "error">;
 export interface Output {
   lines: string[];
   json?: unknown;
-  /** True if a check found what it looks for. The exit code is then 1. */
+  /** True if a check found a problem. The exit code is then 1. */
   found?: boolean;
 }
 
-/** A command. It gets what it works with, such as the storage, as its context. */
+/** A command. Its context has its dependencies, such as the storage. */
 export interface Command<Context> {
   /** The names of the positional arguments; a name in brackets is optional. */
   args: readonly string[];
   options: readonly (keyof Options)[];
   summary: string;
-  /** True if the command may create the database. The others expect one. */
+  /** True if the command may create the database. Other commands expect an existing database. */
   creates?: boolean;
   /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
   onlyAdvises?: boolean;

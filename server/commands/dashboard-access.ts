@@ -15,7 +15,9 @@ import { merchantOf, type CommandContext } from "./command-context.ts";
 import type { Options } from "./options.ts";
 import { listing } from "./listing.ts";
 
-/** Who may use the dashboard. Without a MERCHANT, `dashboard-link` and `end-sessions` are about operators. */
+/**
+ * Commands for access to the dashboard. Without a MERCHANT, `dashboard-link` and `end-sessions` are about operators.
+ */
 export const dashboardCommands: Commands<CommandContext> = {
   "dashboard-link": {
     args: ["[MERCHANT]"],

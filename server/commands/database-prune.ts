@@ -17,7 +17,7 @@ export async function prune({ clock, withStorage }: DatabaseContext, options: Op
         const step = await storage.pruneEvents({ merchantId, before, after, limit: STEP, dryRun });
         for (const name of ["events", "attempts", "bytes"] as const) total[name] += step[name];
         after = step.next;
-        // Leave a server as much time to write as this takes.
+        // Pause for as long as the step took, so that a server can write.
         if (after !== undefined) await clock.sleep(performance.now() - begun);
       }
     }

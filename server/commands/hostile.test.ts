@@ -71,7 +71,7 @@ const delivery = (id: string, more: object = {}) => ({
   ...more,
 });
 
-/** Runs a listener until it ends or has made so many attempts. */
+/** Runs a listener until it ends or has made `count` attempts. */
 async function listen(receiver: Receiver, count = Infinity): Promise<ListenerEvent[]> {
   const told: ListenerEvent[] = [];
   const stopping = new AbortController();

@@ -66,7 +66,7 @@ export function printLines(now: () => Date, color: boolean): Print {
   };
 }
 
-/** Says what follows from an attempt that did not deliver. */
+/** The consequence of an attempt that did not deliver, in words. */
 function outcome(recorded: Attempt["recorded"]): string {
   if (recorded === undefined) return "deleted by a reset";
   const { counted, status, nextAttemptAt } = recorded;

@@ -120,7 +120,7 @@ function introduction({ "forward-to": url }: OptionValues<typeof OPTIONS>, baseU
   ].join("\n");
 }
 
-/** Whose listener it is, for a person from whom another one takes over. */
+/** The listener's name, shown to the person whose listener another one replaces. */
 function listenerName(): string {
   try {
     return `${userInfo().username}@${hostname()}`;

@@ -60,7 +60,7 @@ async function startReceiver(
 interface Running {
   told: ListenerEvent[];
   ended: Promise<"stopped" | "replaced">;
-  /** Resolves when so many attempts have been reported. */
+  /** Resolves when `count` attempts have been reported. */
   attempts(count: number): Promise<Extract<ListenerEvent, { type: "attempt" }>[]>;
   stop(): Promise<"stopped" | "replaced">;
 }

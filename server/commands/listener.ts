@@ -17,7 +17,7 @@ export type ListenerEvent =
 interface Options {
   remote: Remote;
   receiver: Receiver;
-  /** Tells people whose listener it is. */
+  /** The listener's name, for people. */
   name: string;
   /** Called with everything that happens. `recorded` of an attempt is undefined if a reset has deleted its delivery. */
   tell(event: ListenerEvent): void;
@@ -28,12 +28,12 @@ interface Options {
 /** The most attempts in progress. */
 const CONCURRENCY = 20;
 const WAIT_SECONDS = 10;
-/** How often a search is made while no attempt can begin, in milliseconds. It renews the claims. */
+/** The interval of searches while no attempt can begin, in milliseconds. A search renews the claims. */
 const RENEW_EVERY_MS = 5_000;
 /** The pauses before requests are repeated, in milliseconds. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
-/** How long a report is repeated once the listener is to end, in milliseconds. */
+/** How long reports are repeated after the listener was told to end, in milliseconds. */
 const LAST_REPORTS_MS = 5_000;
 /** The largest numbers that the contract allows. */
 const LONGEST_LATENCY_MS = 60_000;
@@ -79,14 +79,14 @@ export async function runListener(options: Options): Promise<"stopped" | "replac
     tell({ type: "attempt", delivery, response, recorded });
   }
 
-  /** Begins an attempt, unless it is in progress. A server that sends more than it was asked for gets no more either. */
+  /** Begins an attempt, unless it is in progress. More deliveries than were requested are not attempted. */
   function start(delivery: ClaimedDelivery): boolean {
     const { id, token } = delivery;
     const isUnderway = holding.has(id);
     if (!isUnderway && attempts.size >= CONCURRENCY) return false;
     holding.set(id, token);
     if (isUnderway) return false;
-    // An error that no repetition cures ends the next search too. The delivery is attempted again later.
+    // A permanent error also ends the next search, which reports it. The delivery is attempted again later.
     const ended = attempt(delivery)
       .catch(() => undefined)
       .finally(() => {
@@ -124,7 +124,7 @@ export async function runListener(options: Options): Promise<"stopped" | "replac
   }
   if (isReplaced) tell({ type: "replaced" });
   await Promise.all(attempts);
-  // If this fails, the server notices by itself.
+  // If this fails, the server notices the missing searches.
   await remote.send("POST", "/sandbox/listener/disconnect", { session }).catch(() => undefined);
   return isReplaced ? "replaced" : "stopped";
 }
@@ -140,13 +140,13 @@ const isTemporary = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ResponseError && (error.status === 429 || error.status >= 500));
 
 /**
- * Returns a function that repeats a request while the server does not respond, and tells once that the connection was
- * lost and once that it works again.
+ * Returns a function that repeats a request while the server does not respond. Reports once that the connection was
+ * lost, and once that it works again.
  */
 function createPatience({ tell, stopping }: Pick<Options, "tell" | "stopping">) {
   let isLost = false;
 
-  /** @param afterStopMs how long to go on when the listener is to end */
+  /** @param afterStopMs how long to continue after the listener was told to end */
   return async <T>(request: () => Promise<T>, afterStopMs = 0): Promise<T> => {
     let stoppedAt = Infinity;
     for (let delay = FIRST_PAUSE_MS; ; delay = Math.min(2 * delay, LONGEST_PAUSE_MS)) {

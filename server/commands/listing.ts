@@ -4,8 +4,8 @@ import type { Output } from "./command.ts";
 
 /**
  * Prints a page of a list.
- * @param view what `--json` prints for an item, as in a response of the API
- * @param lines what is printed for a view otherwise
+ * @param view converts an item for `--json`, as in a response of the API
+ * @param lines the lines that are printed for a view without `--json`
  */
 export function listing<T, V>(page: Page<T>, view: (item: T) => V, lines: (view: V) => string[]): Output {
   const json = listView(page, view);

@@ -39,7 +39,7 @@ function duration(text: string): number {
 const text = (value: string): string => value;
 const flag = (): true => true;
 
-/** Every option of the command line, with its meaning. Those with a `value` take one. */
+/** Every option of the command line, with its meaning. An option with `value` takes a value. */
 export const OPTIONS = {
   status: {
     value: "STATUS",

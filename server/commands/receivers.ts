@@ -6,18 +6,21 @@ import { ATTEMPT_TIMEOUT_MS, createSender, type AttemptResult } from "../webhook
 export type ClaimedDelivery = components["schemas"]["ClaimedDelivery"];
 type EventName = components["schemas"]["EventName"];
 
-/** What a receiver responded to a delivery, or why it did not. */
+/** A receiver's response to a delivery, or the reason for its absence. */
 export type Response = Omit<AttemptResult, "sentAt">;
 
-/** Something that a listener can give deliveries to. It never rejects. */
+/** The receiver to which a listener passes deliveries. It never rejects. */
 export interface Receiver {
-  /** Where the deliveries go, for the log of deliveries. */
+  /** The address of the receiver, for the log of deliveries. */
   url: string;
   receive(delivery: ClaimedDelivery): Promise<Response>;
   close(): Promise<void>;
 }
 
-/** The headers of a webhook. With others, such as Host or Authorization, a service could act as somebody else on this machine. */
+/**
+ * The headers of a webhook. Other headers are dropped: with Host or Authorization, a service could act as somebody else
+ * on this machine.
+ */
 const HEADERS = new Set([
   "content-type",
   "user-agent",
@@ -48,10 +51,10 @@ export function forwardTo(url: string): Receiver {
   };
 }
 
-/** Sends nothing, and responds like a receiver with this status after this delay. */
+/** A receiver that forwards nothing and responds with this status after this delay. */
 export function respondWith({ status = 200, delayMs = 0 }): Receiver {
   return {
-    // Reserved for examples, so that it is nobody's.
+    // A reserved name that belongs to nobody.
     url: "http://listener.invalid/",
     async receive() {
       await sleep(Math.min(delayMs, ATTEMPT_TIMEOUT_MS));
@@ -63,11 +66,11 @@ export function respondWith({ status = 200, delayMs = 0 }): Receiver {
   };
 }
 
-/** What a delivery gets that the filter leaves out: a success, so that it does not come again. */
+/** The response to a delivery that the filter leaves out: a success, so that it is not retried. */
 const SKIPPED = { httpStatus: 204, latencyMs: 0, responseBody: "Not forwarded: left out by --events." };
 export const isSkipped = (response: Response): boolean => response === SKIPPED;
 
-/** Gives only these events to the receiver. The others count as delivered. */
+/** Passes only these events to the receiver. Other events count as delivered. */
 export function onlyEvents(names: readonly EventName[], receiver: Receiver): Receiver {
   const wanted = new Set<string>(names);
   return {

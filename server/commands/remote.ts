@@ -31,7 +31,7 @@ function baseUrl(text: string): string {
 export class ResponseError extends Error {
   override name = "ResponseError";
   readonly status: number;
-  /** From the contract's list of error codes; undefined if the response is not one of this service. */
+  /** From the contract's list of error codes; undefined if the response is not from this service. */
   readonly code: string | undefined;
 
   constructor(status: number, message: string, code?: string) {
@@ -90,8 +90,8 @@ export function createRemote(
 }
 
 /**
- * Runs a request with a signal that ends it when the time is up, or when `signal` does. What listens to a signal of
- * AbortSignal.any would stay in memory as long as `signal`.
+ * Runs a request with a signal that ends it when the time is up, or when `signal` is aborted. AbortSignal.any would
+ * keep its listeners in memory as long as `signal`.
  */
 async function whileAwaited<T>(signal: AbortSignal | undefined, request: (ending: AbortSignal) => Promise<T>) {
   const ending = new AbortController();

@@ -1,8 +1,8 @@
-// Checks what a server responds before a command uses it. The service is the user's own in most cases, but a wrong base
-// URL leads to any other.
+// Checks a server's responses before a command uses them. The server is usually the user's own, but a wrong base URL
+// can lead to any server.
 import { ResponseError } from "./remote.ts";
 
-/** What a field must be. An optional field, with a question mark, may be absent. */
+/** The kind of a field. An optional field, with a question mark, may be absent. */
 type Kind = "text" | "content" | "count" | "yes or no" | "list" | "object" | "texts by name";
 type Shape = Readonly<Record<string, Kind | `${Kind}?`>>;
 

@@ -10,7 +10,7 @@ import { shaped, shapedItems } from "./shapes.ts";
 
 type EventName = components["schemas"]["EventName"];
 
-/** How an event is made to happen: with a request, and a number that forces the outcome or a way to finish. */
+/** How to cause an event: a request, and a phone number that forces the outcome, or an outcome to finish with. */
 interface Trigger {
   summary: string;
   path: "/v1/disbursements" | "/v1/checkouts";
@@ -51,7 +51,7 @@ Makes an event happen in the sandbox, by creating the payment that it reports.
 
 ${meaningsOf(OPTIONS)}`;
 
-/** How long to wait for the event, and between two looks, in milliseconds. */
+/** How long to wait for the event, and the pause between two polls, in milliseconds. */
 const PATIENCE_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 
@@ -145,7 +145,7 @@ async function happen({ send }: Remote, { path, outcome }: Trigger, body: object
   return reference;
 }
 
-/** Resolves with the event of a record when it has been written. */
+/** Resolves with the event of a record when the event has been written. */
 async function eventWritten({ send }: Remote, reference: string) {
   const what = "The list of events";
   for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; await pause(LOOK_EVERY_MS)) {

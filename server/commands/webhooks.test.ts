@@ -194,7 +194,7 @@ test("all failed deliveries are counted first, and replayed once that is confirm
 
 test("a replay is stopped, and another is refused while it runs", async () => {
   receiver.respondWith(204);
-  // More than it replays before it is stopped.
+  // More webhooks than the replay sends before it is stopped.
   await Promise.all(Array.from({ length: 50 }, () => pay({ webhookURL: receiver.url })));
   const query = { merchantId, status: "delivered", limit: 50 } as const;
   await vi.waitUntil(async () => (await storage.listDeliveries(query)).items.length === 50, { timeout: 10_000 });

@@ -10,7 +10,7 @@ import { listing } from "./listing.ts";
 
 const PAGE = ["limit", "cursor", "json"] as const;
 
-/** What a merchant can do with its webhooks through `/sandbox`, for the operator of a live service (D41). */
+/** The operations on webhooks that merchants have under `/sandbox`, for the operator of a live service (D41). */
 export const webhookCommands: Commands<CommandContext> = {
   secret: {
     args: ["MERCHANT"],

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Telemetry } from "../domain/telemetry.ts";
 
-/** A shorter block of the event loop is not worth a line. */
+/** Shorter blocks of the event loop are not logged. */
 const WORTH_A_LINE_MS = 500;
 
 /** Writes the log's lines about requests, attempts, the storage and the event loop. */

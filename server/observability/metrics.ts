@@ -6,19 +6,19 @@ import packageJson from "../package.json" with { type: "json" };
 
 const { version } = packageJson;
 
-/** For how long the counts of waiting work are used again, and how long a scrape waits for new ones. */
+/** How long the counts of waiting work are reused, and how long a scrape waits for new counts. */
 const BACKLOG_MS = { fresh: 5_000, patience: 2_000 };
 /** How often the delay of the event loop is sampled. The default, 10 ms, costs a process at rest twice as much. */
 const LOOP_SAMPLE_EVERY_MS = 20;
 /** From half a millisecond to ten seconds. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** What waits may wait for hours. */
+/** Up to hours, because deliveries may wait for hours. */
 const DELAYS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800, 7_200];
 const ITEMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 export interface Metrics {
   contentType: string;
-  /** Returns all metrics as text. Without an answer of the storage, those of the waiting work are left out. */
+  /** Returns all metrics as text. If the storage does not respond, the metrics of waiting work are left out. */
   render(): Promise<string>;
   /** Adds the metrics of the whole process: CPU, memory, event loop, garbage collection. Call it once per process. */
   watchProcess(): void;
@@ -28,11 +28,14 @@ export interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
   storage: Pick<Storage, "readBacklog">;
   clock: Clock;
-  /** What is shown about the server. */
+  /** The facts about the server that the metrics show. */
   config: { sandbox: boolean; database: { kind: string }; role: string };
 }
 
-/** Counts what the server reports (D60). Labels are few: operations, statuses and results, never a merchant or text of one. */
+/**
+ * Counts what the server reports (D60). Labels have few values: operations, statuses and results, never a merchant or a
+ * merchant's text.
+ */
 export function createMetrics({ telemetry, storage, clock, config }: MetricsContext): Metrics {
   const registry = new Registry();
   countRequests(telemetry, registry);
@@ -146,7 +149,7 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
     registers,
   });
 
-  // A counter that appears with its first failure has no rate at that moment.
+  // Start at 0: a counter that first appears with a failure would have no rate at that moment.
   for (const result of Object.values(RESULTS)) attempts.inc({ result }, 0);
   storageUp.set(1);
 

@@ -5,7 +5,7 @@ export function prettyLine(colorize: boolean): (line: string) => string {
   return prettyFactory({
     colorize,
     translateTime: "SYS:HH:MM:ss.l",
-    // The message has these.
+    // The message contains these fields.
     ignore: "pid,hostname,method,route,status,ms,operation,client",
     singleLine: true,
     // A request's line has no message of its own.

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer } from "../testing/server.ts";
 
-/** What a merchant sends or gets. None of it may be in what an operator's tools collect. */
+/** Values that a merchant sends or receives. An operator's tools must not collect them. */
 const PHONES = ["2257038102001", "2257038109876", "2250701020389"];
 
 const TEXTS = ["sk_wrong", "a-token-for-prometheus", "whsec_", "hidden", "confidential", "Ada Stores"];

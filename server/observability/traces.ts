@@ -28,11 +28,11 @@ import packageJson from "../package.json" with { type: "json" };
 const { name, version } = packageJson;
 /** How many spans may wait for the collector; more are dropped. */
 const WAITING = 2_048;
-/** What other programs ask every few seconds, all day. */
+/** Not traced, because other programs request these paths every few seconds. */
 const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
 
 export interface Traces {
-  /** Begins the trace of a request that brings none. Returns undefined if it is not sampled. */
+  /** Begins a trace for a request without `traceparent`. Returns undefined if it is not sampled. */
   begin(): Trace | undefined;
   /** Sends the spans that wait. Resolves after `timeoutMs` of real time at the latest. */
   close(timeoutMs: number): Promise<void>;
@@ -65,7 +65,7 @@ export function startTraces({ settings, telemetry, clock, ids, log }: TracesCont
   const root = new TraceIdRatioBasedSampler(sampled.ratio);
   const sampler = sampled.parentBased ? new ParentBasedSampler({ root }) : root;
   const exporter = reporting(new OTLPTraceExporter({ url, headers }), log);
-  // A span has the ids that were passed on when its work began.
+  // Each span gets the ids that were passed on when its work began.
   let place: Trace;
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.version": version, ...attributes, "service.name": serviceName }),
@@ -190,7 +190,7 @@ function recordSpan(tracer: Tracer, trace: Trace, work: Work, endedAt: number): 
   span.end(hrTime(endedAt));
 }
 
-/** The library takes a number before the start of the process for the time since that start. */
+/** The library takes a number that is smaller than the process's start time for a duration since the start. */
 function hrTime(milliseconds: number): HrTime {
   const seconds = Math.floor(milliseconds / 1_000);
   return [seconds, Math.floor((milliseconds - seconds * 1_000) * 1e6)];

@@ -5,7 +5,7 @@ import { createDates } from "../domain/dates.ts";
 export interface FakeClock extends Clock {
   /** Moves time forward and wakes every sleeper that is due. */
   advance(milliseconds: number): void;
-  /** Sets the wall clock, whose durations do not change. */
+  /** Sets the wall clock, but not the clock that measures durations. */
   set(time: number): void;
 }
 

@@ -30,10 +30,10 @@ export function instructionsOf(text: string): Instruction[] {
 }
 
 /**
- * Follows a Dockerfile. `npm ci` of a workspace is replaced by a copy of its production packages from the installed ones.
+ * Follows a Dockerfile. `npm ci` of a workspace is replaced by a copy of the installed production packages.
  * @param context the folder from which it copies
  * @param target an empty folder for its stages
- * @throws Error for an instruction that it does not know, or a source that does not exist or is ignored
+ * @throws Error for an unknown instruction, or a source that does not exist or is ignored
  */
 export function followDockerfile(dockerfile: string, context: string, target: string): Image {
   const isIgnored = ignoredBy(readFileSync(`${dockerfile}.dockerignore`, "utf8"));

@@ -22,7 +22,7 @@ export interface OwnPostgres {
 export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<OwnPostgres> {
   const { url, child } = await startPostgres(settings);
   let client = await connected(url);
-  // One statement at a time, as a connection can.
+  // One statement at a time, because a connection runs only one.
   let last: Promise<unknown> = Promise.resolve();
   const run = (sql: string) => {
     const rows = last.then(async () => (await client.query<Record<string, unknown>>(sql)).rows);

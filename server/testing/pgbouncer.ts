@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./process.ts";
 
-/** Debian installs the program where only root finds it. */
+/** Debian installs the program in a folder that is only on root's PATH. */
 const PATH = `${process.env.PATH}:/usr/sbin`;
 const NOBODY = 65_534;
 

@@ -15,9 +15,9 @@ export interface PostgresProxy {
   refuse(): Promise<void>;
   /** Passes nothing on until `restore`. */
   freeze(): void;
-  /** Passes nothing on from the connections that exist, as a network does that has forgotten them. New ones work. */
+  /** Passes nothing on from existing connections, like a network that has lost their state. New connections work. */
   forget(): void;
-  /** How long what the server sends is on its way, in milliseconds. */
+  /** The delay of everything that the server sends, in milliseconds. */
   delayMs: number;
   restore(): Promise<void>;
   /** Leads new connections to another server. */

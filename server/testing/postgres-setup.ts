@@ -16,8 +16,8 @@ declare module "vitest" {
 const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 
 /**
- * PostgreSQL refuses to run as root. In a user namespace whose only user is root, such as `unshare -r` makes, it cannot
- * get another user, so it gets a namespace of its own. Returns the command for that, or nothing elsewhere.
+ * PostgreSQL refuses to run as root. In a user namespace whose only user is root, such as `unshare -r` makes, there is
+ * no other user, so it gets its own namespace. Returns the command for this, or nothing on other systems.
  */
 function asOrdinaryUser(): string[] {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return [];
@@ -27,7 +27,7 @@ function asOrdinaryUser(): string[] {
 
 /**
  * Starts an empty PostgreSQL server, which ends with the standard input of its process.
- * @param settings whether commits wait for the disk; without this a crash of the server loses the latest
+ * @param settings whether commits wait for the disk; without this a crash of the server loses the latest commits
  */
 export async function startPostgres(
   settings: "durable" | "fast" = "fast",

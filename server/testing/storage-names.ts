@@ -1,4 +1,4 @@
-// Collects the names by which storage and domain know their fields, so that a test can send each as if a caller knew it.
+// Collects the names of fields in storage and domain, so that a test can send each as an undeclared parameter.
 import { globSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
 import { Client } from "undici";
 
 export interface Connections {
-  /** Returns a connection to this origin that no request uses, an open one if there is one. */
+  /** Returns an unused connection to this origin, an open one if possible. */
   take(origin: string): Client;
   /** The number of receivers to which a connection is kept. */
   readonly receivers: number;
@@ -10,11 +10,12 @@ export interface Connections {
 }
 
 /**
- * Keeps connections to receivers open for later webhooks, each for one request at a time. The caller limits how many there
- * are at once.
+ * Keeps connections to receivers open for later webhooks, each for one request at a time. The caller limits the number
+ * of connections.
  *
- * undici's Agent would do, but it reserves space for 2,048 waiting requests per receiver, never frees the state of one that
- * did not answer, and looks through all receivers when a connection closes. Merchants can invent any number of receivers.
+ * undici's Agent would do, but it reserves space for 2,048 waiting requests per receiver, never frees the state of a
+ * receiver that did not respond, and searches all receivers when a connection closes. Merchants can invent any number
+ * of receivers.
  */
 export function createConnections(options: Client.Options): Connections {
   const byOrigin = new Map<string, Set<Client>>();

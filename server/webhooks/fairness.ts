@@ -18,11 +18,11 @@ export interface FairnessLimits {
  *   receiver. A lane whose attempts are slow gets half of `perHost`.
  * - A merchant can invent any number of hosts, so each merchant gets at most three quarters of `total`, half of `total`
  *   for lanes that are not known to be prompt, and an eighth for slow lanes.
- * - Slow lanes together get half of `total`; beyond, a merchant without a slow attempt in progress gets one.
+ * - Slow lanes together get half of `total`; beyond that, each merchant without a slow attempt in progress gets one.
  * - Half of `total` is open to every new receiver. In the other half, new receivers get one attempt each.
  * - The last eighth of `total` is for prompt lanes, and for one attempt of each merchant without any in progress.
  *
- * What waits for room stays ready in the storage.
+ * A delivery that waits for room stays ready in the storage.
  */
 export interface Fairness {
   /** Returns how many more attempts may be started now. */
@@ -39,7 +39,7 @@ export interface Fairness {
 
 interface Attempt {
   lane: Lane;
-  /** What the attempt counts to. Built once, because a plan reads the keys of all attempts. */
+  /** The limits to which the attempt counts. Built once, because a plan reads the keys of all attempts. */
   keys: Keys;
   begunAt: number;
 }
@@ -58,7 +58,7 @@ export function createFairness({ perHost, total, now }: FairnessLimits): Fairnes
   const roomOfMerchant = (id: string) =>
     Math.max(0, perMerchant - [...attempts].filter(({ lane }) => lane.merchantId === id).length);
 
-  /** Counts the attempts in progress, and those planned so far. */
+  /** Counts the attempts in progress and the attempts planned so far. */
   function count() {
     const counts = new Map<string, number>();
     const get = (key: string) => counts.get(key) ?? 0;
@@ -126,7 +126,7 @@ export function createFairness({ perHost, total, now }: FairnessLimits): Fairnes
   };
 }
 
-/** The names of what an attempt counts to. Merchants' ids contain no space. */
+/** The names under which an attempt is counted. Merchants' ids contain no space. */
 const keysOf = ({ merchantId, host }: Lane) => ({
   host: `host ${host}`,
   lane: `lane ${merchantId} ${host}`,

@@ -4,7 +4,7 @@ import ipaddr from "ipaddr.js";
 /** Thrown for a webhook URL that the server will not connect to. The `message` explains why to the merchant. */
 export class Refusal extends Error {
   readonly code = "WEBHOOK_REFUSED";
-  /** What only the operator may know, for the log. */
+  /** Details for the log, which only the operator may see. */
   readonly detail: string | undefined;
 
   constructor(why: string, detail?: string) {
@@ -53,7 +53,7 @@ const PLATFORM_IPV4 = new Set([
   AZURE_PLATFORM,
   "192.0.0.192",
 ]);
-/** AWS keeps the first range for its services. GCP gives networks of customers other prefixes than the second one. */
+/** AWS keeps the first range for its services. The second is GCP's, whose customers' networks have other prefixes. */
 const PLATFORM_IPV6 = ["fd00:ec2::/32", "fd20:ce::/48"].map((range) => ipaddr.IPv6.parseCIDR(range));
 
 /**
@@ -83,7 +83,8 @@ export function neverReachable(address: string): string | undefined {
   if (parsed instanceof ipaddr.IPv4) return PLATFORM_IPV4.has(parsed.toString()) ? CLOUD_PLATFORM : undefined;
   if (PLATFORM_IPV6.some((range) => parsed.match(range))) return CLOUD_PLATFORM;
   const contained = containedIPv4(parsed);
-  // By chance, an ordinary address contains the two bytes of link-local addresses, but not all four of a known one.
+  // An ordinary address may by chance contain the two bytes of link-local addresses, but not all four bytes of a known
+  // address.
   const isOrdinary = parsed.range() === "uniqueLocal" || specialRange(address) === undefined;
   if (!isOrdinary && contained.some((each) => each.range() === "linkLocal")) return LINK_LOCAL;
   return contained.some((each) => PLATFORM_IPV4.has(each.toString())) ? CLOUD_PLATFORM : undefined;
@@ -130,5 +131,5 @@ export function parseTarget(url: string, allowInsecure: boolean): URL {
   return target;
 }
 
-/** What to do about an address that is not reached. */
+/** The advice about a refused address. */
 export const adviceFor = (address: string): string => (neverReachable(address) === undefined ? ADVICE : NEVER);

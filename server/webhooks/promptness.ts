@@ -6,7 +6,7 @@ const MOST_LANES = 10_000;
 export type Promptness = "new" | "prompt" | "slow";
 
 interface Timed {
-  /** The lane is its merchant and host; any text that is different for each. */
+  /** A text that identifies the lane: its merchant and host. */
   keys: { lane: string };
   begunAt: number;
 }
@@ -21,10 +21,10 @@ export function createPromptness() {
   const paces = new Map<string, Promptness>();
   return {
     of: (lane: string): Promptness => paces.get(lane) ?? "new",
-    /** The lanes that have an attempt in progress which takes long already. */
+    /** The lanes with an attempt in progress that is already slow. */
     slowLanes: (attempts: Iterable<Timed>, now: number): Set<string> =>
       new Set([...attempts].filter((each) => isSlow(each, now)).map(({ keys }) => keys.lane)),
-    /** Notes the end of an attempt. */
+    /** Records the end of an attempt. */
     note(attempt: Timed, now: number) {
       const { lane } = attempt.keys;
       // Deleted first, so that the lanes are in the order of their last attempts.

@@ -62,7 +62,7 @@ export interface SenderOptions {
   /** Limit for the whole attempt: name resolution, connection, headers and the first KiB of the response (D13). */
   timeoutMs?: number;
   userAgent?: string;
-  /** Called with what the operator should know about a refused webhook and its merchant must not. */
+  /** Called with details about a refused webhook that the operator should know and its merchant must not. */
   onRefusal?: (webhookId: string, detail: string) => void;
 }
 
@@ -120,7 +120,7 @@ export function createSender(options: SenderOptions): Sender {
     return readResponse(await Promise.race([request, rejectedBy(signal)]));
   }
 
-  // One controller for all reasons: what listens to a signal of AbortSignal.any is never freed.
+  // One controller for all reasons, because listeners of AbortSignal.any's signals are never freed.
   async function sendAt(
     sentAt: number,
     message: Pick<Message, "url" | "id" | "body">,

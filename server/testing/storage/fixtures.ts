@@ -15,7 +15,7 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
-/** Later than any test moves a clock, and more milliseconds than a clock is moved ahead. */
+/** Later than any time in the tests, and more milliseconds than any move of a clock. */
 export const LATEST = Date.UTC(9999, 11, 31);
 
 let made = 0;
@@ -96,7 +96,7 @@ export async function addDelivery(storage: Storage, merchantId: string, changes:
   return { id: `msg_${draft.id.replaceAll("-", "")}`, reference: draft.reference };
 }
 
-/** A delivery after an attempt that left it in this status; pending until long after the test. */
+/** A delivery with this status after one attempt. If pending, its next attempt is long after the test. */
 export async function attempted(
   storage: Storage,
   merchantId: string,

@@ -6,7 +6,7 @@ import { ACTOR, addDelivery, addMerchant, aFinalDisbursement, claimAll, HOUR, MI
 const attempt = { at: START, sentAt: START, latencyMs: 1 };
 
 export function replayTests(storage: Current): void {
-  /** A delivery after one attempt that left it in this status. */
+  /** A delivery with this status after one attempt. */
   async function attempted(status: DeliveryStatus) {
     const merchant = await addMerchant(storage());
     const { id } = await addDelivery(storage(), merchant.id);

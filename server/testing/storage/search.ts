@@ -75,7 +75,7 @@ export function searchTests(storage: Current): void {
     const other = await addMerchant(storage());
     const made: { id: string; at: number }[] = [];
     for (let index = 0; index < 40; index += 1) {
-      // Some events are of the same time, and others' are in between.
+      // Some events have the same time, and other merchants' events are in between.
       if (index % 3 > 0) storage.clock().advance(1 + (index % 5));
       made.unshift({ id: (await addDelivery(storage(), merchantId)).id, at: storage.clock().now() });
       if (index % 4 === 0) await addDelivery(storage(), other.id);
@@ -123,9 +123,9 @@ export function searchTests(storage: Current): void {
     expect(second).toEqual({ items: [expect.objectContaining({ id: rare.id })] });
     const forwards = await storage().listDeliveries({ ...query, host: "merchant.example", direction: "newer" });
     expect(forwards).toMatchObject({ items: { length: 10 }, cursor: expect.any(String) });
-    // An index has exactly these, so that nothing is looked at in vain.
+    // An index has exactly these rows, so that the search reads no others.
     expect(await storage().listDeliveries({ ...query, status: "failed" })).toEqual({ items: [] });
-    // Counting takes several looks.
+    // Counting takes several reads.
     expect(await storage().countDeliveries(merchantId, { host: "rare.example" })).toEqual({
       count: 0,
       isExact: true,

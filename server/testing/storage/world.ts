@@ -23,12 +23,12 @@ export interface World {
   pass(milliseconds: number): Promise<void>;
   /** Ends the processes, so that others can be opened. */
   end(): Promise<void>;
-  /** Sets the clocks to what `ahead` says. */
+  /** Sets the clocks ahead by these amounts. */
   set(ahead: Partial<World["ahead"]>): Promise<void>;
   run(sql: string): Promise<Record<string, unknown>[]>;
 }
 
-/** The test's clock of the database takes the place of PostgreSQL's own. */
+/** Replaces PostgreSQL's clock with the test's. */
 const DATABASE_CLOCK = `CREATE SCHEMA testing;
   CREATE TABLE testing.clock (ms bigint NOT NULL);
   INSERT INTO testing.clock VALUES (${START});
