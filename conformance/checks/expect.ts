@@ -29,7 +29,7 @@ export function expectStatus(
   const allowed = [status].flat() as readonly Status[];
   const ok = allowed.some((each) => is(response, each));
   const expected = allowed.map((each) => (typeof each === "number" ? each : `a ${each}`)).join(" or ");
-  return context.judge(id, ok, `${expected} ${when}`, describeResponse(response), evidence);
+  return shows(context, id, response, ok, `${expected} ${when}`, evidence);
 }
 
 /**

@@ -75,13 +75,13 @@ export const checks: Check[] = [
   {
     name: "Random sequences agree with a model of the interface",
     ids: ["create.model"],
-    effect: "moves-money",
-    payouts: maxPayouts(sequences),
-    amount: maxPayouts(sequences) * largest,
+    ...pays(maxPayouts(sequences), largest),
     async run(context) {
       const fault = await runSequences(actionsOn(context), sequences, context.options.seed);
       const expected = "responses as the model of the interface predicts";
-      holds(context, "create.model", fault === undefined, expected, fault ?? "");
+      // The last response is the one that differs.
+      const evidence = context.responses.slice(-10);
+      holds(context, "create.model", fault === undefined, expected, fault ?? "", evidence);
     },
   },
   {
