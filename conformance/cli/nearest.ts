@@ -1,18 +1,6 @@
 // Suggests what a user may have meant by a mistyped name.
 
-/** Returns the number of characters to insert, delete or replace to turn `a` into `b`. */
-function distance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [row, letter] of [...a].entries()) {
-    const current = [row + 1];
-    for (const [column, other] of [...b].entries()) {
-      const replaced = previous[column]! + (letter === other ? 0 : 1);
-      current.push(Math.min(replaced, previous[column + 1]! + 1, current[column]! + 1));
-    }
-    previous = current;
-  }
-  return previous.at(-1)!;
-}
+import { distance } from "fastest-levenshtein";
 
 /** Returns at most three names that are similar to `word` or contain it, the most similar first. */
 export function nearest(word: string, names: readonly string[]): string[] {

@@ -43,7 +43,7 @@ export function createApp(context: AppContext): Express {
         keyUses.note(owner);
         return owner;
       } catch (error) {
-        if (error instanceof ServiceError && error.code === "unauthorized") await failedKeys.count(callerAt(req.ip));
+        if (error instanceof ServiceError && error.code === "unauthorized") failedKeys.count(callerAt(req.ip));
         throw error;
       }
     },

@@ -1,13 +1,18 @@
 import ipaddr from "ipaddr.js";
 
 /** Shortens an IP address for the log to its network, so that the log identifies no person: /24, for IPv6 /48. */
-export function shortenedAddress(address: string | undefined): string | undefined {
+export const shortenedAddress = (address: string | undefined): string | undefined =>
+  networkOf(address, { ipv4: 24, ipv6: 48 });
+
+/** The network of this many bits that an IP address belongs to. IPv4 addresses may be mapped to IPv6. */
+export function networkOf(
+  address: string | undefined,
+  bits: Readonly<Record<"ipv4" | "ipv6", number>>,
+): string | undefined {
   if (address === undefined || !ipaddr.isValid(address)) return undefined;
   const parsed = ipaddr.process(address);
-  const bits = parsed.kind() === "ipv4" ? 24 : 48;
-  const network =
-    parsed.kind() === "ipv4"
-      ? ipaddr.IPv4.networkAddressFromCIDR(`${parsed.toString()}/${bits}`)
-      : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${bits}`);
-  return `${network.toString()}/${bits}`;
+  const kind = parsed.kind();
+  const range = `${parsed.toString()}/${bits[kind]}`;
+  const { IPv4, IPv6 } = ipaddr;
+  return `${(kind === "ipv4" ? IPv4 : IPv6).networkAddressFromCIDR(range).toString()}/${bits[kind]}`;
 }

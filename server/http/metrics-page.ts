@@ -18,7 +18,7 @@ export function metricsPage(metrics: Metrics, { token, failedKeys }: Access): Ro
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/metrics", async (req, res) => {
     if (token !== undefined && !isToken(req.get("authorization"), token)) {
-      await failedKeys.count(callerAt(req.ip));
+      failedKeys.count(callerAt(req.ip));
       res.setHeader("WWW-Authenticate", "Bearer");
       throw new ServiceError("unauthorized", "Send METRICS_TOKEN as Authorization: Bearer TOKEN.");
     }

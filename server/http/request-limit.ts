@@ -1,5 +1,5 @@
-import { ipKeyGenerator, MemoryStore } from "express-rate-limit";
 import { ServiceError } from "../domain/errors.ts";
+import { networkOf } from "./client-address.ts";
 
 const WINDOW_MS = 60_000;
 /** The most callers that are counted apart, so that memory is bounded. All others are counted together. */
@@ -15,29 +15,32 @@ interface Options {
 
 export interface RequestLimit {
   /** Counts a request. @throws ServiceError `rate_limited` if the caller is over the limit */
-  count(caller: string): Promise<void>;
+  count(caller: string): void;
 }
 
 /** Counts requests by caller, such as an address or a session, in the memory of this process. */
 export function createRequestLimit({ perMinute, message }: Options): RequestLimit {
-  const store = new MemoryStore();
-  store.init({ windowMs: WINDOW_MS } as Parameters<MemoryStore["init"]>[0]);
+  const counts = new Map<string, number>();
+  let endsAt = 0;
   return {
-    async count(caller) {
-      const isKnown = store.current.has(caller) || store.previous.has(caller);
-      const counted = isKnown || store.current.size < MOST_CALLERS ? caller : OTHERS;
-      const { totalHits, resetTime } = await store.increment(counted);
-      if (totalHits <= perMinute) return;
-      const waitMs = (resetTime?.getTime() ?? Date.now() + WINDOW_MS) - Date.now();
-      throw new ServiceError("rate_limited", message, {
-        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
-      });
+    count(caller) {
+      const now = performance.now();
+      if (now >= endsAt) {
+        counts.clear();
+        endsAt = now + WINDOW_MS;
+      }
+      const counted = counts.has(caller) || counts.size < MOST_CALLERS ? caller : OTHERS;
+      const count = (counts.get(counted) ?? 0) + 1;
+      counts.set(counted, count);
+      if (count <= perMinute) return;
+      throw new ServiceError("rate_limited", message, { retryAfterSeconds: Math.ceil((endsAt - now) / 1_000) });
     },
   };
 }
 
 /** Returns how a caller is counted: by an IPv4 address, or by the network of an IPv6 address. */
-export const callerAt = (address: string | undefined): string => ipKeyGenerator(address ?? "unknown");
+export const callerAt = (address: string | undefined): string =>
+  networkOf(address, { ipv4: 32, ipv6: 56 }) ?? "unknown";
 
 /**
  * Counts requests with a missing or invalid key by client address.

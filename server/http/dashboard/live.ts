@@ -9,10 +9,15 @@ const BY_ITSELF = "x-live";
 /** True if the page's script sent the request, and not a person. */
 export const isByItself = (req: Request): boolean => req.get(BY_ITSELF) !== undefined;
 
-const hash = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
+const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** The script that keeps pages up to date. */
-const script = readFileSync(join(import.meta.dirname, "templates", "live.js"));
+/** The script that keeps pages up to date, after the library that it uses. */
+const script = [
+  new URL(import.meta.resolve("idiomorph/dist/idiomorph.min.js")),
+  join(import.meta.dirname, "templates", "live.js"),
+]
+  .map((file) => readFileSync(file, "utf8"))
+  .join("\n");
 
 /** The name contains a hash of the script, so that browsers may cache it. */
 export const scriptName = `live-${hash(script).slice(0, 16)}.js`;

@@ -81,7 +81,7 @@ export function limitForms(): RequestHandler {
     message: `You have sent more than ${FORMS_PER_MINUTE} forms within a minute. Wait a minute, then send this one again.`,
   });
   return async (req, res, next) => {
-    if (req.method === "POST") await limit.count(visitOf(res).session.id);
+    if (req.method === "POST") limit.count(visitOf(res).session.id);
     next();
   };
 }

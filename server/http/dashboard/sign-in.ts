@@ -35,7 +35,7 @@ export function signInPages(context: DashboardContext): Router {
     if (token === undefined) {
       // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
       // address.
-      await failed.count(callerAt(req.ip));
+      failed.count(callerAt(req.ip));
       return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, minutes });
     }
     // The browser's earlier session ends; its cookie is replaced in any case.

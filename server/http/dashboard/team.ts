@@ -75,8 +75,8 @@ export function teamPages(context: DashboardContext): Router {
       const name = field(req.body, "name");
       const { session } = visitOf(res);
       // One person may have any number of sessions.
-      await ofPerson.count(JSON.stringify([session.merchantId, session.name]));
-      await ofTeam.count(scopeIn(res).merchantId ?? "operators");
+      ofPerson.count(JSON.stringify([session.merchantId, session.name]));
+      ofTeam.count(scopeIn(res).merchantId ?? "operators");
       const token = await createLink(context, { ...scopeIn(res), name }, actorIn(res));
       await show(res, { name, address: linkAddress(config.publicUrl, token) });
     });

@@ -1,4 +1,5 @@
-// Keeps a page up to date: reads the page again every two seconds and updates its parts that have `data-live`.
+// Keeps a page up to date: reads the page again every two seconds and updates its parts that have `data-live`. The
+// server puts the library idiomorph before this text.
 const PAUSE_MS = 2_000;
 /**
  * How long a request may take. Without a limit, a connection that has died silently would stop the updates for ever.
@@ -46,53 +47,21 @@ async function follow() {
   if (!isOver) setTimeout(follow, PAUSE_MS);
 }
 
-const keyOf = (node) => node.dataset?.key;
-const alike = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
-
-/** Changes a node so that it equals another one. Nodes that remain keep their focus, scroll position and selection. */
-function update(node, next) {
-  if (node.nodeType === Node.TEXT_NODE) {
-    if (node.data !== next.data) node.data = next.data;
-    return;
-  }
-  // A person's input stays: the attribute of a field with typed text does not change the text.
-  if (node.nodeType !== Node.ELEMENT_NODE || node.nodeName === "SELECT") return;
-  const isKept = (name) => name === "open" && node.nodeName === "DETAILS";
-  for (const name of node.getAttributeNames()) {
-    if (!next.hasAttribute(name) && !isKept(name)) node.removeAttribute(name);
-  }
-  for (const { name, value } of next.attributes) {
-    if (node.getAttribute(name) !== value && !isKept(name)) node.setAttribute(name, value);
-  }
-  updateChildren(node, next);
+/** Lets a row be recognised at another place. The library recognises elements by their ids. */
+function withIds(part) {
+  for (const row of part.querySelectorAll("[data-key]")) row.id ||= `key-${row.dataset.key}`;
+  return part;
 }
 
-function updateChildren(parent, next) {
-  const keys = new Set([...next.children].map(keyOf));
-  const known = new Map([...parent.children].filter(keyOf).map((child) => [keyOf(child), child]));
-  let place = parent.firstChild;
-  const drop = () => {
-    const gone = place;
-    place = place.nextSibling;
-    gone.remove();
-  };
-  for (const child of Array.from(next.childNodes)) {
-    // Remove rows that no longer exist, and the white space around them.
-    const isGone = () => (keyOf(place) ? !keys.has(keyOf(place)) : keyOf(child) && place.nodeType === Node.TEXT_NODE);
-    while (place && isGone()) drop();
-    if (place && alike(place, child)) {
-      update(place, child);
-      place = place.nextSibling;
-    } else if (known.has(keyOf(child))) {
-      const found = known.get(keyOf(child));
-      parent.insertBefore(found, place);
-      update(found, child);
-    } else {
-      parent.insertBefore(child, place);
-    }
-  }
-  while (place) drop();
-}
+/** What a person has typed, chosen or opened stays. */
+const callbacks = {
+  beforeNodeMorphed: (node) => node.nodeName !== "SELECT",
+  beforeAttributeUpdated: (name, node) =>
+    !(name === "open" && node.nodeName === "DETAILS") && !(name === "value" && node.value !== node.defaultValue),
+};
+
+/** Changes an element so that it equals another one. What stays keeps its focus, scroll position and selection. */
+const update = (part, next) => Idiomorph.morph(withIds(part), withIds(next), { callbacks });
 
 if (parts(document).length > 0) {
   document.addEventListener("visibilitychange", read);
