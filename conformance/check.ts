@@ -85,11 +85,13 @@ export type Check = {
    */
   leaves?: string;
   /**
+   * `limits`: the check finds the limits of the target. It runs before all others, in every run that creates payouts
+   * and whose budget covers it.
    * `opening`: the check runs before all others of its effect, because later checks need records that have aged.
    * `closing`: the check runs after all others, because it judges what they caused. Closing checks run in the order of
    * their list, all others in a random order that the run's seed determines.
    */
-  phase?: "opening" | "closing";
+  phase?: "limits" | "opening" | "closing";
   /** Set if the check sends no requests. Such a check is executed even after the run was stopped. */
   offline?: true;
   /**

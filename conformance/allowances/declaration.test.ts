@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DeclarationError, fieldNames, meaningOf, readDeclaration, type Declaration } from "./declaration.ts";
-import { limitPhrases } from "./words.ts";
+import { limitPhrases } from "./table.ts";
 
 function problemsOf(text: string): string[] {
   try {
@@ -24,7 +24,8 @@ describe("a declaration", () => {
 
   test.each([
     ["largestAmount: a lot", "largestAmount must be integer. The largest amount"],
-    ["largestAmount: 0", "largestAmount must be >= 1"],
+    ["largestAmount: 9999", "largestAmount must be >= 10000"],
+    ["longestReference: 19", "longestReference must be >= 20"],
     ["countries: CI", "countries must be array"],
     ["countries: [ci]", "countries, entry 1 must match pattern"],
     ["countries: []", "countries must NOT have fewer than 1 items"],
@@ -34,7 +35,7 @@ describe("a declaration", () => {
     ["maxAmount: 5", 'unknown field "maxAmount"; the fields are largestAmount, smallestAmount'],
     ["- largestAmount: 5", "the file must contain fields such as largestAmount"],
     ["largestAmount: [", "Flow sequence"],
-    ["smallestAmount: 5\nlargestAmount: 4", "smallestAmount must not be larger than largestAmount"],
+    ["smallestAmount: 50001\nlargestAmount: 50000", "smallestAmount must not be larger than largestAmount"],
     ["referenceCharacters: 'z-a'", "referenceCharacters must be characters and ranges"],
     ["referenceCharacters: 'a-z'", "referenceCharacters must include the digits 0-9"],
   ])("names the field and what to do: %s", (text, message) => {

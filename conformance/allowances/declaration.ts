@@ -37,7 +37,7 @@ export class DeclarationError extends Error {
 /** The path of the published JSON Schema. */
 export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.meta.url));
 
-type Property = { description: string };
+type Property = { description: string; minimum?: number };
 const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Record<keyof Declaration, Property> };
 const validate = new Ajv2020({ allErrors: true }).compile(schema);
 
@@ -46,6 +46,9 @@ export const fieldNames = Object.keys(schema.properties);
 
 /** Returns the description of a field, for people. */
 export const meaningOf = (field: keyof Declaration): string => schema.properties[field].description;
+
+/** Returns the smallest value that a field may have: what every target must accept. */
+export const leastOf = (field: "largestAmount" | "longestReference"): number => schema.properties[field].minimum ?? 1;
 
 const isField = (name: string): name is keyof Declaration => Object.hasOwn(schema.properties, name);
 

@@ -2,7 +2,8 @@
 import type { RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
-import type { Answer, Answers } from "./file.ts";
+import { BudgetExceeded } from "../target/budget.ts";
+import { notAfforded, type Answer, type Answers } from "./file.ts";
 import type { Limits } from "./limits.ts";
 
 type Deps = { target: Target; limits: Limits; now: () => Date; sleep: (ms: number) => Promise<void> };
@@ -11,8 +12,8 @@ type Deps = { target: Target; limits: Limits; now: () => Date; sleep: (ms: numbe
 const longestUnreadMs = 10_000;
 const granularityMs = 500;
 
-const dataOf = ({ json }: TargetResponse) =>
-  ((json as { data?: unknown } | undefined)?.data ?? {}) as Record<string, unknown>;
+export const dataOf = ({ json }: TargetResponse) =>
+  ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;
 
 /** Makes a payout and reads it until its status is final, or for as long as the options permit. */
 export async function measureDelays(
@@ -20,9 +21,15 @@ export async function measureDelays(
   { target, limits, now, sleep }: Deps,
   pay: () => Promise<TargetResponse>,
 ): Promise<Answers> {
-  const payout = await pay();
-  if (payout.status !== 200) {
-    const answer = { text: `Not measured, because a payout was refused with ${payout.status ?? "no response"}.` };
+  const payout = await pay().catch((error: unknown) => {
+    if (error instanceof BudgetExceeded) return error;
+    throw error;
+  });
+  if (payout instanceof BudgetExceeded || payout.status !== 200) {
+    const answer =
+      payout instanceof BudgetExceeded
+        ? notAfforded(payout)
+        : { text: `Not measured, because a payout was refused with ${payout.status ?? "no response"}.` };
     return { readAfterWriteMs: answer, settlementSeconds: answer };
   }
   const reference = encodeURIComponent(String(dataOf(payout)["reference"]));

@@ -1,27 +1,19 @@
 // Renders certify.yaml: each field with its meaning, what the target showed about it and its value, or an example.
 import { fieldNames, meaningOf, type Declaration } from "./declaration.ts";
 import { oneLine } from "../report/visible.ts";
+import type { BudgetExceeded } from "../target/budget.ts";
+import { table } from "./table.ts";
 
 /** What was found out about a field: its value if it has a limit, and the requests that show this. */
 export type Answer = { value?: unknown; text: string };
 export type Answers = { [Name in keyof Declaration]?: Answer };
 
-const width = 100;
+/** Says that the budget does not cover what finding out about a field takes. */
+export const notAfforded = ({ message }: BudgetExceeded): Answer => ({
+  text: `Not asked: ${message} (--max-payouts, --max-total).`,
+});
 
-/** The values that a commented field shows. */
-const examples: Required<Declaration> = {
-  largestAmount: 1_000_000,
-  smallestAmount: 100,
-  longestReference: 20,
-  referenceCharacters: "A-Za-z0-9_-",
-  countries: ["CI", "GH"],
-  currencies: ["XOF", "GHS"],
-  numberRanges: ["22507", "233xxxxxxxxx"],
-  httpsWebhooks: true,
-  velocity: [{ payouts: 10, seconds: 60, per: "recipient" }],
-  readAfterWriteMs: 300,
-  settlementSeconds: 20,
-};
+const width = 100;
 
 /** Renders a text as comment lines. A long word keeps a line of its own. */
 export function comment(text: string): string[] {
@@ -35,7 +27,7 @@ export function comment(text: string): string[] {
 }
 
 /** Renders a value as JSON, which is also YAML, with a space after each comma and colon. */
-const rendered = (value: unknown): string => {
+export const rendered = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(rendered).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return `{ ${Object.entries(value)
@@ -44,7 +36,7 @@ const rendered = (value: unknown): string => {
 };
 
 function section(field: keyof Declaration, { value, text }: Answer): string {
-  const shown = value === undefined ? `# ${field}: ${rendered(examples[field])}` : `${field}: ${rendered(value)}`;
+  const shown = value === undefined ? `# ${field}: ${rendered(table[field].example)}` : `${field}: ${rendered(value)}`;
   return [...comment(meaningOf(field)), ...comment(text), shown, ""].join("\n");
 }
 

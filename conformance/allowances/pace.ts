@@ -2,7 +2,7 @@
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import type { Velocity } from "./declaration.ts";
 
-type Clock = { now: () => Date; sleep: (ms: number) => Promise<void> };
+export type Clock = { now: () => Date; sleep: (ms: number) => Promise<void> };
 type Slot = { end: number };
 
 /** Returns a function that sends a request as soon as the rules allow it. */

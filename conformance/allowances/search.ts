@@ -1,33 +1,36 @@
-// Searches for a limit behind a refused request (D45). A value that the interface leaves open is replaced by an ordinary
-// one, one field at a time. If only that field makes the difference, a bisection finds where the limit is.
-import { commonPairs, dollars, fieldsFor, pairOf } from "../generate/countries.ts";
-import type { Random } from "../generate/random.ts";
-import type { Declaration } from "./declaration.ts";
+// Searches for the limits that a deployment adds (D45), with payouts that differ from an ordinary one in one value.
+import { commonPairs, dollars, otherPairs, pairOf, type Pair, type Payee } from "../generate/countries.ts";
+import { leastOf, type Declaration } from "./declaration.ts";
 
-type Fields = Record<string, unknown>;
-
-/** Sends a valid request and returns true if the target accepts it. */
-export type Attempt = (fields: Fields) => Promise<boolean>;
+export type Fields = Record<string, unknown>;
 
 export type Search = {
-  /** Returns an ordinary request with a fresh reference, which every target must accept. */
+  /** Returns an ordinary payout with a fresh reference, which every target must accept. */
   ordinary: () => Fields;
-  attempt: Attempt;
+  /**
+   * Sends an ordinary payout with other values, and returns true if the target accepts it. Equal values are sent once.
+   * @param checkout true if the target must accept a checkout with these values too
+   */
+  attempt: (over: Fields, checkout?: boolean) => Promise<boolean>;
   recipient: string;
-  random: Random;
-  /** True if made-up phone numbers and large amounts do no harm. */
+  /** A payee in each of `allPairs`, in the same order. */
+  payees: readonly Payee[];
+  /** True if made-up phone numbers and several large amounts do no harm. */
   safe: boolean;
-  /** The largest amount that a search may pay, given what is left of the budget. */
-  affordable: () => number;
+  /** The largest amount to try. All amounts above the ordinary ones together are at most twice as much. */
+  largest: number;
 };
 
+export const allPairs: readonly Pair[] = [...commonPairs, dollars, ...otherPairs];
+
 /** What every target must accept, because merchants use it every day: amounts and references up to these sizes. */
-const ordinaryAmount = 10_000;
-export const ordinaryLength = 20;
-const ordinaryCharacters = /^[A-Za-z0-9-]*$/;
+export const ordinaryAmount = leastOf("largestAmount");
+const ordinaryLength = leastOf("longestReference");
+/** References of this length are tried. No requirement of profile core needs longer ones. */
+const longestTried = 1024;
 
 /** Kinds of characters that a target may refuse in a reference. */
-const kinds = [
+export const kinds = [
   { range: "_", sample: "_a_" },
   { range: ".", sample: "a.b." },
   { range: " ", sample: "  a  b  " },
@@ -46,7 +49,7 @@ function roundNumbers(limit: number): number[] {
 }
 
 /** Returns the largest whole number from `low` that is accepted. `low` is accepted and `high` is refused. */
-export async function bisect(low: number, high: number, accepts: (value: number) => Promise<boolean>): Promise<number> {
+async function bisect(low: number, high: number, accepts: (value: number) => Promise<boolean>): Promise<number> {
   let [best, worst] = [low, high];
   while (worst - best > 1) {
     const middle = best + Math.floor((worst - best) / 2);
@@ -56,23 +59,31 @@ export async function bisect(low: number, high: number, accepts: (value: number)
   return best;
 }
 
-/** Returns the largest amount that the target accepts below a refused one. It is exact if the budget suffices. */
-export async function largestAmount(search: Search, refused: number): Promise<number | undefined> {
+/** Returns the smallest amount that the target accepts, if it is not 1. */
+export async function smallestAmount({ ordinary, attempt }: Search): Promise<number | undefined> {
+  const usual = Number(ordinary()["amount"]);
+  const accepts = (less: number) => attempt({ amount: usual - less });
+  return (await accepts(usual - 1)) ? undefined : usual - (await bisect(0, usual - 1, accepts));
+}
+
+/** Returns the largest amount that the target accepts. It is exact if the budget suffices. */
+export async function largestAmount({ attempt, safe, largest }: Search): Promise<number | undefined> {
   let spent = 0;
   const accepts = async (amount: number) => {
-    if (spent + amount > search.affordable()) return false;
-    const ok = await search.attempt({ ...search.ordinary(), amount });
+    if (spent + amount > largest) return false;
+    const ok = await attempt({ amount });
     if (ok) spent += amount;
     return ok;
   };
-  let least = refused;
-  for (const amount of roundNumbers(refused)) {
+  if (largest <= ordinaryAmount || (await accepts(largest))) return undefined;
+  let least = largest;
+  for (const amount of roundNumbers(largest)) {
     if (!(await accepts(amount))) {
       least = amount;
       continue;
     }
     // Limits are usually round numbers, so that one refused request proves where the limit is.
-    if (!search.safe || !(await accepts(amount + 1))) return amount;
+    if (!safe || !(await accepts(amount + 1))) return amount;
     return bisect(amount + 1, least, accepts);
   }
   return undefined;
@@ -80,80 +91,91 @@ export async function largestAmount(search: Search, refused: number): Promise<nu
 
 const padded = (reference: unknown, length: number) => String(reference).padEnd(length, "x");
 
-/** Returns the limits on references that explain why this one was refused; undefined if none does. */
-async function references(search: Search, refused: string): Promise<Declaration | undefined> {
-  const withReference = (change: (fresh: unknown) => string) => {
-    const fields = search.ordinary();
-    return search.attempt({ ...fields, reference: change(fields["reference"]) });
-  };
-  if (!(await withReference((fresh) => padded(`Aa${String(fresh).slice(2)}`, ordinaryLength)))) return undefined;
-  const length = [...refused].length;
-  const accepts = (size: number) => withReference((fresh) => padded(fresh, size));
-  const found: Declaration = {};
-  if (length > ordinaryLength && !(await accepts(length)))
-    found.longestReference = await bisect(ordinaryLength, length, accepts);
-  if (ordinaryCharacters.test(refused)) return found;
+/** Returns a reference of this length. */
+export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
+
+/** Returns true if the target accepts an ordinary reference with capitals. Otherwise it is broken, not limited. */
+const acceptsOrdinary = ({ ordinary, attempt }: Search) =>
+  attempt({ reference: padded(`Aa${String(ordinary()["reference"]).slice(2)}`, ordinaryLength) });
+
+/** Returns the length of the longest reference that the target accepts, if it is a limit. */
+export async function longestReference(search: Search): Promise<number | undefined> {
+  const accepts = (length: number) => search.attempt({ reference: ofLength(search, length) });
+  if ((await accepts(longestTried)) || !(await acceptsOrdinary(search))) return undefined;
+  return bisect(ordinaryLength, longestTried, accepts);
+}
+
+/** Returns a reference with these characters, in place of the start of a fresh one. */
+export const spelled = ({ ordinary }: Search, text: string) =>
+  text + String(ordinary()["reference"]).slice(-Math.max(10, ordinaryLength - [...text].length));
+
+/** Returns the characters of references that the target accepts, if it refuses some. */
+export async function referenceCharacters(search: Search, known: Declaration): Promise<string | undefined> {
+  const all = spelled(search, kinds.map(({ sample }) => sample).join(""));
+  const fits = [...all].length <= (known.longestReference ?? longestTried);
+  if (fits && (await search.attempt({ reference: all }))) return undefined;
+  if (!(await acceptsOrdinary(search))) return undefined;
   const allowed: string[] = [];
-  for (const { range, sample } of kinds) {
-    // The sample replaces the end of the reference, so that it fits into the shortest limit.
-    const room = ordinaryLength - [...sample].length;
-    const ok = await withReference((fresh) => sample + String(fresh).slice(-room));
-    if (ok) allowed.push(range);
-  }
-  if (allowed.length < kinds.length) found.referenceCharacters = `A-Za-z0-9${allowed.join("")}-`;
-  return found;
+  for (const { range, sample } of kinds)
+    if (await search.attempt({ reference: spelled(search, sample) })) allowed.push(range);
+  return allowed.length < kinds.length ? `A-Za-z0-9${allowed.join("")}-` : undefined;
 }
 
-/** Returns the countries and currencies that the target serves. */
-async function pairs(search: Search): Promise<Declaration> {
-  const home = pairOf(search.recipient);
-  const served = [home];
-  for (const pair of search.safe ? [...commonPairs, dollars] : []) {
-    if (pair === home) continue;
-    if (await search.attempt({ ...search.ordinary(), ...fieldsFor(pair, search.recipient, search.random) }))
-      served.push(pair);
+/** Returns the values of `field` in the pairs that are served, if some pair is not because of this field. */
+export async function places(
+  { attempt, payees, recipient }: Search,
+  field: "country" | "currency",
+): Promise<string[] | undefined> {
+  const home = pairOf(recipient);
+  const served = { country: new Set([home.country]), currency: new Set([home.currency]) };
+  const refused: Payee[] = [];
+  // The checks create checkouts in the common countries only.
+  const accepts = (payee: Payee, over: Partial<Payee>) => attempt(over, payees.indexOf(payee) < commonPairs.length);
+  for (const payee of payees) {
+    if (await accepts(payee, payee)) {
+      served.country.add(payee.country);
+      served.currency.add(payee.currency);
+    } else refused.push(payee);
   }
-  return { countries: served.map(({ country }) => country), currencies: served.map(({ currency }) => currency) };
+  // A refused pair whose country or currency alone is accepted does not limit that one.
+  for (const payee of refused) {
+    const { country, currency } = payee;
+    if (!served.country.has(country) && (await accepts(payee, { ...payee, currency: home.currency })))
+      served.country.add(country);
+    if (!served.currency.has(currency) && (await accepts(payee, { currency }))) served.currency.add(currency);
+  }
+  return refused.some((payee) => !served[field].has(payee[field])) ? [...served[field]] : undefined;
 }
 
-/** Returns a digit that differs from this one. */
-export const otherDigit = (digit: string) => String((Number(digit) + 5) % 10);
+/** Returns the phone number with other digits after the first `kept`. */
+const changed = (phoneNumber: string, kept: number) =>
+  phoneNumber.slice(0, kept) + phoneNumber.slice(kept).replaceAll(/\d/g, (digit) => String((Number(digit) + 5) % 10));
 
-/** Returns the leading digits that a phone number must share with the recipient's. */
-async function numberRange({ recipient, ...search }: Search): Promise<Declaration> {
-  const refusesSharing = async (digits: number) => {
-    const phoneNumber = recipient.slice(0, digits) + recipient.slice(digits).replaceAll(/\d/g, otherDigit);
-    return !(await search.attempt({ ...search.ordinary(), phoneNumber }));
-  };
-  const least = search.safe ? await bisect(0, recipient.length, refusesSharing) : recipient.length - 1;
-  return { numberRanges: [recipient.slice(0, least + 1)] };
+/** Returns a phone number in the recipient's country with other digits. */
+export function otherNumber({ recipient }: Pick<Search, "recipient">): string {
+  const { code } = pairOf(recipient);
+  return changed(recipient, recipient.startsWith(code) ? code.length : 0);
 }
 
-const isText = (value: unknown): value is string => typeof value === "string";
+/** Returns the served numbers: leading digits in the recipient's country, and the calling codes of other countries. */
+export async function numberRanges(search: Search, { countries }: Declaration): Promise<string[] | undefined> {
+  const { recipient, attempt } = search;
+  if (await attempt({ phoneNumber: otherNumber(search) })) return undefined;
+  const least = await bisect(
+    0,
+    recipient.length,
+    async (kept) => !(await attempt({ phoneNumber: changed(recipient, kept) })),
+  );
+  const abroad = allPairs.filter((pair) => pair.code !== pairOf(recipient).code);
+  const served = abroad.filter(({ country }) => countries?.includes(country) ?? true);
+  return [recipient.slice(0, least + 1), ...served.map(({ code }) => code)];
+}
 
-/**
- * Searches for the limits that explain why a valid request was refused. A refusal is explained by a field only if the
- * request with an ordinary value in all other fields is refused too.
- */
-export async function limitsBehind(search: Search, refused: Fields): Promise<Declaration> {
-  const usual = search.ordinary();
-  const { amount, reference, phoneNumber, country, currency, webhookURL } = refused;
-  const found: Declaration = {};
-  const only = async (fields: Fields) => !(await search.attempt({ ...search.ordinary(), ...fields }));
-  if (typeof amount === "number" && amount > ordinaryAmount && (await only({ amount })))
-    found.largestAmount = await largestAmount(search, amount);
-  const isOdd = isText(reference) && ([...reference].length > ordinaryLength || !ordinaryCharacters.test(reference));
-  if (isOdd) Object.assign(found, await references(search, reference));
-  const abroad = country !== usual["country"] || currency !== usual["currency"];
-  const to = { country, currency, ...(phoneNumber === undefined ? {} : { phoneNumber }) };
-  if (abroad && (await only(to))) Object.assign(found, await pairs(search));
-  // The interface states the lengths of phone numbers, so a number of another length is no matter of ranges.
-  const sameLength = isText(phoneNumber) && phoneNumber.length === search.recipient.length;
-  if (!abroad && sameLength && phoneNumber !== search.recipient && (await only({ phoneNumber })))
-    Object.assign(found, await numberRange(search));
-  if (isText(webhookURL) && /^http:/i.test(webhookURL) && (await only({ webhookURL }))) {
-    const secure = webhookURL.replace(/^http:\/\/[^/?#]+/i, "https://merchant.example");
-    if (!(await only({ webhookURL: secure }))) found.httpsWebhooks = true;
-  }
-  return found;
+const host = "merchant.example/hooks";
+export const [plainAddress, secureAddress] = [`http://${host}`, `https://${host}`];
+
+/** Returns true if the target accepts an https address, but not the same address with http. */
+export async function httpsWebhooks({ attempt }: Search): Promise<true | undefined> {
+  const accepts = (webhookURL: string) => attempt({ webhookURL }, true);
+  return !(await accepts(plainAddress)) && (await accepts(secureAddress)) ? true : undefined;
 }

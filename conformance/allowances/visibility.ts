@@ -39,7 +39,7 @@ export function createVisibility(limits: Limits, now: () => Date) {
       if (missing && age < longestMs) return stepMs;
       if (missing) lost = true;
       else if (status === 200 && repeats > 0)
-        limits.add({ readAfterWriteMs: Math.ceil(age / granularityMs) * granularityMs }, false);
+        limits.add({ readAfterWriteMs: Math.ceil(age / granularityMs) * granularityMs });
       // A record that was found once, or is lost, is never waited for again.
       unread.delete(referenceOf(request) ?? "");
       return undefined;

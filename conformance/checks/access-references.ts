@@ -107,7 +107,8 @@ export const checks: Check[] = [
     ids: ["access.exact-filter"],
     ...pays(1),
     async run(context) {
-      const fresh = context.fresh();
+      // No reference of another check is the start of this one.
+      const fresh = `${context.fresh()}-ex`;
       await paid(context, { reference: fresh });
       await started(context, { reference: fresh });
       for (const kind of ["disbursements", "checkouts"]) {

@@ -1,6 +1,6 @@
 // Checks that a reference can be used only once (§2.1, §7).
 import type { Check } from "../check.ts";
-import { payeeAbroad } from "../generate/countries.ts";
+import { payeeAbroad } from "../allowances/fit.ts";
 import { expectNoFaults, expectOneAccepted, expectStatus } from "./expect.ts";
 import {
   atOnce,

@@ -2,9 +2,10 @@
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { RecordFact } from "../observer/facts.ts";
 import { historyOf } from "../observer/webhooks.ts";
-import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
+import { pairOf, payeeIn } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
-import { exceeded } from "../allowances/fit.ts";
+import { payeeAbroad } from "../allowances/fit.ts";
+import { exceeded } from "../allowances/table.ts";
 import { aged } from "./ageing.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";

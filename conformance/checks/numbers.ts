@@ -26,6 +26,8 @@ export function affordable(all: readonly number[], { maxTotal, declared }: RunOp
 }
 
 const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
+/** Returns the largest amount that a run without declared limits tries. */
+export const largestTried = (options: RunOptions): number => Math.max(0, ...tried({ ...options, declared: undefined }));
 const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
 
 /** Returns true if the target refuses the amount cleanly, because of a limit of its own. */

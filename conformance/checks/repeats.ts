@@ -1,7 +1,8 @@
 // Checks that the reference alone decides whether a disbursement is a duplicate, whichever other fields differ (§2.1,
 // §7).
 import type { Check, Context } from "../check.ts";
-import { pairOf, payeeAbroad, payeeIn } from "../generate/countries.ts";
+import { payeeAbroad } from "../allowances/fit.ts";
+import { pairOf, payeeIn } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { expectStatus, same } from "./expect.ts";
 import { differentBodies, recordIn, recordOf } from "./records.ts";

@@ -29,9 +29,9 @@ async function targetThat(replies: (fields: Fields, count: number) => ServiceRep
   const target = await startSoundTarget({
     key,
     environment: "sandbox",
-    alter(reply, { method, path, body }) {
-      if (method !== "POST" || path !== "/v1/disbursements" || reply.status !== 200) return reply;
-      return replies(JSON.parse(body) as Fields, (payouts += 1)) ?? reply;
+    instead({ method, path, body }) {
+      if (method !== "POST" || path !== "/v1/disbursements") return undefined;
+      return replies(JSON.parse(body) as Fields, (payouts += 1));
     },
   });
   stop = () => target.stop();

@@ -2,10 +2,13 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { askLimits, NotAsked } from "../allowances/ask.ts";
 import { readDeclaration } from "../allowances/declaration.ts";
+import { measureDelays } from "../allowances/delays.ts";
 import { renderDeclaration, type Answers } from "../allowances/file.ts";
-import { limitPhrases } from "../allowances/words.ts";
+import { findLimits, NotAsked } from "../allowances/find.ts";
+import { freshReference } from "../allowances/fit.ts";
+import { limitPhrases } from "../allowances/table.ts";
+import { largestTried } from "../checks/numbers.ts";
 import { counted } from "../report/words.ts";
 import { oneLine } from "../report/visible.ts";
 import { openTarget } from "../run/open.ts";
@@ -50,7 +53,7 @@ function planOf(options: RunOptions): string[] {
   return [
     target,
     `Money    about 50 payouts to ${maskPhone(options.recipient)}, most of them of 100, and ${large} to find the ` +
-      `largest amount, each at most a quarter of the total; ${limitText(options)}`,
+      `largest amount, each at most half of the total; ${limitText(options)}`,
   ];
 }
 
@@ -59,10 +62,16 @@ type Asked = { answers: Answers; summary: string };
 async function askTarget(options: RunOptions): Promise<Asked> {
   const { target, limits, close } = openTarget({ ...options, declared: undefined });
   try {
+    let references = 0;
+    const fresh = () => freshReference(options.runId, (references += 1));
+    const { answers, usual } = await findLimits(options, { target, limits, fresh, largest: largestTried(options) });
     const deps = { target, limits, now: () => new Date(), sleep: (ms: number) => sleep(ms) };
-    const answers = await askLimits(options, deps);
+    const delays = await measureDelays(options, deps, usual);
     const { payouts, total } = target.budget;
-    return { answers, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
+    return {
+      answers: { ...answers, ...delays },
+      summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)`,
+    };
   } catch (error) {
     // The budget does not even cover the first payout, or the target cannot be asked.
     if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NotAsked)

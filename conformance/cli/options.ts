@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { DeclarationError, readDeclaration } from "../allowances/declaration.ts";
-import { inRanges } from "../allowances/fit.ts";
+import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
 import { argumentFault } from "./command.ts";
 import { flags, type Values } from "./flags.ts";

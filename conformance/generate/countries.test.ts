@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunOptions } from "../run-options.ts";
-import { anyPayee, commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeAbroad, payeeIn } from "./countries.ts";
+import { anyPayee, commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeIn } from "./countries.ts";
 import { createRandom } from "./random.ts";
 
 const options = (recipient: string, over: Partial<RunOptions> = {}) =>
@@ -51,25 +51,5 @@ describe("payees", () => {
   test("are the recipient alone where a payout could reach a stranger", () => {
     const recipient = { phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
     expect(new Set(payees(live).map((payee) => JSON.stringify(payee)))).toEqual(new Set([JSON.stringify(recipient)]));
-  });
-});
-
-describe("a payout abroad", () => {
-  test.each(["2257038102473", "254712345678"])("is in another country than that of %s", (recipient) => {
-    expect(payeeAbroad(options(recipient), recipient, random())?.country).not.toBe(pairOf(recipient).country);
-  });
-
-  test("is not made where it could reach a stranger", () => {
-    const recipient = "2257038102473";
-    expect(payeeAbroad(options(recipient, live), recipient, random())).toBeUndefined();
-    const sandbox = options(recipient, { loopback: false, environment: "sandbox" });
-    expect(payeeAbroad(sandbox, recipient, random())).toBeDefined();
-  });
-
-  test("is in a country that the target serves", () => {
-    const recipient = "2257038102473";
-    const served = (countries: string[]) => payeeAbroad(options(recipient), recipient, random(), { countries });
-    expect(served(["CI", "GH"])?.country).toBe("GH");
-    expect(served(["CI"])).toBeUndefined();
   });
 });

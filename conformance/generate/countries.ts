@@ -1,6 +1,4 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
-import type { Declaration } from "../allowances/declaration.ts";
-import { recipientLimit } from "../allowances/fit.ts";
 import { pick, type Random } from "./random.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 
@@ -88,20 +86,4 @@ export const homeOf = (recipient: string): Payee => fieldsFor(pairOf(recipient),
 export function anyPayee(options: RunOptions, random: Random): Payee {
   const { recipient } = options;
   return allowsMadeUpNumbers(options) ? payeeIn(pick(random, commonPairs), recipient, random) : homeOf(recipient);
-}
-
-/**
- * Returns a payee in a country other than that of a phone number; undefined if made-up phone numbers are not allowed, or
- * if the target serves no other country.
- */
-export function payeeAbroad(
-  options: RunOptions,
-  phoneNumber: unknown,
-  random: Random,
-  limits: Declaration = {},
-): Payee | undefined {
-  const home = pairOf(phoneNumber);
-  const payees = commonPairs.filter((pair) => pair !== home).map((pair) => payeeIn(pair, options.recipient, random));
-  const [first, ...rest] = payees.filter((payee) => recipientLimit(limits, payee) === undefined);
-  return first && allowsMadeUpNumbers(options) ? pick(random, [first, ...rest]) : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Report, RequirementResult } from "../results.ts";
-import { limitPhrases } from "../allowances/words.ts";
+import { limitPhrases } from "../allowances/table.ts";
 import { leavesOf } from "./observed.ts";
 import { oneLine } from "./visible.ts";
 import { counted, verdicts } from "./words.ts";

@@ -1,5 +1,5 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
-import { limitPhrases } from "../allowances/words.ts";
+import { limitPhrases } from "../allowances/table.ts";
 import type {
   EffectsAllowed,
   Level,

@@ -11,8 +11,6 @@ export type Notes = {
   observed: Observation[];
   notApplicable: Record<string, NotJudged>;
   notRun: Record<string, string>;
-  /** The limits of the target that prevented a finding, by requirement id. */
-  limited: Record<string, string>;
 };
 
 export type Attempt = {
@@ -21,12 +19,6 @@ export type Attempt = {
   steps: AsyncGenerator<void, void>;
   isDone: boolean;
   thrown?: unknown;
-  /** The last limit of the target that it met. */
-  limit?: string | undefined;
-  /** True if it found a limit, so that it must be repeated. */
-  isLimited: boolean;
-  /** True if limits were searched for with payouts of other amounts. */
-  isSearched?: boolean;
   /** What it has created and paid. */
   created: CreatedRecord[];
   payouts: number;

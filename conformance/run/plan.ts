@@ -1,6 +1,6 @@
 // Describes what a run is about to do, before it starts.
 import { costOf, type Check } from "../check.ts";
-import { limitPhrases } from "../allowances/words.ts";
+import { limitPhrases } from "../allowances/table.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money } from "../report/words.ts";
@@ -41,7 +41,7 @@ function largestLine(checks: readonly Check[], options: RunOptions): string[] {
 
 /** Returns the checks that cannot run, because each of them alone may exceed the whole budget. */
 export const checksBeyondBudget = (checks: readonly Check[], options: RunOptions) =>
-  payingChecks(checks, options).filter((check) => !fits(costOf(check, options), options));
+  payingChecks(checks, options).filter((check) => check.phase !== "limits" && !fits(costOf(check, options), options));
 
 const flagsFor = ({ payouts, amount }: Cost) =>
   `--max-payouts ${payouts}${Number.isFinite(amount) ? ` --max-total ${amount}` : ""}`;

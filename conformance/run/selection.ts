@@ -16,10 +16,11 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
 const effects = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
- * Returns a sort key: the opening and the harmless checks come first, and the closing checks come last. The rest of the
+ * Returns a sort key: what finds limits comes first of all, the opening and the harmless checks come first, and the closing checks come last. The rest of the
  * key is a number from the seed and the check's name, so that the order does not depend on which checks are selected.
  */
 function placeOf({ name, effect, phase }: Check, seed: number): readonly [number, number] {
+  if (phase === "limits") return [-1, 0];
   if (phase === "closing") return [6, 0];
   const random = createHash("sha256").update(`${seed} ${name}`).digest().readUInt32BE();
   return [2 * effects[effect] + (phase === "opening" ? 0 : 1), random];
@@ -39,7 +40,8 @@ function judgedAtTheEnd(checks: readonly Check[]): Set<string> {
 }
 
 /**
- * Returns the checks that judge a selected requirement and that `--effects` allows, in the order in which they run. If
+ * Returns the checks that judge a selected requirement and that `--effects` allows, in the order in which they run, and
+ * the check that finds limits if one of them creates payouts. If
  * `--only` names a requirement that is judged on every response or only at the end, it returns all checks of the
  * profile that `--effects` allows.
  * @param watched the ids of the requirements that are judged on every response
@@ -55,5 +57,7 @@ export function selectedChecks(
   const selected = checks.filter(
     (check) => check.ids.some((id) => ids.has(id)) && permits(options.effects, check.effect),
   );
-  return inOrder(selected, options.seed);
+  const pays = selected.some(({ effect }) => effect === "moves-money");
+  const first = checks.filter(({ phase }) => pays && phase === "limits");
+  return inOrder([...new Set([...first, ...selected])], options.seed);
 }

@@ -1,5 +1,5 @@
 // Holds the state that the checks of a run share, and runs a single check.
-import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
+import { costOf, describeResponse, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
 import { freshReference } from "../allowances/fit.ts";
 import { withLimits } from "../allowances/gate.ts";
 import { createLimits, type Limits } from "../allowances/limits.ts";
@@ -10,7 +10,7 @@ import { createRandom } from "../generate/random.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
-import type { Exchange } from "../results.ts";
+import type { Exchange, NotJudged } from "../results.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
@@ -31,22 +31,17 @@ export type SessionDeps = {
   sleep: (ms: number) => Promise<void>;
 };
 
-/** A check is repeated at most this often, because it met a limit that was not known before. */
-const mostRepeats = 8;
-
 export function createSession(options: RunOptions, deps: SessionDeps) {
   const { receiver, limits = createLimits(options.declared) } = deps;
   let references = 0;
   const fresh = () => freshReference(options.runId, (references += 1));
   /** Dredd's judgements by transaction. */
   const dredd = new Map<string, boolean>();
-  let lastLimit: string | undefined;
-  const onLimit = (limit: string) => void (lastLimit = limit);
-  let searched = false;
   /** The checks that wait for payouts to settle. */
   const started = new Map<Check, { attempt: Attempt; exchanges: Exchange[] }>();
-  const onSearch = () => void (searched = true);
-  const target = withLimits(deps.target, limits, options, { ...deps, fresh, onLimit, onSearch });
+  /** The last response that a check received. */
+  let last: TargetResponse | undefined;
+  const target = withLimits(deps.target, limits, deps);
   const selected = selectedRequirements(options);
   const validators = new Map<string, Validator>();
   const compile = createValidators(options.profile);
@@ -59,10 +54,14 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return known;
   }
 
+  /** The extended profile has its own limits (D15), so a limit of the target excuses nothing there. */
+  const isExcused = (id: string) => selected.get(id)?.profile === "core";
+
   function contextOf(check: Check, notes: Notes): Context {
-    const { findings, observed, notApplicable, notRun, limited, responses } = notes;
+    const { findings, observed, notApplicable, notRun, responses } = notes;
     const noted = async (sent: Promise<TargetResponse>) => {
       const response = await sent;
+      last = response;
       // A limit of the target excuses only a finding that names the refused request as its evidence.
       const { limit: _, ...plain } = response;
       responses.push(plain);
@@ -84,9 +83,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       judge(id, ok, expected, actual, evidence) {
         const shown = [evidence].flat() as readonly TargetResponse[];
         const limit = shown.find((response) => response.limit !== undefined)?.limit;
-        // The extended profile has its own limits (D15), so a limit of the target excuses nothing there.
-        if (!ok && limit !== undefined && selected.get(id)?.profile === "core") {
-          limited[id] = limit;
+        if (!ok && limit !== undefined && isExcused(id)) {
+          notApplicable[id] = refused(limit);
           return false;
         }
         const exchanges = shown.map((response) => response.exchange);
@@ -112,18 +110,16 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   function newAttempt(check: Check): Attempt {
-    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, limited: {}, responses: [] };
+    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, responses: [] };
     const steps = stepsOf(check, contextOf(check, notes));
-    return { notes, steps, isDone: false, isLimited: false, created: [], payouts: 0, total: 0, durationMs: 0 };
+    return { notes, steps, isDone: false, created: [], payouts: 0, total: 0, durationMs: 0 };
   }
 
   /** Runs a check to its end, or only until it starts to wait. What it throws is recorded. */
   async function proceed(check: Check, attempt: Attempt, toEnd: boolean): Promise<void> {
     const { notes } = attempt;
     const { payouts, total } = target.budget;
-    const [known, createdBefore, start] = [limits.version, target.ledger.created.length, deps.now().getTime()];
-    lastLimit = attempt.limit;
-    searched = false;
+    const [createdBefore, start] = [target.ledger.created.length, deps.now().getTime()];
     const wasStopped = target.ledger.stopped !== undefined;
     try {
       if (wasStopped && !check.offline) throw target.ledger.stop("");
@@ -141,30 +137,23 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       const isCause = !wasStopped && target.ledger.acceptedWrongly && error instanceof RunStopped;
       attempt.thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
       attempt.isDone = true;
+      excuse(check, notes, attempt.thrown);
     }
-    attempt.limit = lastLimit;
-    attempt.isSearched ||= searched;
-    attempt.isLimited ||= limits.version > known;
     attempt.payouts += target.budget.payouts - payouts;
     attempt.total += target.budget.total - total;
     attempt.durationMs += deps.now().getTime() - start;
     attempt.created.push(...target.ledger.created.slice(createdBefore));
-    if (!attempt.isDone) return;
-    // A search for limits pays in addition, and a smallest amount raises the others.
-    const isExact = !attempt.isSearched && limits.all.smallestAmount === undefined;
-    if (isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt);
-    nameLimits(check, notes, attempt.thrown);
+    // A smallest amount raises the others.
+    const isExact = limits.all.smallestAmount === undefined;
+    if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt);
   }
 
-  /** Marks the requirements as not applicable that a limit of the target prevented from being judged in full. */
-  function nameLimits({ ids }: Check, { findings, limited, notApplicable }: Notes, thrown: unknown) {
-    for (const id of ids) {
-      const own = findings.filter((finding) => finding.id === id);
-      const unjudged = thrown instanceof Prerequisite && own.length === 0 && selected.get(id)?.profile === "core";
-      const limit = limited[id] ?? (unjudged ? lastLimit : undefined);
-      if (limit === undefined || own.some(({ ok }) => !ok)) continue;
-      notApplicable[id] = { code: "target", text: `the target refuses ${limit}` };
-    }
+  /** Excuses what a check could not judge if it names only responses like the last one, which met a limit. */
+  function excuse({ ids }: Check, { findings, notApplicable }: Notes, thrown: unknown) {
+    if (!(thrown instanceof Prerequisite) || last?.limit === undefined) return;
+    if (!/^(; )*$/.test(thrown.actual.replaceAll(describeResponse(last), ""))) return;
+    const unjudged = ids.filter((id) => isExcused(id) && !findings.some((finding) => finding.id === id));
+    for (const id of unjudged) notApplicable[id] = refused(last.limit);
   }
 
   /** Starts the checks that wait for payouts to settle. `runCheck` continues them. */
@@ -179,20 +168,12 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
 
   /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
-    let { attempt, exchanges } = started.get(check) ?? { attempt: newAttempt(check), exchanges: [] };
-    const created = attempt.created;
+    const { attempt, exchanges: earlier } = started.get(check) ?? { attempt: newAttempt(check), exchanges: [] };
     started.delete(check);
     target.takeExchanges();
     if (!attempt.isDone) await proceed(check, attempt, true);
-    let { durationMs } = attempt;
-    for (let repeats = 0; attempt.isLimited && repeats < mostRepeats; repeats += 1) {
-      attempt = newAttempt(check);
-      await proceed(check, attempt, true);
-      created.push(...attempt.created);
-      durationMs += attempt.durationMs;
-    }
-    exchanges = [...exchanges, ...target.takeExchanges()];
-    const { notes, thrown } = attempt;
+    const exchanges = [...earlier, ...target.takeExchanges()];
+    const { notes, thrown, created, durationMs } = attempt;
     const { payouts, total } = target.budget;
     const report = {
       ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
@@ -201,7 +182,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       created,
       payouts,
       total,
-      found: limits.found,
+      found: { ...limits.found },
       ...(dredd.size > 0 ? { dredd: dreddJudgement(dredd) } : {}),
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
@@ -264,6 +245,8 @@ const dreddJudgement = (judged: ReadonlyMap<string, boolean>) => ({
   transactions: judged.size,
   failed: [...judged].filter(([, ok]) => !ok).map(([transaction]) => transaction),
 });
+
+const refused = (limit: string): NotJudged => ({ code: "target", text: `the target refuses ${limit}` });
 
 const leftOf = ({ maxTotal, total }: Budget) =>
   Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";

@@ -174,10 +174,11 @@ export function conclude(run: CheckRun): { results: Record<string, CheckResult>;
   let fault = early?.harness;
   for (const id of check.ids) {
     const requirement = run.selected.get(id);
-    if (!requirement || run.notApplicable[id]) continue;
-    const name = nameOf(run, id);
     const { findings, observed } = of(id, run);
     const failed = findings.some(({ ok }) => !ok);
+    // A failure stays, whatever the check says afterwards.
+    if (!requirement || (run.notApplicable[id] && !failed)) continue;
+    const name = nameOf(run, id);
     const notRun = run.notRun[id];
     if (failed || (findings.length > 0 && notRun === undefined && incomplete === undefined)) {
       results[id] = checkResult(name, requirement.level, findings, exchanges, durationMs);

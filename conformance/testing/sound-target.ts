@@ -17,6 +17,8 @@ type Settings = {
   prefix?: string;
   /** The environment that /healthz returns. If undefined, that path returns 404. */
   environment?: "sandbox" | "live";
+  /** Replies in place of the service, which then does not see the request. */
+  instead?: (seen: SeenRequest) => ServiceReply | undefined;
   /**
    * Replaces each response. If it returns undefined, the connection is closed; if its promise stays pending, so does
    * the response. `count` is 1 for the first request, 2 for the second, and so on.
@@ -130,7 +132,7 @@ function send(response: ServerResponse, reply: ServiceReply | undefined) {
 
 /** Starts the service on a free port. */
 export async function startSoundTarget(settings: Settings) {
-  const { key, secondKey, secret, prefix = "", environment, alter = (reply) => reply } = settings;
+  const { key, secondKey, secret, prefix = "", environment, instead, alter = (reply) => reply } = settings;
   const services = new Map([key, secondKey].map((each) => [each, createService()]));
   const seen: SeenRequest[] = [];
   let origin = "";
@@ -154,8 +156,9 @@ export async function startSoundTarget(settings: Settings) {
     const path = (request.url ?? "").replace(prefix, "");
     const body = await textOf(request);
     const given = request.headers["x-api-key"] as string | undefined;
-    seen.push({ method, path, key: given, body });
-    send(response, await alter(respond(method, path, given, body), seen.at(-1) as SeenRequest, seen.length));
+    const arrived = { method, path, key: given, body };
+    seen.push(arrived);
+    send(response, await alter(instead?.(arrived) ?? respond(method, path, given, body), arrived, seen.length));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import type { RunOptions } from "../run-options.ts";
+import { createBudget } from "../target/budget.ts";
+import type { HttpClient } from "../target/http.ts";
+import { createRedactor } from "../target/redact.ts";
+import { createTarget } from "../target/target.ts";
+import type { Declaration } from "./declaration.ts";
+import { findLimits, mostPayouts, NotAsked } from "./find.ts";
+import { createLimits } from "./limits.ts";
+
+type Fields = Record<string, unknown>;
+type Refuses = (fields: Fields, path: string) => boolean | number;
+type Over = { declared?: Declaration; safe?: boolean };
+
+/** Finds the limits of a target that refuses what matches with 422, or with another status, and records the rest. */
+async function find(refuses: Refuses, { declared, safe = true }: Over = {}) {
+  const received: Fields[] = [];
+  const http: HttpClient = {
+    async send({ path, method, body = Buffer.from("{}") }) {
+      const fields = JSON.parse(body.toString()) as Fields;
+      const refused = method === "POST" && refuses(fields, path);
+      if (method === "POST") received.push(fields);
+      const status = typeof refused === "number" ? refused : refused ? 422 : 200;
+      const reply =
+        status === 200 ? { statusCode: 200, data: { reference: "S1" } } : { statusCode: status, error: "No" };
+      return { status, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
+    },
+    close() {},
+  };
+  const options = { baseUrl: "http://127.0.0.1:1", key: "k", headers: {}, timeoutMs: 1000, effects: "money" } as const;
+  const budget = createBudget(500, 1e9);
+  const clock = { now: () => new Date(0), sleep: async () => {} };
+  const target = createTarget(options, { http, budget, redact: createRedactor([], []), ...clock });
+  const limits = createLimits(declared);
+  let count = 0;
+  const fresh = () => `c0123456789-${(count += 1)}`;
+  const run = { recipient: "2257038102473", seed: 1, loopback: safe, runId: "0123456789" } as RunOptions;
+  const deps = { target, limits, fresh, largest: 1e8 };
+  const outcome = await findLimits(run, deps).catch((error: unknown) => error as Error);
+  return { limits, outcome, target, received };
+}
+
+const above = (most: number) => (fields: Fields) => Number(fields["amount"]) > most;
+
+test("a target without limits accepts everything that is tried", async () => {
+  const { limits, target } = await find(() => false);
+  expect(limits.all).toEqual({});
+  expect(target.budget.payouts).toBeLessThan(30);
+});
+
+test("a limit is found once, and holds from then on", async () => {
+  const { limits, outcome } = await find(above(123_456));
+  expect(limits.found).toEqual({ largestAmount: 123_456 });
+  expect(outcome).toMatchObject({ answers: { largestAmount: { value: 123_456 } } });
+});
+
+test("a country for which only checkouts are refused is not served", async () => {
+  const { limits } = await find(({ country }, path) => path === "/v1/checkouts" && country === "KE");
+  expect(limits.found.countries).not.toContain("KE");
+  expect(limits.found.countries).toContain("GH");
+});
+
+test("a target whose ordinary checkouts are refused has no limit for that reason", async () => {
+  expect((await find((_, path) => path === "/v1/checkouts")).limits.found).toEqual({});
+});
+
+describe("a refusal shows no limit", () => {
+  test("if it uses up the reference, so that the payout may have been made", async () => {
+    const used = new Set<unknown>();
+    const { limits, outcome } = await find(({ reference, amount, phoneNumber }) => {
+      if (phoneNumber === undefined) return false;
+      if (used.has(reference)) return 409;
+      used.add(reference);
+      return Number(amount) > 50_000;
+    });
+    expect(limits.found).toEqual({});
+    expect(outcome).toMatchObject({ answers: { largestAmount: { text: expect.stringContaining("used up its") } } });
+  });
+
+  test("if an ordinary payout is refused afterwards", async () => {
+    let paid = 0;
+    const { limits, outcome } = await find(({ phoneNumber }) => phoneNumber !== undefined && (paid += 1) > 5);
+    expect(limits.found).toEqual({});
+    expect(outcome).toMatchObject({ throttled: expect.stringContaining("the target refused an ordinary one") });
+  });
+});
+
+test("nothing is asked of a target that refuses an ordinary payout", async () => {
+  expect((await find(() => true)).outcome).toBeInstanceOf(NotAsked);
+});
+
+test("nothing is paid to made-up numbers where money is real", async () => {
+  const { received } = await find(() => false, { safe: false });
+  expect(new Set(received.flatMap(({ phoneNumber }) => phoneNumber ?? []))).toEqual(new Set(["2257038102473"]));
+});
+
+test("a target whose limit moves costs no more than the largest number of payouts", async () => {
+  let count = 0;
+  const { target } = await find(({ amount }) => Number(amount) > 1000 && (count += 1) % 9 === 1);
+  expect(target.budget.payouts).toBeLessThanOrEqual(mostPayouts);
+});
+
+describe("a declared limit", () => {
+  test.each<[Declaration, Refuses]>([
+    [{ largestAmount: 50_000 }, above(50_000)],
+    [{ smallestAmount: 50 }, ({ amount }) => Number(amount) < 50],
+    [{ longestReference: 30 }, ({ reference = "" }) => [...String(reference)].length > 30],
+    [{ referenceCharacters: "A-Za-z0-9-" }, ({ reference = "" }) => !/^[A-Za-z0-9-]*$/.test(String(reference))],
+    [{ countries: ["CI", "GH"] }, ({ country }) => !["CI", "GH"].includes(String(country))],
+    [{ currencies: ["XOF"] }, ({ currency }) => currency !== "XOF"],
+    [{ numberRanges: ["225703"] }, ({ phoneNumber = "225703" }) => !String(phoneNumber).startsWith("225703")],
+    [{ httpsWebhooks: true }, ({ webhookURL }) => String(webhookURL).startsWith("http:")],
+  ])("is proved: %j", async (declared, refuses) => {
+    const { limits, outcome, target } = await find(refuses, { declared });
+    const [field] = Object.keys(declared);
+    expect(outcome).toMatchObject({ answers: { [field!]: { text: "Declared and proved." } } });
+    expect([limits.all[field as keyof Declaration], target.ledger.stopped]).toEqual([
+      declared[field as keyof Declaration],
+      undefined,
+    ]);
+  });
+
+  test.each<[Declaration, string]>([
+    [{ largestAmount: 50_000 }, "amount 50001 → 200"],
+    [{ smallestAmount: 50 }, "amount 49 → 200"],
+    [{ longestReference: 30 }, "a reference of 31 characters → 200"],
+    [{ referenceCharacters: "A-Za-z0-9-" }, "the target accepts more: reference"],
+    [{ countries: ["CI", "GH"] }, "NG and NGN → 200"],
+    [{ currencies: ["XOF"] }, "NG and NGN → 200"],
+    [{ numberRanges: ["225703"] }, "shares 3 leading digits with --recipient → 200"],
+    [{ httpsWebhooks: true }, "webhookURL http://merchant.example/hooks → 200"],
+  ])("that does not exist stops the run: %j", async (declared, evidence) => {
+    const { target } = await find(() => false, { declared });
+    expect(target.ledger.stopped).toContain(`--declare: ${Object.keys(declared)[0]}: `);
+    expect(target.ledger.stopped).toContain(evidence);
+  });
+
+  test("that is too wide stops the run", async () => {
+    const { target } = await find(above(50_000), { declared: { largestAmount: 60_000 } });
+    expect(target.ledger.stopped).toContain("the target refuses what it permits: amount 60000 → 422");
+  });
+
+  test("that is refused with another status stops the run", async () => {
+    const { target } = await find(({ reference = "" }) => String(reference).length > 30 && 413, {
+      declared: { longestReference: 30 },
+    });
+    expect(target.ledger.stopped).toContain("this is not a clean refusal: a reference of 31 characters → 413");
+  });
+});

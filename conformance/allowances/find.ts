@@ -1,0 +1,234 @@
+// Finds and proves the limits of a target before anything is judged (D45), with payouts whose values a deployment may
+// refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
+import { describeResponse } from "../check.ts";
+import { homeOf, fieldsFor } from "../generate/countries.ts";
+import { createRandom } from "../generate/random.ts";
+import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
+import { BudgetExceeded } from "../target/budget.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import type { Target } from "../target/target.ts";
+import { dataOf } from "./delays.ts";
+import { notAfforded, rendered, type Answer, type Answers } from "./file.ts";
+import { fitted } from "./fit.ts";
+import { isAccepted, isCleanRefusal } from "./gate.ts";
+import type { Limits } from "./limits.ts";
+import { allPairs, ordinaryAmount, plainAddress, type Fields, type Search } from "./search.ts";
+import { shownLimits } from "./table.ts";
+
+type Shown = (typeof shownLimits)[number];
+
+/** A request that was sent to find or prove a limit. */
+type Attempt = { fields: Fields; response: TargetResponse; recordedNothing?: boolean };
+
+/** Thrown if the target refuses an ordinary payout, so that nothing can be asked. */
+export class NotAsked extends Error {}
+
+/** Thrown if an ordinary payout is refused after others were accepted. */
+class Throttled extends Error {}
+
+type Deps = {
+  target: Target;
+  limits: Limits;
+  fresh: () => string;
+  /** The largest amount to try. */
+  largest: number;
+  /** Returns a new http address for webhooks, so that they do not go to an unknown host. */
+  address?: () => string;
+};
+
+/** The largest number of payouts that finding all limits takes. */
+export const mostPayouts = 100;
+
+const isPaid = ({ response }: Attempt) => isAccepted(response);
+
+function line({ label }: Shown, { fields, response }: Attempt, recipient: string): string {
+  const isCheckout = response.request.path === "/v1/checkouts" && !isAccepted(response);
+  const what = label(fields, recipient);
+  return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
+}
+
+/** Returns the attempts on both sides of the limit if it is about a size, otherwise all of them. */
+function evidenceOf(limit: Shown, attempts: readonly Attempt[], recipient: string): string {
+  const { size } = limit;
+  const bySize = size && attempts.toSorted((a, b) => size(a.fields, recipient) - size(b.fields, recipient));
+  const shown = bySize
+    ? [bySize.findLast(isPaid), bySize.find((attempt) => !isPaid(attempt))].filter((attempt) => attempt !== undefined)
+    : attempts;
+  return `POST /v1/disbursements with ${[...new Set(shown.map((attempt) => line(limit, attempt, recipient)))].join("; ")}.`;
+}
+
+/** Says what the attempts show about a limit. */
+function answerTo(limit: Shown, value: unknown, attempts: readonly Attempt[], recipient: string): Answer {
+  const evidence = evidenceOf(limit, attempts, recipient);
+  if (value !== undefined) return { value, text: `Found: ${evidence} ${limit.note ?? ""}`.trim() };
+  const conclusion = attempts.some(isPaid) ? "No limit found" : "Not declared, because other values are refused too";
+  return { text: `${conclusion}: ${evidence}` };
+}
+
+const throttledText =
+  "Not asked, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
+
+/** Says what the statuses of a run of payouts show about their permitted number. */
+function velocityAnswer(limited: number, throttled: string | undefined): Answer {
+  if (throttled !== undefined) return { text: `Fill this in by hand: ${throttled}` };
+  if (limited === 0) return { text: "Not asked. If the deployment limits payouts, fill this in by hand." };
+  return {
+    text: `The target returned 429 ${limited} times. A run waits and retries after a 429, so this is not needed.`,
+  };
+}
+
+/** Returns a function that makes an ordinary payout with other values, and one that remembers what it sent. */
+async function createSearch(
+  options: RunOptions,
+  { target, limits, fresh, largest, address = () => plainAddress }: Deps,
+) {
+  const { recipient } = options;
+  const random = createRandom(options.seed, "limits");
+  const home = homeOf(recipient);
+  const { budget } = target;
+  let amount = 100;
+  const ordinary = () => fitted(limits.all, { reference: fresh(), amount, ...home }, home, [recipient]);
+
+  const create = (path: string, json: Fields) => {
+    const webhookURL = json["webhookURL"] === plainAddress ? address() : json["webhookURL"];
+    return target.send({ method: "POST", path, effect: "moves-money", json: { ...json, webhookURL } });
+  };
+  const start = budget.payouts;
+  async function pay(json: Fields) {
+    if (budget.payouts - start >= mostPayouts)
+      throw new BudgetExceeded(`the limits were not found with ${mostPayouts} payouts`);
+    return create("/v1/disbursements", json);
+  }
+  const checkout = ({ country, currency, webhookURL }: Fields) =>
+    create("/v1/checkouts", { amount: 2500, country, currency, webhookURL });
+  const usual = () => pay(ordinary());
+
+  let first = await usual();
+  // A target whose smallest amount is larger than 100 accepts this amount.
+  if (isCleanRefusal(first)) {
+    amount = ordinaryAmount;
+    first = await usual();
+  }
+  if (!isAccepted(first)) {
+    const why = target.redact(describeResponse(first));
+    throw new NotAsked(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
+  }
+  // This read finds out whether a new record can be read immediately.
+  const reference = String(dataOf(first)["reference"]);
+  await target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}` });
+  let hasCheckouts: Promise<boolean> | undefined;
+  const attempts: Attempt[] = [];
+  const sent = new Map<string, Attempt>();
+
+  async function send(over: Fields, withCheckout: boolean): Promise<Attempt> {
+    const fields = { ...ordinary(), ...over };
+    const response = await pay(fields);
+    if (!withCheckout || !isAccepted(response)) return { fields, response };
+    hasCheckouts ??= checkout(home).then(isAccepted);
+    return { fields, response: (await hasCheckouts) ? await checkout(fields) : response };
+  }
+  const search: Search = {
+    ordinary,
+    recipient,
+    payees: allPairs.map((pair) => fieldsFor(pair, recipient, random)),
+    safe: allowsMadeUpNumbers(options),
+    largest,
+    async attempt(over, withCheckout = false) {
+      const name = JSON.stringify(over);
+      const attempt = sent.get(name) ?? (await send(over, withCheckout));
+      sent.set(name, attempt);
+      attempts.push(attempt);
+      return isPaid(attempt);
+    },
+  };
+
+  /**
+   * Returns true if the refusal of a request recorded nothing, because its reference can be used with ordinary values.
+   * @throws Throttled if the refusals may have had another reason, since an ordinary payout is refused now
+   */
+  async function recordedNothing({ fields }: Attempt): Promise<boolean> {
+    const again = await pay({ ...ordinary(), reference: fields["reference"] });
+    if (isAccepted(again)) return true;
+    if (!isAccepted(await usual())) throw new Throttled();
+    // If the reference itself is the reason, the same refusal shows that the first request did not use it up.
+    return isCleanRefusal(again);
+  }
+  return { search, attempts, usual, recordedNothing };
+}
+
+type Asking = Awaited<ReturnType<typeof createSearch>>;
+
+/** Returns why the refusals do not show a limit; undefined if they do. */
+async function flawOf(limit: Shown, { search: { recipient }, attempts, recordedNothing }: Asking) {
+  const refused = attempts.filter((attempt) => !isPaid(attempt));
+  const unclean = refused.find(({ response }) => !isCleanRefusal(response));
+  if (unclean) return `this is not a clean refusal: ${line(limit, unclean, recipient)}`;
+  const last = refused.at(-1);
+  if (last) last.recordedNothing ??= await recordedNothing(last);
+  return last?.recordedNothing !== false
+    ? undefined
+    : `a refused request used up its reference: ${line(limit, last, recipient)}`;
+}
+
+/** Returns why a declared limit is false; undefined if the target refuses what is beyond it and accepts its edge. */
+async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
+  const { search, attempts } = asking;
+  const last = () => line(limit, attempts.at(-1)!, search.recipient);
+  for (const over of limit.beyond(value, search))
+    if (await search.attempt(over)) return `the target accepts more: ${last()}`;
+  const flaw = await flawOf(limit, asking);
+  if (flaw !== undefined) return flaw;
+  for (const over of limit.inside?.(value, search) ?? [])
+    if (!(await search.attempt(over))) return `the target refuses what it permits: ${last()}`;
+  return undefined;
+}
+
+/**
+ * Finds the limits of the target and adds them to `limits`. Proves those that are declared: the target must refuse what
+ * is beyond them.
+ * @throws NotAsked if the target refuses an ordinary payout
+ * @throws RunStopped if the target stops responding, or if a declared limit is false
+ */
+export async function findLimits(options: RunOptions, deps: Deps) {
+  const { target, limits } = deps;
+  let limited = 0;
+  target.onResponse(({ status }) => void (limited += status === 429 ? 1 : 0));
+  const asking = await createSearch(options, deps);
+  const answers: Answers = {};
+  let throttled: string | undefined;
+
+  async function ask(limit: Shown): Promise<Answer> {
+    const { field } = limit;
+    const { search, attempts } = asking;
+    if (limit.needsSafety && !search.safe)
+      return { text: "Not asked, because made-up phone numbers are only used on a sandbox." };
+    attempts.length = 0;
+    const declared = limits.declared[field];
+    if (declared !== undefined) {
+      const why = await falsehoodOf(limit, declared, asking);
+      if (why === undefined) return { value: declared, text: "Declared and proved." };
+      throw target.ledger.stop(`--declare: ${field}: ${rendered(declared)} is not what the target limits: ${why}`);
+    }
+    const found = await limit.find(search, limits.all);
+    if (attempts.length === 0) return { text: "Not asked, because --max-total is too small." };
+    const flaw = await flawOf(limit, asking);
+    if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
+    if (found !== undefined) limits.add({ [field]: found });
+    return answerTo(limit, found, attempts, search.recipient);
+  }
+
+  for (const limit of shownLimits) {
+    try {
+      answers[limit.field] = throttled === undefined ? await ask(limit) : { text: throttledText };
+    } catch (error) {
+      if (error instanceof Throttled) {
+        throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary one.`;
+        answers[limit.field] = { text: throttledText };
+      } else if (error instanceof BudgetExceeded) {
+        answers[limit.field] = notAfforded(error);
+      } else throw error;
+    }
+  }
+  answers.velocity = velocityAnswer(limited, throttled);
+  return { answers, usual: asking.usual, ...(throttled === undefined ? {} : { throttled }) };
+}

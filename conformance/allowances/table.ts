@@ -1,0 +1,206 @@
+// The limits that a deployment may add to the interface (§8, D45): one entry for each field of certify.yaml. An entry
+// says how people read the limit, which requests exceed it, and with which payouts it is found and proved. The schema
+// says how it is declared, and fit.ts how requests are kept inside it.
+import type { Declaration, Velocity } from "./declaration.ts";
+import * as find from "./search.ts";
+import type { Fields, Search } from "./search.ts";
+
+/** How payouts show a limit. Fields replace those of an ordinary payout. */
+type Shown<Value> = {
+  /** Describes the value of a payout that matters. */
+  label: (fields: Fields, recipient: string) => string;
+  /** The size of that value, if accepted values end somewhere. */
+  size?: (fields: Fields, recipient: string) => number;
+  /** What a reader must know about a limit that was found. */
+  note?: string;
+  /** Set if this needs payouts to made-up phone numbers. */
+  needsSafety?: true;
+  /** Returns the limit that the target has; undefined if it has none. `known` has the limits found before. */
+  find: (search: Search, known: Declaration) => Promise<Value | undefined>;
+  /** Returns payouts that are inside a limit, at its edge. An ordinary payout is always inside. */
+  inside?: (limit: Value, search: Search) => Fields[];
+  /** Returns payouts beyond the limit, each of which the target must refuse. */
+  beyond: (limit: Value, search: Search) => Fields[];
+};
+
+type Limit<Value> = {
+  phrase: (limit: Value) => string;
+  /** The value that a commented field of certify.yaml shows. */
+  example: Value;
+  /** Says what the target refuses if a request with valid values exceeds the limit, such as "amounts above 1000000". */
+  exceeded?: (limit: Value, fields: Fields) => string | undefined;
+  shown?: Shown<Value>;
+};
+
+const lengthOf = ({ reference }: Fields) => [...String(reference)].length;
+const amountOf = ({ amount }: Fields) => Number(amount);
+const amountLabel = ({ amount }: Fields) => `amount ${String(amount)}`;
+
+/** Returns a test whether a text has only characters of the class, such as `a-z0-9`. */
+const madeOf = (characters: string) => {
+  const allowed = new RegExp(`^[${characters}]*$`, "u");
+  return (text: string) => allowed.test(text);
+};
+
+/** Returns true if the phone number is in one of the ranges. */
+export const inRanges = (ranges: readonly string[], phoneNumber: string): boolean =>
+  ranges.some((range) => {
+    const digits = range.replace(/x+$/, "");
+    return phoneNumber.startsWith(digits) && (digits === range || phoneNumber.length === range.length);
+  });
+
+/** Returns how many leading digits the payee shares with the recipient. */
+function shared({ phoneNumber }: Fields, recipient: string): number {
+  const digits = [...recipient].findIndex((digit, index) => digit !== String(phoneNumber)[index]);
+  return digits < 0 ? recipient.length : digits;
+}
+
+/** The entry of the countries or of the currencies. */
+const place = (field: "country" | "currency", plural: string, valid: RegExp, example: string[]): Limit<string[]> => ({
+  phrase: (codes) => `${plural}: ${codes.join(", ")}`,
+  example,
+  exceeded: (codes, fields) =>
+    valid.test(String(fields[field])) && !codes.includes(String(fields[field]))
+      ? `${plural} other than ${codes.join(", ")}`
+      : undefined,
+  shown: {
+    label: ({ country, currency }) => `${String(country)} and ${String(currency)}`,
+    needsSafety: true,
+    note: "No others were tried: add those that the deployment serves.",
+    find: (search) => find.places(search, field),
+    beyond: (codes, { payees }) => payees.filter((payee) => !codes.includes(payee[field])),
+  },
+});
+
+const rule = ({ payouts, seconds, per }: Velocity) => `at most ${payouts} payouts per ${per} in ${seconds} s`;
+
+type Table = { [Field in keyof Declaration]-?: Limit<NonNullable<Declaration[Field]>> };
+
+export const table: Table = {
+  largestAmount: {
+    phrase: (amount) => `amounts up to ${amount}`,
+    example: 1_000_000,
+    exceeded: (most, { amount }) => (typeof amount === "number" && amount > most ? `amounts above ${most}` : undefined),
+    shown: {
+      label: amountLabel,
+      size: amountOf,
+      find: find.largestAmount,
+      inside: (most, { largest }) => (most <= largest ? [{ amount: most }] : []),
+      beyond: (most, { largest }) => (most < largest ? [{ amount: most + 1 }] : []),
+    },
+  },
+  smallestAmount: {
+    phrase: (amount) => `amounts from ${amount}`,
+    example: 100,
+    // The interface demands that an amount of 1 is accepted, so a smallest amount excuses nothing.
+    exceeded: (least, { amount }) =>
+      typeof amount === "number" && amount > 1 && amount < least ? `amounts below ${least}` : undefined,
+    shown: {
+      label: amountLabel,
+      size: (fields) => -amountOf(fields),
+      find: find.smallestAmount,
+      inside: (least, { largest }) => (least <= largest ? [{ amount: least }] : []),
+      beyond: (least) => (least > 1 ? [{ amount: least - 1 }] : []),
+    },
+  },
+  longestReference: {
+    phrase: (length) => `references of at most ${length} characters`,
+    example: 20,
+    exceeded: (most, fields) =>
+      typeof fields["reference"] === "string" && lengthOf(fields) > most
+        ? `references of more than ${most} characters`
+        : undefined,
+    shown: {
+      label: (fields) => `a reference of ${lengthOf(fields)} characters`,
+      size: lengthOf,
+      find: find.longestReference,
+      inside: (length, search) => [{ reference: find.ofLength(search, length) }],
+      beyond: (length, search) => [{ reference: find.ofLength(search, length + 1) }],
+    },
+  },
+  referenceCharacters: {
+    phrase: (characters) => `references made of ${characters}`,
+    example: "A-Za-z0-9_-",
+    exceeded: (characters, { reference }) =>
+      typeof reference === "string" && !madeOf(characters)(reference)
+        ? `references with characters other than ${characters}`
+        : undefined,
+    shown: {
+      label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
+      find: find.referenceCharacters,
+      beyond(characters, search) {
+        const isAllowed = madeOf(characters);
+        const refused = find.kinds.map(({ sample }) => [...sample].filter((each) => !isAllowed(each)).join(""));
+        return refused.filter((text) => text !== "").map((text) => ({ reference: find.spelled(search, text) }));
+      },
+    },
+  },
+  countries: place("country", "countries", /^[A-Z]{2}$/, ["CI", "GH"]),
+  currencies: place("currency", "currencies", /^[A-Z]{3}$/, ["XOF", "GHS"]),
+  numberRanges: {
+    phrase: (ranges) => `phone numbers: ${ranges.map((range) => range.replace(/[0-9]$/, "$&…")).join(", ")}`,
+    example: ["22507", "233xxxxxxxxx"],
+    exceeded: (ranges, { phoneNumber }) =>
+      /^[0-9]{10,15}$/.test(String(phoneNumber)) && !inRanges(ranges, String(phoneNumber))
+        ? `phone numbers other than ${ranges.join(", ")}`
+        : undefined,
+    shown: {
+      // The numbers themselves would show that of a real recipient.
+      label: (fields, recipient) =>
+        `a phone number that shares ${shared(fields, recipient)} leading digits with --recipient`,
+      size: (fields, recipient) => -shared(fields, recipient),
+      note: "Only one range in this country was searched for: add the others.",
+      needsSafety: true,
+      find: find.numberRanges,
+      beyond: (ranges, search) => {
+        const numbers: Fields[] = [{ phoneNumber: find.otherNumber(search) }, ...search.payees];
+        return numbers.filter(({ phoneNumber }) => !inRanges(ranges, String(phoneNumber)));
+      },
+    },
+  },
+  httpsWebhooks: {
+    phrase: (only) => (only ? "webhooks only to https addresses" : "webhooks to http addresses too"),
+    example: true,
+    exceeded: (only, { webhookURL }) =>
+      only && typeof webhookURL === "string" && /^http:\/\//i.test(webhookURL)
+        ? "webhook addresses without https"
+        : undefined,
+    shown: {
+      label: ({ webhookURL }) => `webhookURL ${String(webhookURL)}`,
+      find: find.httpsWebhooks,
+      inside: (only) => [{ webhookURL: only ? find.secureAddress : find.plainAddress }],
+      beyond: (only) => (only ? [{ webhookURL: find.plainAddress }] : []),
+    },
+  },
+  velocity: {
+    phrase: (rules) => rules.map(rule).join(", "),
+    example: [{ payouts: 10, seconds: 60, per: "recipient" }],
+  },
+  readAfterWriteMs: {
+    phrase: (ms) => `a new disbursement can be verified after at most ${ms} ms`,
+    example: 300,
+  },
+  settlementSeconds: {
+    phrase: (seconds) => `a disbursement is final after at most ${seconds} s`,
+    example: 20,
+  },
+};
+
+const entries = Object.entries(table) as [keyof Declaration, Limit<unknown>][];
+
+/** The limits that payouts show, in the order in which they are asked for. */
+export const shownLimits = entries.flatMap(([field, { shown }]) => (shown ? [{ field, ...shown }] : []));
+
+/** Returns a text for each limit that is set, in the order of the table. */
+const each = (limits: Declaration, text: (limit: Limit<unknown>, value: unknown) => string | undefined) =>
+  entries.flatMap(([field, limit]) => (limits[field] === undefined ? [] : (text(limit, limits[field]) ?? [])));
+
+/** Returns one phrase for each limit. */
+export const limitPhrases = (limits: Declaration = {}): string[] => each(limits, ({ phrase }, value) => phrase(value));
+
+/**
+ * Returns the limit that a request's values exceed, in words, such as "amounts above 1000000"; undefined if they exceed
+ * none.
+ */
+export const exceeded = (limits: Declaration, fields: Fields): string | undefined =>
+  each(limits, (limit, value) => limit.exceeded?.(value, fields))[0];
