@@ -22,17 +22,17 @@ import {
   type DeliveryWorker,
 } from "./workers/deliveries.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
-import { createListeners } from "./workers/listeners.ts";
+import { createListeners } from "./webhooks/listeners.ts";
 import { startLoop } from "./workers/loop.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
-import { createReads, withLimitedLists } from "./workers/reads.ts";
+import { createReads, withLimitedLists } from "./sharing/reads.ts";
 import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
 import { ADVANCE_EVERY_MS, createReturns } from "./workers/returns.ts";
 import { createReplays, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
-import { createTurns, type Defer } from "./workers/turns.ts";
+import { createTurns, type Defer } from "./sharing/turns.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };

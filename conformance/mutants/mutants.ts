@@ -35,6 +35,7 @@ const included = [
   "storage/sqlite/*.ts",
   "storage/tuned/{*-sqlite,event-values}.ts",
   "storage/sqlite/migrations/003-*.sql",
+  "sharing/*.ts",
   "webhooks/*.ts",
   "workers/*.ts",
 ];

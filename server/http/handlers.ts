@@ -8,7 +8,7 @@ import type { ClockMove } from "../domain/time.ts";
 import type { RecordFilter } from "../domain/records.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { components } from "../../generated/openapi.ts";
-import type { Listeners } from "../workers/listeners.ts";
+import type { Listeners } from "../webhooks/listeners.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
 import {

@@ -8,7 +8,7 @@ import type { Disbursement } from "../domain/disbursements.ts";
 import type { Event } from "../domain/events.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { WebhookSecrets } from "../domain/secrets.ts";
-import type { ListenerDelivery } from "../workers/listeners.ts";
+import type { ListenerDelivery } from "../webhooks/listeners.ts";
 
 type Schemas = components["schemas"];
 

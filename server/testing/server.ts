@@ -12,7 +12,7 @@ import { createMetrics } from "../observability/metrics.ts";
 import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
-import type { Defer } from "../workers/turns.ts";
+import type { Defer } from "../sharing/turns.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
 import { seededRandom } from "./random.ts";

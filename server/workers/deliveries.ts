@@ -6,10 +6,10 @@ import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 import type { Sender } from "../webhooks/send.ts";
-import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";
+import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "../webhooks/attempts.ts";
 import type { Returns } from "./returns.ts";
 import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
-import type { Turns } from "./turns.ts";
+import type { Turns } from "../sharing/turns.ts";
 
 /** The intervals at which the claims of attempts in progress are renewed, and at which lapsed ones are looked for. */
 export const RENEW_EVERY_MS = 1_000;

@@ -1,5 +1,5 @@
 import type { ReplayStore } from "../domain/replays.ts";
-import { createYielding } from "./yielding.ts";
+import { createYielding } from "../sharing/yielding.ts";
 
 interface Options {
   storage: Pick<ReplayStore, "advanceReplay">;

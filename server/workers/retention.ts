@@ -1,7 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Housekeeping } from "../domain/housekeeping.ts";
 import type { MerchantStore } from "../domain/merchants.ts";
-import { createYielding } from "./yielding.ts";
+import { createYielding } from "../sharing/yielding.ts";
 
 export const PRUNE_EVENTS_EVERY_MS = 3_600_000;
 /** Events per transaction, so few that no payment waits for long. */

@@ -2,8 +2,8 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { SignInContext } from "../../domain/sign-in.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { Reads } from "../../workers/reads.ts";
-import type { Turns } from "../../workers/turns.ts";
+import type { Reads } from "../../sharing/reads.ts";
+import type { Turns } from "../../sharing/turns.ts";
 import type { HandlerContext } from "../handlers.ts";
 
 /** The dependencies of the dashboard's pages. */

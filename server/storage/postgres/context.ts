@@ -2,17 +2,17 @@ import type { Emit } from "../../domain/telemetry.ts";
 import type { Columns } from "../columns.ts";
 import type { Values } from "../rows.ts";
 import type { Queries, Query } from "./database.ts";
-import type { Lane, LaneOptions } from "./lane.ts";
+import type { Batcher, BatcherOptions } from "./batcher.ts";
 
 /** The dependencies of each part of the PostgreSQL storage. */
 export interface Context {
   emit: Emit;
   db: Queries;
-  /** Creates a lane. What was added to it before the storage was closed is still finished, with the database passed. */
-  lane<Item, Result>(
+  /** Returns a function that adds to a new batcher. What was added before the storage was closed is still finished, with the database passed. */
+  batched<Item, Result>(
     work: (items: Item[], db: Queries) => Promise<Result[]>,
-    options: Pick<LaneOptions, "concurrency" | "largest">,
-  ): Lane<Item, Result>["add"];
+    options: Pick<BatcherOptions, "concurrency" | "largest">,
+  ): Batcher<Item, Result>["add"];
 }
 
 /**

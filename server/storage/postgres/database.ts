@@ -42,7 +42,7 @@ const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
 /**
  * The longest that an operation may take, in milliseconds, and the part of it that the commit of a transaction gets at
- * least. Beside what an item may wait in a lane, this lets a request have its response within ten seconds.
+ * least. Beside what an item may wait in a batcher, this lets a request have its response within ten seconds.
  */
 const LONGEST_MS = 6_500;
 const COMMIT_MS = 1_500;

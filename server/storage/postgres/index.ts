@@ -19,7 +19,7 @@ import { createDatabase, type Database, type Queries } from "./database.ts";
 import { requireDurable, type DurabilityOptions } from "./durability.ts";
 import { postgresExecutor } from "./executor.ts";
 import { watchHealth } from "./health.ts";
-import { createLane } from "./lane.ts";
+import { createBatcher } from "./batcher.ts";
 import { keepLatestTime } from "./latest-time.ts";
 import { migratePostgres } from "./migrate.ts";
 import { claimMode, postgresMode } from "./mode.ts";
@@ -40,7 +40,7 @@ interface Options extends DurabilityOptions {
 /** A row that nothing else locks. Not every distributed database has advisory locks. */
 const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR UPDATE";
 
-/** Work that waits in one lane: more is refused, and so is what has waited for too long. */
+/** Work that waits in one batcher: more is refused, and so is what has waited for too long. */
 const WAITING = { capacity: 10_000, patienceMs: 3_000 };
 
 /**
@@ -69,7 +69,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
 }
 
 async function open(db: Database, { clock, server, emit = silent }: Options): Promise<Storage> {
-  const lanes: { idle(): Promise<void> }[] = [];
+  const batchers: { idle(): Promise<void> }[] = [];
   let isClosed = false;
   /** Refuses work after the storage was closed, also the rest of an operation in several steps. */
   const whileOpen =
@@ -80,10 +80,10 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
   const context: Context = {
     emit,
     db: { read: whileOpen(db.read), transaction: whileOpen(db.transaction) as Queries["transaction"] },
-    lane(work, options) {
-      const lane = createLane((items: never[]) => work(items, db), { ...WAITING, ...options });
-      lanes.push(lane);
-      return whileOpen(lane.add) as never;
+    batched(work, options) {
+      const batcher = createBatcher((items: never[]) => work(items, db), { ...WAITING, ...options });
+      batchers.push(batcher);
+      return whileOpen(batcher.add) as never;
     },
   };
   const executor = postgresExecutor(context.db, { claim: claimLanes, writeEvents });
@@ -112,7 +112,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     async close() {
       if (isClosed) return;
       isClosed = true;
-      await Promise.all(lanes.map((lane) => lane.idle()));
+      await Promise.all(batchers.map((batcher) => batcher.idle()));
       await latest.stop();
       await db.close();
     },

@@ -17,12 +17,12 @@ const TOGETHER = { concurrency: 2, largest: 256 };
  * Requests look their key up in the database, so that a revocation or a move of the clock by any process takes effect
  * immediately.
  */
-export function finders({ db, lane }: Context): Finders {
-  const findOwner = lane((hashes: Uint8Array[], { read }) => findOwners(read, hashes), TOGETHER);
+export function finders({ db, batched }: Context): Finders {
+  const findOwner = batched((hashes: Uint8Array[], { read }) => findOwners(read, hashes), TOGETHER);
 
   function recordFinder<T>(table: string, toRecord: (row: Row) => T) {
     const sql = selectRecords(table);
-    const find = lane((wanted: Wanted[], { read }) => findRecords(read, sql, wanted, toRecord), TOGETHER);
+    const find = batched((wanted: Wanted[], { read }) => findRecords(read, sql, wanted, toRecord), TOGETHER);
     return (merchantId: string, reference: string): Promise<T | undefined> => find({ merchantId, reference });
   }
 

@@ -15,10 +15,10 @@ import { writeEvents } from "./events-postgres.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
-export function insertions({ lane }: Context): Insertions {
+export function insertions({ batched }: Context): Insertions {
   /** One batch at a time: while it is being committed, the next one fills up. */
   const together = <T, D>(insertAll: (query: Query, drafts: readonly D[]) => Promise<Insertion<T>[]>) =>
-    lane(
+    batched(
       (drafts: D[], queries) =>
         // A record that was inserted already is recognised by its id.
         queries.transaction((query) => insertAll(query, drafts), { repeatable: true, items: drafts.length }),

@@ -21,8 +21,8 @@ const TAKE = `INSERT INTO request_rates AS r (merchant_id, full_at, interval_ms,
   RETURNING merchant_id, granted`;
 
 /** Returns a function that applies a merchant's rate limit to all processes. Requests that arrive together share a statement. */
-export function requestRates({ lane }: Context): (merchantId: string, perSecond: number) => Promise<boolean> {
-  const take = lane((requests: Request[], db) => takeAll(db, requests), { concurrency: 1, largest: 512 });
+export function requestRates({ batched }: Context): (merchantId: string, perSecond: number) => Promise<boolean> {
+  const take = batched((requests: Request[], db) => takeAll(db, requests), { concurrency: 1, largest: 512 });
   return (merchantId, perSecond) => take({ merchantId, perSecond });
 }
 

@@ -4,7 +4,7 @@ import { overloaded } from "../overloaded.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { isUnavailable } from "./errors.ts";
 
-export interface LaneOptions {
+export interface BatcherOptions {
   /** How many batches may be in progress. */
   concurrency: number;
   /** Items in a batch. */
@@ -28,7 +28,7 @@ interface Job<Item, Result> {
 }
 
 /** Processes single items in batches. */
-export interface Lane<Item, Result> {
+export interface Batcher<Item, Result> {
   add(item: Item): Promise<Result>;
   /** Resolves when no item waits or is in progress. */
   idle(): Promise<void>;
@@ -39,10 +39,10 @@ export interface Lane<Item, Result> {
  * commit. If a batch fails because of one of its items, each is processed alone.
  * @param work processes a batch; returns one result per item, in order
  */
-export function createLane<Item, Result>(
+export function createBatcher<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
-  { concurrency, largest, capacity, patienceMs }: LaneOptions,
-): Lane<Item, Result> {
+  { concurrency, largest, capacity, patienceMs }: BatcherOptions,
+): Batcher<Item, Result> {
   let waiting: Job<Item, Result>[] = [];
   const inProgress = new Set<Promise<void>>();
   let isScheduled = false;

@@ -4,8 +4,8 @@ import type { Emit } from "../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../domain/time.ts";
 import { childOf, readTraceparent, traceparentOf, type Trace } from "../domain/trace.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
-import type { AttemptResult, Message } from "../webhooks/send.ts";
+import { nextAttemptDelayMs, verdictOf } from "./schedule.ts";
+import type { AttemptResult, Message } from "./send.ts";
 
 export interface AttemptContext {
   storage: Pick<DeliveryQueue, "recordAttempt">;

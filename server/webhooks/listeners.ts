@@ -6,9 +6,9 @@ import type { ClaimedDelivery, NextStep } from "../domain/deliveries.ts";
 import type { EventLog } from "../domain/event-log.ts";
 import type { ListenerStore, Listener } from "../domain/listeners.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import { reasonOfStatus } from "../webhooks/reasons.ts";
-import { verdictOf } from "../webhooks/schedule.ts";
-import { webhookHeaders, type AttemptResult } from "../webhooks/send.ts";
+import { reasonOfStatus } from "./reasons.ts";
+import { verdictOf } from "./schedule.ts";
+import { webhookHeaders, type AttemptResult } from "./send.ts";
 import { attemptTime, lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";
 
 /** Longer than an attempt takes. A listener that lives renews its claims with each search. */
