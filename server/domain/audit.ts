@@ -55,7 +55,7 @@ export interface AuditEntry {
   action: AuditAction;
   /** Empty for an operator's sign-in, which concerns all merchants. */
   merchantId: string;
-  /** What the action concerned, such as the id of a key. Never contains a secret. */
+  /** Details of the action, such as the id of a key. Never contains a secret. */
   details: Readonly<Record<string, string>>;
 }
 

@@ -17,16 +17,16 @@ export interface ClockStore {
    */
   moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Merchant | undefined>;
   /**
-   * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries, but
-   * those to a listener only while it searches for some.
+   * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries.
+   * Deliveries to a listener count only while the listener searches for deliveries.
    */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
   listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;
   /**
-   * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and stops
-   * a running replay. Also deletes previous webhook secrets, because an expired one would become valid again on the reset
-   * clock. The rows of records and events become invisible immediately; `prune` removes them later.
+   * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
+   * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
+   * on the reset clock. The rows of records and events become invisible immediately; `prune` removes them later.
    * @param actor as for `moveClock`
    */
   reset(merchantId: string, actor?: Actor): Promise<void>;
@@ -35,7 +35,7 @@ export interface ClockStore {
 /** What will happen to a merchant's records and deliveries, the earliest first. */
 export interface Upcoming {
   items: UpcomingItem[];
-  /** How many there are; `MOST_COUNTED` if there are more. */
+  /** The number of all items, at most `MOST_COUNTED`. */
   total: number;
 }
 

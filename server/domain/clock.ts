@@ -30,26 +30,26 @@ export interface TimeSource {
 }
 
 export type ClockName = "process" | "database";
-/** A clock differs from the time that the server uses by so much, or no longer differs. */
+/** By how much a clock differs from the server's time, or that it no longer differs. */
 export interface ClockReport {
   clock: ClockName;
   /** Positive if the clock is ahead; 0 if it is right. */
   aheadMs: number;
-  /** Set if the server's time has followed this clock, by so much. */
+  /** By how much the server's time has followed this clock; absent if it has not. */
   steppedMs?: number;
 }
 
-/** Clocks that differ by less are taken for the same. A bigger change at once is a jump. */
+/** Clocks that differ by less count as equal. A larger sudden change is a jump. */
 export const CLOCKS_AGREE_MS = 5_000;
-/** How long a jumped clock must stay where it is until it is followed, if no other clock confirms it. */
+/** How long a jump must last until the server's time follows it, if no other clock confirms it. */
 const BELIEVED_AFTER_MS = 10_000;
 const SUSPENDED_MS = 1_000;
 
 /**
  * The time of the server. It follows the database's clock or, without one, the process's wall clock, as long as that
  * clock continues as the monotonic counter does. A clock that jumps is reported and not followed: time continues with
- * the other clock. If both have jumped, or there is no other, a jump is followed once it has lasted; at once if the
- * process was suspended, which the times that other processes record show.
+ * the other clock. If both clocks have jumped, or there is only one, a jump is followed once it has lasted. It is
+ * followed at once if times that other processes have recorded show that the process was suspended.
  */
 export function createSystemClock(
   report: (report: ClockReport) => void = () => {},
@@ -72,7 +72,7 @@ export function createSystemClock(
     report({ clock, aheadMs: Math.round(reported[clock]), ...(steppedMs !== undefined && { steppedMs }) });
   }
 
-  /** Follows the clock that is right, unless that is not yet certain. */
+  /** Follows the right clock, once it is certain which clock is right. */
   function follow() {
     const process = wall() - monotonic() - offset;
     const database = databaseOffset === undefined ? undefined : databaseOffset - offset;
@@ -130,7 +130,10 @@ export function createSystemClock(
 
 const agree = (ms: number) => Math.abs(ms) <= CLOCKS_AGREE_MS;
 
-/** Returns by how much the server's time differs from the right clock, or undefined if it is not certain which is. */
+/**
+ * Returns by how much the server's time differs from the right clock; undefined if it is not certain which clock is
+ * right.
+ */
 function rightOf(process: number, database: number | undefined, isConfirmed: boolean): number | undefined {
   const followed = [database, process].find((each) => each !== undefined && agree(each));
   if (followed !== undefined || database === undefined) return followed;
@@ -138,8 +141,8 @@ function rightOf(process: number, database: number | undefined, isConfirmed: boo
 }
 
 /**
- * Returns the time to start with. If the clocks of process and database differ, it is the one closest after the latest
- * recorded time, which other processes keep recent.
+ * Returns the time to start with. If the clocks of process and database differ, it is the clock closest after the
+ * latest recorded time, which other processes keep recent.
  */
 function firstOf(process: number, database: number, latest: number): number {
   if (latest === 0 || agree(process - database)) return database;

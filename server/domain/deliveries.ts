@@ -68,8 +68,8 @@ export interface NextStep {
 
 /**
  * The queue of deliveries. A delivery waits until it is due, then becomes ready, and is then claimed for an attempt.
- * The cost of finding due deliveries does not depend on how many are waiting. The caller decides which ready ones to
- * claim.
+ * The cost of finding due deliveries does not depend on how many are waiting. The caller decides which ready deliveries
+ * to claim.
  */
 export interface DeliveryQueue {
   /** Makes at most `limit` deliveries ready that are due or whose lease has lapsed. Resolves with their number. */
@@ -79,11 +79,11 @@ export interface DeliveryQueue {
    */
   readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
   /**
-   * Makes at most `limit` deliveries of a lane ready that wait for a retry, if at least `least` wait. The early attempt of
-   * a delivery does not count among those of the schedule. Resolves with their number.
+   * Makes at most `limit` deliveries of a lane ready that wait for a retry, if at least `least` wait. The early attempt
+   * does not count as an attempt of the schedule. Resolves with their number.
    */
   advanceRetries(lane: Lane, query: { least: number; limit: number }): Promise<number>;
-  /** Claims ready deliveries. Within a lane, those that fell due first are claimed first. */
+  /** Claims ready deliveries. Within a lane, deliveries that fell due first are claimed first. */
   claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
   /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.

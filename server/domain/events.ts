@@ -23,7 +23,7 @@ export interface Event {
   createdAt: number;
   /** The JSON that every attempt sends, byte for byte (D11). */
   body: string;
-  /** That of the record. */
+  /** The trace context of the record. */
   traceparent?: string;
 }
 

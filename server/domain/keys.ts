@@ -7,11 +7,11 @@ export interface ApiKey {
   hash: Uint8Array;
   /** The last four characters, so that people can tell keys apart. */
   hint: string;
-  /** What people call it. */
+  /** The name that people gave the key. */
   name?: string;
   /** Real time. */
   createdAt: number;
-  /** When a request last had it, to about a minute; absent if none had. Real time. */
+  /** When a request last used the key, to about a minute; absent if none has. Real time. */
   usedAt?: number;
   /** Real time. */
   revokedAt?: number;
@@ -20,7 +20,7 @@ export interface ApiKey {
 /** The most keys of a merchant that are not revoked. */
 export const MOST_KEYS = 100;
 
-/** A request had this key at `usedAt`, in real time. */
+/** A request used this key at `usedAt`, in real time. */
 export interface KeyUse {
   merchantId: string;
   keyId: string;

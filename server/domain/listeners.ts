@@ -2,20 +2,20 @@ import type { ClaimedDelivery } from "./deliveries.ts";
 
 /** A program that makes a merchant's webhook attempts itself, because the service cannot reach the receiver (D69). */
 export interface Listener {
-  /** Identifies the listener until another one takes over. */
+  /** Identifies the listener until another listener takes over. */
   session: string;
   /** For people. */
   name: string;
   /** Where the listener sends webhooks. */
   url: string;
-  /** The API key with which it connects. Its revocation ends the listener. */
+  /** The API key with which the listener connects. Revoking the key ends the listener. */
   keyId?: string;
 }
 
 /** Without a request for this long, a listener is no longer connected (D69). */
 export const LISTENER_CONNECTED_MS = 3_600_000;
 
-/** A listener has searched for deliveries at most this long ago if it makes attempts now. */
+/** A listener counts as active if it has searched for deliveries within this time. */
 export const LISTENER_ATTENDS_MS = 15_000;
 
 /** A search of a listener for deliveries. A later search or session ends it. */
@@ -27,12 +27,12 @@ export interface ListenerSearch {
 /** The merchants' listeners (D69), at most one for each. */
 export interface ListenerStore {
   /**
-   * Makes this the merchant's listener. Ends the claims of the previous one, and everything that waited for that one goes
-   * to the new one. Resolves with the name of the previous one if it searched for deliveries a moment ago.
+   * Makes this the merchant's listener. Ends the claims of the previous listener; the deliveries that waited for it go
+   * to the new listener. Resolves with the previous listener's name if it searched for deliveries a moment ago.
    */
   connectListener(merchantId: string, listener: Listener): Promise<string | undefined>;
   /**
-   * Begins a search for deliveries. Renews the claims that the listener holds, and ends its others.
+   * Begins a search for deliveries. Renews the claims that the listener says it holds, and ends its other claims.
    * @param keyId the API key of the search, whose revocation ends the listener from now on
    * @throws ServiceError `unauthorized` if the key is revoked, as `connectListener` does
    * @returns the number of the search, or undefined if the session has ended
@@ -45,8 +45,8 @@ export interface ListenerStore {
     keyId?: string,
   ): Promise<number | undefined>;
   /**
-   * Claims ready deliveries for the listener, those first that fell due first. Resolves with "replaced" if the session has
-   * ended, and with "superseded" if there is a later search.
+   * Claims ready deliveries for the listener, in the order in which they fell due. Resolves with "replaced" if the
+   * session has ended, and with "superseded" if there is a later search.
    */
   claimForListener(
     merchantId: string,

@@ -44,26 +44,30 @@ export interface MerchantStore {
   listKeys(): Promise<ApiKey[]>;
   /** Lists a merchant's keys: first those that are not revoked, newest first, then the `MOST_KEYS` that were revoked last. */
   listKeysOf(merchantId: string): Promise<ApiKey[]>;
-  /** Records the last use of keys, unless a later one is recorded. A power failure may undo it. */
+  /** Records the last use of keys, unless a later use is recorded. A power failure may undo this. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
   /** The key with this hash, revoked or not. */
   findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /** Revokes a key for good, and ends the listener that uses it. A key that is revoked already keeps its time. Resolves with false if there is no such key. */
+  /**
+   * Revokes a key for good, and ends the listener that uses it. An already revoked key keeps its time of revocation.
+   * Resolves with false if there is no such key.
+   */
   revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
   findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   /**
-   * Takes a request from a merchant's bucket, which all processes share: it holds `perSecond` requests and fills up at
-   * that rate in real time. Resolves with false, and takes nothing, if it is empty. May be forgotten when a process ends.
+   * Takes a request from a merchant's bucket, which all processes share: the bucket holds `perSecond` requests and
+   * fills up at this rate in real time. Resolves with false, and takes nothing, if the bucket is empty. The bucket's
+   * state may be lost when a process ends.
    */
   takeRequest(merchantId: string, perSecond: number): Promise<boolean>;
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
   /** Reads the secrets to show them to a person. */
   revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;
   /**
-   * Makes `secret` the current secret. The one that it replaces signs for another `keepMs` milliseconds; the expiry of
-   * earlier ones does not change. Only the newest `maxPrevious` previous secrets remain (D12).
+   * Makes `secret` the current secret. The replaced secret signs for another `keepMs` milliseconds; the expiry of
+   * earlier secrets does not change. Only the newest `maxPrevious` previous secrets remain (D12).
    */
   rotateSecret(merchantId: string, secret: string, rotation: Rotation): Promise<WebhookSecrets>;
   /**
@@ -82,8 +86,8 @@ export interface KeyOwner {
 }
 
 /**
- * Sets the switch of a merchant and returns what it does from now on. What is left out becomes 0, and with 0 everywhere the
- * switch is off.
+ * Sets a merchant's chaos switch and returns its new state. Omitted fields become 0. With 0 in every field the switch
+ * is off.
  */
 export async function setChaos(
   storage: Pick<MerchantStore, "setChaos">,
@@ -123,7 +127,7 @@ export async function createMerchant(context: MerchantContext, name: string): Pr
 }
 
 interface KeyChoices {
-  /** What people call the key. */
+  /** The key's name. */
   name?: string;
   /** The key itself; by default a new random one. */
   text?: string;

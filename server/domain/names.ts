@@ -10,7 +10,7 @@ const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--\p{M}]]/
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const EACH_INVISIBLE = new RegExp(INVISIBLE, "gv");
 
-/** True if people could take two names for the same one. */
+/** True if two names look the same to people. */
 export const looksSame = (one: string, other: string): boolean => folded(one) === folded(other);
 const folded = (name: string) => name.normalize("NFKC").replace(UNSEEN, "").toLowerCase().replace(/\s+/g, " ").trim();
 

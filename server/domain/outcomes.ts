@@ -31,7 +31,7 @@ export const FORCED_OUTCOMES: Readonly<Record<string, ForcedOutcome>> = {
 
 /** How many attempts with the same reference are refused for a phone number ending in `503` (D17). */
 export const REFUSED_ATTEMPTS = 2;
-/** Real milliseconds for which a response is held back (D17, 408). */
+/** Real milliseconds by which a response is delayed (D17, 408). */
 export const HOLD_MS = 30_000;
 
 /** Returns the outcome for a phone number. Outside the sandbox every payment settles as success. */

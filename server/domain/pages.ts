@@ -9,8 +9,8 @@ export interface Page<T> {
    */
   cursor?: string;
   /**
-   * Set if the page ended because many entries were looked at and few found: when the last one looked at was created.
-   * Such a page has fewer items than its limit, or none, and a cursor.
+   * Set if the search stopped early because it read many entries and found few: when the last entry that it read was
+   * created. Such a page has a cursor although it has fewer items than its limit.
    */
   searchedTo?: number;
 }

@@ -1,8 +1,8 @@
 import { DEFAULT_LIMIT } from "./pages.ts";
 
 /**
- * What disbursements and checkouts have in common. In everything that the service stores, amounts are whole numbers of the
- * lowest denomination (10000 is 100.00), and times are milliseconds since 1970. Times named `…At` are in the merchant's
+ * The common parts of disbursements and checkouts. In all stored data, amounts are whole numbers of the lowest
+ * denomination (10000 is 100.00), and times are milliseconds since 1970. Times named `…At` are in the merchant's
  * sandbox time (D18) unless their comment says "real time".
  */
 

@@ -32,7 +32,7 @@ const shownNested: Show = (value, context) =>
 
 const fieldsOf = (names: string, how: Show): [string, Show][] => names.split(" ").map((name) => [name, how]);
 
-/** The fields of requests and responses that the log shows, and how. The values of all others are hidden. */
+/** The fields of requests and responses that the log shows, and how. The values of all other fields are hidden. */
 const FIELDS = new Map<string, Show>([
   ...fieldsOf("amount fee", shownAmount),
   ...fieldsOf("reference merchantsReference country currency locale status outcome", shownText),
@@ -59,7 +59,7 @@ function show(value: object, { key, depth }: Context): unknown {
     if (how) shown[name] = how(each, context);
     else others += 1;
   }
-  // A name of an unknown field may itself be something that nobody else should see.
+  // The name of an unknown field may itself be a secret.
   if (others > 0) shown["…"] = `${others} hidden`;
   return shown;
 }
@@ -79,8 +79,8 @@ const OWN =
   /^((DSB|CHK)[0-9A-Z]{24}|(msg|req|key)_[0-9a-z]+|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z)$/;
 
 /**
- * What may be a phone number: ten digits or more in any script, together or in groups with spaces, dots or parentheses
- * between them; after a plus sign also with hyphens. References such as 20261122-0001 are none.
+ * A possible phone number: ten or more digits in any script, together or separated by spaces, dots or parentheses;
+ * after a plus sign also by hyphens. References such as 20261122-0001 do not match.
  */
 const PHONE = /\+\p{Nd}(?:[\s.()\-‐-―]{0,2}\p{Nd}){9,}|\p{Nd}(?:[\s.()]{0,2}\p{Nd}){9,}/gu;
 
@@ -88,7 +88,7 @@ const PHONE = /\+\p{Nd}(?:[\s.()\-‐-―]{0,2}\p{Nd}){9,}|\p{Nd}(?:[\s.()]{0,2}
 export const withoutPhones = (text: string): string =>
   text.replace(PHONE, (found) => `${found.startsWith("+") ? "+" : ""}…${found.replace(/\P{Nd}/gu, "").slice(-3)}`);
 
-/** Shortens a text and hides what looks like a key, a secret or a phone number in it. */
+/** Shortens a text and hides parts that look like a key, a secret or a phone number. */
 export function masked(text: string, key?: string): string {
   if (OWN.test(text)) return text;
   const known = key ? text.replaceAll(key, "…") : text;

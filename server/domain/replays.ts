@@ -6,7 +6,7 @@ import type { Ids } from "./ids.ts";
 
 /** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D64). */
 export interface ReplayStore {
-  /** Counts the deliveries that a replay of this filter would make ready. It looks at a bounded number of them. */
+  /** Counts the deliveries that a replay of this filter would make ready. Reads a bounded number of deliveries. */
   countDeliveries(merchantId: string, filter: DeliverySearch): Promise<DeliveryCount>;
   /**
    * Stores a replay of the deliveries that exist now. Resolves with undefined, and stores nothing, if another replay of
@@ -19,9 +19,9 @@ export interface ReplayStore {
   /** Lists the newest first. */
   listReplays(merchantId: string, limit: number): Promise<Replay[]>;
   /**
-   * Makes the next few deliveries of a replay ready whose next step is due, as `requestReplay` does, also those that wait
-   * for a retry, except for those that are ready already or being attempted. They and the progress of the replay are one transaction. Each delivery is
-   * visited once, whichever processes call this.
+   * Takes the next step of a replay, if a step is due: makes the next few deliveries ready, as `requestReplay` does,
+   * except deliveries that are ready already or being attempted. One transaction stores this and the replay's progress,
+   * so each delivery is visited once, whichever processes call this.
    * @returns the number of deliveries made ready; undefined if no step is due
    */
   advanceReplay(): Promise<number | undefined>;
@@ -31,7 +31,7 @@ export interface DeliveryCount {
   count: number;
   /** False if there may be more. */
   isExact: boolean;
-  /** The receivers of those counted, the one with the most first. */
+  /** The receivers of the counted deliveries, the receiver with the most first. */
   hosts: { host: string; count: number }[];
 }
 
@@ -52,7 +52,7 @@ export interface Replay extends NewReplay {
   startedBy: Actor;
   /** How many deliveries it has made ready so far. */
   replayed: number;
-  /** How many it has left alone, because they were ready already or being attempted. */
+  /** How many deliveries it has left alone, because they were ready already or being attempted. */
   skipped: number;
   state: "running" | "done" | "stopped";
   endedAt?: number;
@@ -60,7 +60,7 @@ export interface Replay extends NewReplay {
   stoppedBy?: Actor;
 }
 
-/** The limits of a replay's pace, in deliveries per second, and what is used if nobody chose one. */
+/** The limits of a replay's pace, in deliveries per second, and the default. */
 export const PACE = { least: 1, most: 500, usual: 20 };
 
 interface Context {

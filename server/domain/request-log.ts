@@ -6,7 +6,7 @@ export interface LoggedRequest {
   merchantId: string;
   /** When it ended, in real time. */
   at: number;
-  /** Orders what one process has logged in the same millisecond. */
+  /** Orders the requests that one process has logged in the same millisecond. */
   number: number;
   /** The operationId of the contract. */
   operation: string;
@@ -24,14 +24,16 @@ export interface LoggedRequest {
   sent?: string;
   /** The response's body, redacted, as JSON. */
   returned?: string;
-  /** How many requests of the merchant, up to about the time of this one, were not kept. */
+  /** How many of the merchant's requests before this one, since the last such count, were not kept. */
   leftOut?: number;
 }
 
-/** What the log has of each merchant: the newest requests that succeeded, as many others, and only those of the last day. */
+/**
+ * What the log keeps of each merchant: so many of the newest successful requests of the last day, and as many others.
+ */
 export const REQUESTS_KEPT = { newest: 1_000, forMs: 86_400_000 } as const;
 
-/** The statuses from here on, and none, are those of requests that did not succeed. */
+/** Requests with this or a higher status, or without a status, did not succeed. */
 export const FIRST_FAILED_STATUS = 400;
 
 export interface RequestQuery {
@@ -50,8 +52,8 @@ export interface RequestQuery {
 /** The requests of each merchant, for its people. A reset keeps them. */
 export interface RequestLog {
   /**
-   * Adds requests, in a transaction that no payment shares, and deletes older ones beyond those that are kept. A power
-   * failure can undo it.
+   * Adds requests, in a transaction that no payment shares, and deletes older requests beyond the limits. A power
+   * failure can undo this.
    */
   insertRequests(requests: readonly LoggedRequest[]): Promise<void>;
   /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */

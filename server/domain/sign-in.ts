@@ -26,14 +26,17 @@ export interface SignInStore {
   findSession(hash: Uint8Array, idleMs: number): Promise<Session | undefined>;
   /** Lists who can see the dashboard, by merchant; operators come first. */
   listTeam(query: TeamQuery): Promise<Team>;
-  /** Ends one session, or all sessions and unused links of a person. Resolves with the number of those that it ended. */
+  /**
+   * Ends one session, or all sessions and unused links of a person. Resolves with the number of ended sessions and
+   * links.
+   */
   endSessions(which: EndedSessions, actor: Actor): Promise<number>;
 }
 
 export interface TeamQuery {
-  /** If set, only the people of this merchant are listed; otherwise those of all merchants, and operators. */
+  /** If set, only the people of this merchant are listed; otherwise all people, and operators. */
   merchantId?: string;
-  /** Sessions that were not used for so long have ended. */
+  /** Sessions that were not used for this long have ended. */
   idleMs: number;
   /** The most sessions, and the most links. */
   limit: number;
@@ -86,8 +89,8 @@ export interface Team {
 }
 
 /**
- * One session, or all sessions and unused links of a person, with `invited` also those of everybody whom the person let in,
- * and of whom these let in; without a `merchantId` those of an operator.
+ * One session, or all sessions and unused links of a person; with `invited` also of everybody whom this person let in,
+ * directly or indirectly. Without `merchantId`, the person is an operator.
  */
 export type EndedSessions = { merchantId?: string } & ({ id: string } | { name: string; invited?: true });
 
@@ -150,7 +153,10 @@ export async function signIn(
 export const useSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
   storage.useSession(hashKey(token), IDLE_MS);
 
-/** Finds the session of a token. What a page does by itself is no use of the session, which ends if nobody is there. */
+/**
+ * Finds the session of a token. Requests that a page's script sends do not count as use, so that the session ends if
+ * nobody is there.
+ */
 export const findSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
   storage.findSession(hashKey(token), IDLE_MS);
 

@@ -30,7 +30,7 @@ export interface Storage
     SignInStore,
     RequestLog,
     Housekeeping {
-  /** Counts what waits to be done, of all merchants. It takes about 15 ms at most, however long the queues are. */
+  /** Counts the waiting work of all merchants. Takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;
   /** Resolves if the storage can commit. Otherwise rejects with the reason. */
   ping(): Promise<void>;
@@ -40,19 +40,19 @@ export interface Storage
 
 /** The counts end at this number, so that a long queue takes no longer to count. */
 export const MOST_COUNTED = 10_000;
-/** The oldest due delivery is looked for among those of this many receivers. */
+/** The number of receivers among whose deliveries the oldest due delivery is searched. */
 export const MOST_LANES = 1_000;
 
-/** What waits to be done. May include what resets have deleted and no worker has removed yet. Times are real time. */
+/** The waiting work. May include rows that resets have deleted and no worker has removed yet. Times are real time. */
 export interface Backlog {
   /** Deliveries that are due. */
   dueDeliveries: number;
   /** Deliveries that are being attempted or wait for their next attempt. */
   waitingDeliveries: number;
-  /** When the delivery that has been due for longest fell due; absent if none is. */
+  /** When the oldest due delivery fell due; absent if no delivery is due. */
   oldestDeliveryDueAt?: number;
   /** Payouts and checkouts whose final status is due. */
   dueSettlements: number;
-  /** When the record that has been due for longest fell due; absent if none is. */
+  /** When the oldest due record fell due; absent if no record is due. */
   oldestSettlementDueAt?: number;
 }

@@ -9,19 +9,21 @@ import type { Trace } from "./trace.ts";
 export interface TelemetryEvents {
   /** A request has ended: its response was sent, or its connection was lost. */
   request: RequestEnded;
-  /** A request of a merchant has ended, with what was sent and returned. Only what redacts it may keep it. */
+  /** A request of a merchant has ended, with its bodies. A subscriber may keep them only after redaction. */
   exchange: Exchange;
   /** Requests were stored in their log, or dropped because there were too many or the storage did not work. */
   requestLog: { stored: number; dropped: number };
   /** A transaction was committed. */
   commit: { items: number; durationMs: number };
-  /** A record got its final status, so long after it was due. */
+  /** A record got its final status, with the delay since it was due. */
   settled: RecordSettled;
   /** An attempt to deliver a webhook has ended and was recorded. */
   attempt: AttemptEnded;
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
-  /** A clock began or ceased to differ from the server's time, or the server's time has followed one that jumped. */
+  /**
+   * A clock began or ceased to differ from the server's time, or the server's time has followed a clock that jumped.
+   */
   clock: ClockReport;
   /** The longest time that the event loop was blocked in the last second. */
   loopDelay: { longestMs: number };
@@ -95,7 +97,7 @@ export type Emit = <N extends Name>(name: N, event: TelemetryEvents[N]) => void;
 export interface Telemetry {
   emit: Emit;
   /**
-   * Calls `subscriber` with each event of this name, in the middle of the work that is reported: it must be quick.
+   * Calls `subscriber` with each event of this name, during the reported work: it must be quick.
    * @returns a function that ends the subscription
    */
   on<N extends Name>(name: N, subscriber: Subscriber<N>): () => void;

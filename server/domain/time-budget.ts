@@ -12,7 +12,7 @@ export const withBudget = <T>(budget: TimeBudget, work: () => T): T => budgets.r
 
 /**
  * Runs an operation of the storage and takes its time from the caller's budget, if the caller has one.
- * @param operation is passed the time at which it must have ended, as `performance.now()` counts
+ * @param operation gets the time by which it must have ended, as `performance.now()` counts
  */
 export async function withinBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {
   const budget = budgets.getStore();

@@ -1,6 +1,6 @@
 /**
- * A place in a distributed trace (W3C Trace Context, https://www.w3.org/TR/trace-context/). It says which work caused which
- * other work, and nothing about a merchant or a payment.
+ * A place in a distributed trace (W3C Trace Context, https://www.w3.org/TR/trace-context/). It shows which work caused
+ * which other work, and contains nothing about a merchant or a payment.
  */
 export interface Trace {
   /** 32 hexadecimal digits, shared by all work of the trace. */
@@ -28,7 +28,7 @@ export function readTraceparent(header: string | undefined): Trace | undefined {
   return { traceId, spanId: spanId!, flags: known };
 }
 
-/** Returns the place of work that the given one causes. */
+/** Returns the place of work that the given work causes. */
 export function childOf({ traceId, spanId: parentId, flags }: Trace, spanId: string): Trace {
   return { traceId, spanId, parentId, flags };
 }

@@ -20,8 +20,8 @@ export interface WebhookContext {
   clock: Clock;
   random: Random;
   /**
-   * Makes a delivery ready for an attempt. A server waits for the attempt, if it is made soon (D31); the command line, which
-   * sends nothing, does not.
+   * Makes a delivery ready for an attempt. A server waits a while for the attempt (D31). The command line, which sends
+   * nothing, does not wait.
    */
   attempt(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
 }
@@ -38,11 +38,11 @@ export interface Webhooks {
    * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
    */
   replay(merchant: Merchant, id: string, actor: Actor): Promise<Delivery>;
-  /** Reads the secrets that sign now. Expired ones are left out. */
+  /** Reads the secrets that sign now, without expired secrets. */
   readSecrets(merchant: Merchant): Promise<WebhookSecrets>;
   /** Like `readSecrets`, but for a person; the audit trail records it. */
   revealSecrets(merchant: Merchant, actor: Actor): Promise<WebhookSecrets>;
-  /** Creates a new secret. The one that it replaces signs for another day of sandbox time (D12). */
+  /** Creates a new secret. The replaced secret signs for another day of sandbox time (D12). */
   rotateSecret(merchant: Merchant, actor: Actor): Promise<WebhookSecrets>;
 }
 

@@ -10,7 +10,7 @@ export interface ReadLimits {
   total: number;
 }
 
-/** How long a read waits for its turn, and how many of a merchant wait. */
+/** How long a read waits for its turn, and how many reads of a merchant may wait. */
 const WAIT_MS = 5_000;
 const MOST_WAITING = 256;
 
@@ -25,7 +25,7 @@ export interface Reads {
 /** Limits the reads that are in progress, so that a merchant's lists and exports do not hold up the payments of others. */
 export function createReads({ perMerchant, total, clock }: ReadLimits & { clock: Clock }): Reads {
   const running = new Map<string, number>();
-  /** What begins the reads that wait, by merchant. The merchant that was served last is last. */
+  /** The functions that begin the waiting reads, by merchant. The merchant that was served last is last. */
   const waiting = new Map<string, Set<() => void>>();
   let all = 0;
   const ofMerchant = (id: string) => running.get(id) ?? 0;
@@ -77,7 +77,7 @@ export function createReads({ perMerchant, total, clock }: ReadLimits & { clock:
       try {
         return await read();
       } finally {
-        // Let requests in between: SQLite's reads block the event loop.
+        // Let requests run in between, because SQLite's reads block the event loop.
         void nextTurn().then(() => end(merchantId));
       }
     },
@@ -103,7 +103,10 @@ const LISTS = [
 
 type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
 
-/** Returns the storage with its lists limited. Each of them takes a turn, also those of an export. Whatever is replaced in the given storage later takes effect here too. */
+/**
+ * Returns the storage with limited lists. Each read of a list takes a turn, also in an export. Methods that are
+ * replaced in the given storage later are replaced here too.
+ */
 export function withLimitedLists(storage: Storage, reads: Reads, turns: Turns): Storage {
   const limited = Object.create(storage) as Storage;
   for (const name of LISTS) {

@@ -12,7 +12,7 @@ function aLoop() {
     begun.push(name);
     now += usesMs;
   }
-  /** Runs what was deferred before this turn, and what each callback leads to at once. */
+  /** Runs the callbacks that were deferred before this turn, and everything that follows from each at once. */
   async function turn() {
     const callbacks = deferred;
     deferred = [];
@@ -23,7 +23,7 @@ function aLoop() {
     }
     return begun.splice(0);
   }
-  /** Returns what begins without waiting. */
+  /** Returns the requests that begin without waiting. */
   async function flood(merchantId: string, count: number, usesMs = 1) {
     for (let index = 1; index <= count; index += 1) {
       void send(merchantId, `${merchantId}${index}`, usesMs);

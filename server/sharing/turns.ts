@@ -1,14 +1,18 @@
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 
-/** How long work of a turn of the event loop may begin, in milliseconds, and how long webhooks of it. The rest waits. */
+/**
+ * For how many milliseconds of a turn of the event loop work may begin, and webhooks' work of these. Other work waits.
+ */
 const TURN_MS = 4;
 const WEBHOOKS_MS = 1;
-/** How many requests of a merchant wait. More are refused. */
+/** The most waiting requests of a merchant. Further requests are refused. */
 const MOST_WAITING = 1_024;
 /** A merchant's use counts half as much after each such time, in milliseconds. */
 const HALVED_EVERY_MS = 1_000;
-/** What each request or webhook counts at the least, since a part of its work is done later. And the use that is forgotten. */
+/**
+ * The least time counted for a request or webhook, since a part of its work is done later. A smaller use is forgotten.
+ */
 const LEAST_MS = 0.05;
 
 type Work = "requests" | "webhooks";
@@ -18,10 +22,10 @@ interface Merchant extends Record<Work, (() => void)[]> {
   usedMs: number;
 }
 
-/** What decides whose work the event loop does next (D82). */
+/** Decides whose work the event loop does next (D82). */
 export interface Turns {
   /**
-   * Resolves when it is the turn of a merchant's request; undefined if it is now.
+   * Resolves when it is the turn of a merchant's request; undefined if that is now.
    * @throws ServiceError `rate_limited` if too many of the merchant's requests wait already
    */
   take(merchantId: string): Promise<void> | undefined;
@@ -29,7 +33,7 @@ export interface Turns {
   takeForWebhook(merchantId: string): Promise<void> | undefined;
 }
 
-/** Calls back in the next turn of the event loop, after what was deferred before. */
+/** Calls back in the next turn of the event loop, after earlier deferred callbacks. */
 export type Defer = (callback: () => void) => void;
 
 interface Options {
@@ -38,14 +42,14 @@ interface Options {
 }
 
 /**
- * Shares the event loop between merchants: of the merchants whose work waits, the one that has used the least time lately
- * is next. So a merchant with one request does not wait for another's thousand, however much each of them costs. A
- * merchant alone may use all of the time.
+ * Shares the event loop between merchants: of the merchants whose work waits, the one that has used the least time
+ * lately is next. A merchant with one request does not wait for another merchant's thousand requests, however much each
+ * costs. A merchant alone may use all of the time.
  */
 export function createTurns({ clock, defer }: Options): Turns {
   const merchants = new Map<string, Merchant>();
   const waiting = new Set<Merchant>();
-  /** What has begun last, and when. Its work goes on until the next callback. */
+  /** The work that began last, and when. It continues until the next callback. */
   let last: { merchant: Merchant; work: Work; at: number } | undefined;
   let halvedAt = clock.monotonic();
   let turnBegun: number | undefined;
@@ -78,7 +82,7 @@ export function createTurns({ clock, defer }: Options): Turns {
     last = undefined;
   }
 
-  /** The merchant that has used the least of those that wait, and may begin something in this turn. */
+  /** Of the waiting merchants that may begin work in this turn, the merchant that has used the least. */
   function next(): Merchant | undefined {
     let least: Merchant | undefined;
     for (const merchant of waiting) {
@@ -100,7 +104,7 @@ export function createTurns({ clock, defer }: Options): Turns {
     return now - turnBegun < TURN_MS;
   }
 
-  /** All that waits has one such callback, which begins whatever is next. */
+  /** The one callback for all waiting work. Begins the next work. */
   function begin() {
     const merchant = hasTime() ? next() : undefined;
     if (!merchant) return defer(begin);
@@ -111,7 +115,7 @@ export function createTurns({ clock, defer }: Options): Turns {
     resolve();
   }
 
-  /** Is called in the next turn, before what this turn has left. Nothing has waited for the last work. */
+  /** Called at the start of the next turn, before its deferred work. */
   function endTurn() {
     if (last) count(last.at);
     turnBegun = undefined;

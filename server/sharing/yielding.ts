@@ -3,13 +3,14 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 
 /** The share of time that the event loop may be busy before background work waits. */
 const MOST_BUSY = 0.5;
-/** The pauses after each of which the share is measured again, and all of them together, in milliseconds. */
+/** The length of a pause, after which the share is measured again, and the longest total of pauses, in milliseconds. */
 const PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 25;
 
 /**
- * Returns a function that lets requests in between two steps of background work: for a turn of the event loop, and while
- * the loop is busy for some milliseconds more. A thousand slow receivers must not slow the API, but their webhooks go on.
+ * Returns a function that lets requests run between two steps of background work: for a turn of the event loop, and for
+ * some milliseconds more while the loop is busy. A thousand slow receivers must not slow the API, but their webhooks
+ * continue.
  */
 export function createYielding(): () => Promise<void> {
   let last = performance.eventLoopUtilization();

@@ -119,7 +119,7 @@ export const REPLAY_COLUMNS = {
   stopped_by: "text",
 } as const;
 
-/** Besides, each database orders the entries in its own way. */
+/** Each database also has its own column that orders the entries. */
 export const AUDIT_COLUMNS = {
   merchant_id: "text",
   at_real: "bigint",

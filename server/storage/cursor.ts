@@ -3,7 +3,7 @@ import { InvalidCursorError } from "../domain/errors.ts";
 
 /**
  * Makes the cursor of a position in a list. The digest ties it to the list and to `scope`, for example the merchant, so
- * that a cursor of another list or merchant is refused and does not silently continue somewhere else.
+ * that a cursor of another list or merchant is refused instead of silently continuing somewhere else.
  * @param position whole numbers of at least 0
  */
 export function sealCursor(list: string, scope: string, position: readonly number[]): string {

@@ -1,13 +1,16 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LINK_MS } from "../domain/sign-in.ts";
 
-/** A limit is full again a second later at the most, and the work on a clock's move is repeated after 30 seconds. */
+/**
+ * The longest time ahead that is right for each kind: a rate limit is full again after a second at most, and the work
+ * on a clock's move is repeated after 30 seconds.
+ */
 const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };
 
 /**
- * Returns the statements that correct the times which a clock that was ahead has left behind. Without them, what was
- * written then would wait until time has passed them: payments for their final status, retries for their attempt. What
- * was written with the right time does not change. The statements may be repeated.
+ * Returns the statements that correct times which were written while a clock was ahead. Without the correction,
+ * payments would wait too long for their final status, and retries for their attempt. Right times do not change. The
+ * statements may be repeated.
  * @param now SQL of real time
  * @param attemptsOf the SQL condition that joins attempts `a` to the table events
  */
@@ -25,13 +28,13 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
        AND EXISTS (SELECT 1 FROM attempts a WHERE ${attemptsOf} AND a.sent_real > ${future})`,
     `UPDATE replays SET due_real = ${now} WHERE state = 'running' AND due_real > ${now} + ${LONGEST_MS.pause}`,
     `UPDATE listeners SET seen_real = ${now} WHERE seen_real > ${future}`,
-    // Sign-in must not last longer than it was meant to. Whoever signed in then signs in again.
+    // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
     `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,
     `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LINK_MS}`,
   ];
 }
 
-/** The same for tables that only PostgreSQL has, where several processes share limits and work. */
+/** The statements for tables that only PostgreSQL has, where several processes share limits and work. */
 export function sharedFutureTimes(now: string): string[] {
   return [
     `DELETE FROM request_rates WHERE full_at > ${now} + ${LONGEST_MS.rate}`,
@@ -39,7 +42,7 @@ export function sharedFutureTimes(now: string): string[] {
   ];
 }
 
-/** Finds out when time has gone back, and then corrects what is dated later. */
+/** Notices when time has gone back, and then corrects later times. */
 export interface Repairs {
   /** Notes the latest time that the database has when it is opened. Later calls have no effect. */
   note(latest: number): void;

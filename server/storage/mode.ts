@@ -1,13 +1,13 @@
 import type { AskedMode, Mode } from "../domain/mode.ts";
 import { StorageError } from "./storage-error.ts";
 
-/** What a database says about its mode (D80). Empty for a database without merchants. */
+/** The mode of a database, as far as its content shows it (D80). Empty for a database without merchants. */
 export interface FoundMode {
-  /** The stored mode; or a sandbox's, because of rows that only a sandbox writes. */
+  /** The stored mode, or `sandbox` because of rows that only a sandbox writes. */
   mode?: Mode;
   /** What those rows show. */
   proof?: string;
-  /** True if the database has merchants but says nothing about its mode. */
+  /** True if the database has merchants but nothing shows its mode. */
   undecided?: boolean;
 }
 
@@ -54,7 +54,7 @@ const OTHER_DATABASE = "or set DATABASE_URL to another database. Nothing was cha
 
 /**
  * Returns the mode in which a server uses a database.
- * @throws StorageError if the database has the other mode, or nothing tells which one it has
+ * @throws StorageError if the database has the other mode, or nothing shows its mode
  */
 export function modeOfServer(found: FoundMode, asked: AskedMode): Mode {
   requireNoOther(found, asked);
@@ -90,7 +90,7 @@ export function requireNoOther({ mode, proof }: FoundMode, asked: AskedMode): vo
 }
 
 /**
- * Returns the mode of a database after a backup has been put in its place; undefined if nothing tells it.
+ * Returns the mode of a database after a backup has been put in its place; undefined if nothing shows it.
  * @throws StorageError if the backup may not be put there
  */
 export function modeAfterRestore(backup: FoundMode, target: FoundMode, asked: AskedMode): Mode | undefined {

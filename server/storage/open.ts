@@ -31,7 +31,8 @@ export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgr
  * Opens the storage that DATABASE_URL names. A command gets the storage of the server that uses a SQLite file, if there is
  * one: a second process could harm the file.
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
- * @param options.mode what SANDBOX says; the first server's mode is stored, and a server in the other one is refused (D80)
+ * @param options.mode the mode that SANDBOX asks for; the first server's mode is stored, and a server in the other mode
+ * is refused (D80)
  * @throws StorageError whose message says what to do
  */
 export async function openStorage(
@@ -63,7 +64,7 @@ export async function migrateStorage(database: DatabaseAddress): Promise<Migrate
   return database.kind === "postgres" ? migratePostgres(database.url) : migrateSqlite(database.path);
 }
 
-/** Reads what an operator wants to know about a database. @throws StorageError */
+/** Reads a database's status for an operator. @throws StorageError */
 export async function readStatus(database: DatabaseAddress, now: number): Promise<DatabaseStatus> {
   return database.kind === "postgres" ? postgresStatus(database.url) : sqliteStatus(database.path, now);
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from "../domain/errors.ts";
 
-/** Refuses work that was not begun, because too much waits or it has waited for too long. */
+/** The refusal of work that was not begun, because too much work waits or because it has waited too long. */
 export const overloaded = (): ServiceError =>
   new ServiceError("unavailable", "The server is overloaded. Nothing was recorded.", { retryAfterSeconds: 1 });

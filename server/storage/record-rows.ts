@@ -53,7 +53,7 @@ export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, n
   return { due_at: sandboxTime(merchant, now) + due.afterMs, due_real: now + due.afterMs, due_status: due.status };
 }
 
-/** Returns what to report about a record that was settled so long after it was due. */
+/** Returns the report about a record that was settled `delayMs` after it was due. */
 export function settledReport({ merchantId, traceparent }: Disbursement | Checkout, delayMs: number): RecordSettled {
   return { merchantId, delayMs, ...(traceparent === undefined ? {} : { traceparent }) };
 }

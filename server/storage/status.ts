@@ -1,6 +1,6 @@
 import type { Schema } from "./migrations.ts";
 
-/** What an operator wants to know about a database. Contains no secret. */
+/** The status of a database, for an operator. Contains no secret. */
 export interface DatabaseStatus {
   place: SqlitePlace | PostgresPlace;
   schema: Schema;
@@ -24,11 +24,14 @@ export interface PostgresPlace {
   port: number;
   database: string;
   serverVersion: string;
-  /** The connections of this service to this database; those of all programs to the server; the most it accepts. */
+  /**
+   * The connections of this service to this database, of all programs to the server, and the most that the server
+   * accepts.
+   */
   connections: { service: number; server: number; most: number };
 }
 
-/** What waits to be done, of all merchants. */
+/** The waiting work of all merchants. */
 export interface Work {
   pendingPayouts: number;
   pendingCheckouts: number;
@@ -36,7 +39,7 @@ export interface Work {
   dueDeliveries: number;
   /** Deliveries that the server has given up. */
   failedDeliveries: number;
-  /** When the delivery that has been due for longest fell due, in real time. */
+  /** When the oldest due delivery fell due, in real time. */
   oldestDueAt?: number;
 }
 

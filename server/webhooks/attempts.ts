@@ -21,9 +21,9 @@ export interface AttemptContext {
 export interface Attempted extends Claim {
   /** The number of attempts before this one in the schedule. */
   step: number;
-  /** When it fell due; absent for a replay. */
+  /** When the attempt fell due; absent for a replay. */
   dueAt?: number;
-  /** When it happens on the merchant's clock. */
+  /** When the attempt happens on the merchant's clock. */
   at: number;
   trace?: Trace | undefined;
 }

@@ -13,7 +13,7 @@ import { attemptTime, lostAttempt, prepareAttempt, recordResult, type AttemptCon
 
 /** Longer than an attempt takes. A listener that lives renews its claims with each search. */
 const LEASE_MS = 30_000;
-/** How often a search looks for deliveries, in milliseconds: as often as the server for its own. */
+/** How often a search polls for deliveries, in milliseconds: as often as the server does for its own deliveries. */
 const LOOK_EVERY_MS = 100;
 
 /** A webhook that a listener is to send. */
@@ -43,9 +43,9 @@ export interface AttemptReport extends Pick<
   sentMsAgo: number;
 }
 
-/** What merchants' listeners do: they make webhook attempts in place of the server (D69). */
+/** The operations of merchants' listeners, which make webhook attempts in place of the server (D69). */
 export interface Listeners {
-  /** Connects a listener. `replaced` is the name of one from which it took over. */
+  /** Connects a listener. `replaced` is the name of the listener that it replaced. */
   connect(merchant: Merchant, listener: Omit<Listener, "session">): Promise<{ session: string; replaced?: string }>;
   /**
    * Claims deliveries that are due, and waits if there are none.
@@ -68,7 +68,7 @@ interface Options extends AttemptContext {
 export function createListeners(options: Options): Listeners {
   const { storage, clock, ids, chaos, stopping } = options;
 
-  /** Looks until there is something to claim, the time is up, or a later search continues. */
+  /** Polls until there is something to claim, the time is up, or a later search continues. */
   async function look({ id }: Merchant, { session, limit, waitSeconds }: ListenerSearch, poll: number) {
     const until = clock.monotonic() + waitSeconds * 1_000;
     for (;;) {

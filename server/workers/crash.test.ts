@@ -42,7 +42,7 @@ async function call(url: string, path: string, body?: object): Promise<any> {
   return response.json();
 }
 
-/** Creates payouts and kills the server while it delivers. Returns the references of the confirmed ones. */
+/** Creates payouts and kills the server while it delivers. Returns the references of the confirmed payouts. */
 async function crash(database: string, receiver: Receiver, round: number): Promise<string[]> {
   const { url, child } = await start(database);
   const confirmed: string[] = [];

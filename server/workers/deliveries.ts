@@ -11,7 +11,9 @@ import type { Returns } from "./returns.ts";
 import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
 import type { Turns } from "../sharing/turns.ts";
 
-/** The intervals at which the claims of attempts in progress are renewed, and at which lapsed ones are looked for. */
+/**
+ * The intervals at which the claims of attempts in progress are renewed, and at which lapsed claims are searched for.
+ */
 export const RENEW_EVERY_MS = 1_000;
 export const END_LAPSED_EVERY_MS = 200;
 export interface DeliveryWorker {
@@ -73,7 +75,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 
   /**
    * Starts the attempt of a claimed delivery. If an attempt is already in progress in this process, it continues under
-   * the new claim, and the result is undefined. So it is if the claim took too long to arrive: then it lapses.
+   * the new claim, and the result is undefined. Also undefined if the claim arrived too late: then the claim lapses.
    */
   function start(claim: HeldClaim): Promise<void> | undefined {
     if (claim.heldUntil <= clock.counter()) return undefined;
@@ -104,7 +106,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
 
   async function claimAndStart(merchantId: string | undefined): Promise<number> {
     const claimed = await scan(merchantId);
-    // Let requests in between.
+    // Let requests run in between.
     await nextTurn();
     return claimed.filter((claim) => start(claim)?.catch(() => {})).length;
   }

@@ -2,11 +2,14 @@ import type { Clock } from "../domain/clock.ts";
 import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
 import type { KeyUse } from "../domain/keys.ts";
 
-/** When keys were last used. Requests only note it; the storage learns it later, so that no request waits for that. */
+/**
+ * When keys were last used. Requests only note the use in memory. It is stored later, so that no request waits for the
+ * storage.
+ */
 export interface KeyUses {
   /** Notes that a request had this key. */
   note(owner: Pick<KeyOwner, "merchant" | "keyId">): void;
-  /** Stores what was noted. If that fails, the next request with the key is noted again. */
+  /** Stores the noted uses. If this fails, the key's next use is noted again. */
   record(): Promise<void>;
 }
 

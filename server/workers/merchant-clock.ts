@@ -7,7 +7,7 @@ import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import type { DeliveryWorker } from "./deliveries.ts";
 import type { Settlement } from "./settlement.ts";
 
-/** Real milliseconds between checks while another process works on what is due. */
+/** Real milliseconds between checks while another process does the due work. */
 const WAIT_MS = 10;
 
 /** Moves the sandbox time of merchants (D18). */

@@ -9,7 +9,7 @@ interface Options {
 }
 
 export interface Replays {
-  /** Takes the steps that are due of the replays in progress. */
+  /** Takes the due steps of the replays in progress. */
   advance(): Promise<void>;
 }
 

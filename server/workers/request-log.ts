@@ -9,8 +9,8 @@ import { startLoop } from "./loop.ts";
 /** How often the requests that have ended are stored, in milliseconds. */
 const STORE_EVERY_MS = 500;
 /**
- * The most requests that are stored each time, of those that succeeded, and as many of the others. More would cost payments
- * their time, and of a merchant that sends this many nobody reads them all.
+ * The most successful requests that are stored each time, and the most others. Storing more would delay payments, and
+ * nobody reads all requests of a merchant that sends so many.
  */
 const MOST = { ofMerchant: 50, total: 100 };
 
@@ -22,7 +22,7 @@ interface Context {
 }
 
 export interface RequestLogWriter {
-  /** Stores what waits, then ends. */
+  /** Stores the waiting requests, then ends. */
   stop(): Promise<void>;
 }
 
@@ -34,16 +34,16 @@ interface Waiting {
 }
 
 /**
- * Keeps the log of requests (D66). A request that has ended is only noted; a moment later those of all merchants are
- * redacted and stored together. What does not fit, or cannot be stored, is dropped and counted (D72): the merchant's last
- * request that is stored says how many, or its next one.
+ * Keeps the log of requests (D66). A request that has ended is only noted; a moment later the requests of all merchants
+ * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72). The
+ * merchant's last stored request, or its next one, shows the count.
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
   let waiting: Waiting[] = [];
   let places = { succeeded: createPlaces(), failed: createPlaces() };
   let dropped = 0;
   let number = 0;
-  /** The dropped requests of each merchant that no stored one has told of yet. */
+  /** The number of dropped requests of each merchant that no stored request shows yet. */
   const untold = new Map<string, number>();
   const addUntold = (merchantId: string, count: number) =>
     untold.set(merchantId, (untold.get(merchantId) ?? 0) + count);
@@ -59,7 +59,7 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
     waiting.push({ exchange, at: clock.now(), number });
   });
 
-  /** The request as it is stored, or nothing if it cannot be redacted: no other request is lost with it. */
+  /** The request as it is stored, or nothing if it cannot be redacted, so that no other request is lost with it. */
   function readable(request: Waiting): LoggedRequest[] {
     try {
       return [toLogged(request)];
@@ -113,7 +113,7 @@ function createPlaces() {
   const taken = new Map<string, number>();
   let total = 0;
   return {
-    /** Returns false if there is none left for the merchant. */
+    /** Returns false if no place is left for the merchant. */
     take(merchantId: string): boolean {
       const count = taken.get(merchantId) ?? 0;
       if (count >= MOST.ofMerchant || total >= MOST.total) return false;
@@ -151,13 +151,13 @@ function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
   };
 }
 
-/** The fields of an object, or none of anything else. */
+/** The fields of an object; no fields for anything else. */
 const partOf = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
 const SERVICE_REFERENCE = /(?:DSB|CHK)[0-9A-Z]{24}/;
 
-/** The payment that a request was about: in its response, its path, or the address of the one that exists already. */
+/** The payment that a request was about: from its response, its path, or the address of the existing payment. */
 function referenceOf({ returned, parameters, location }: Exchange): string | undefined {
   const places = [partOf(partOf(returned).data).reference, parameters.reference, location];
   return places.map((place) => SERVICE_REFERENCE.exec(String(place ?? ""))?.[0]).find((found) => found !== undefined);

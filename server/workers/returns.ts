@@ -1,11 +1,11 @@
 import type { DeliveryQueue, Lane } from "../domain/deliveries.ts";
 
 export const ADVANCE_EVERY_MS = 250;
-/** What a step makes ready at most: 100 webhooks per second to one receiver, and 200 in all. */
+/** The most webhooks that a step makes ready: per second 100 to one receiver, and 200 in all. */
 const PER_STEP = { lane: 25, all: 50 };
-/** With fewer deliveries waiting, nothing needs to be made due earlier. */
+/** With fewer waiting deliveries, none is made due earlier. */
 const LEAST_WAITING = 10;
-/** The most receivers to remember. The next success of one that is left out is noticed too. */
+/** The most receivers to remember. A receiver that is left out is noticed at its next success. */
 const MOST_LANES = 1_000;
 
 interface Options {
@@ -15,7 +15,7 @@ interface Options {
   onReady(): void;
 }
 
-/** Notices receivers that work again after an outage, and makes what waits for them due earlier (D13). */
+/** Notices receivers that work again after an outage, and makes their waiting deliveries due earlier (D13). */
 export interface Returns {
   /** Notes the result of an attempt. @param step the number of attempts before it in the schedule */
   note(lane: Lane, step: number, isDelivered: boolean): void;
@@ -32,7 +32,7 @@ export function createReturns({ storage, stopping, onReady }: Options): Returns 
   return {
     note(lane, step, isDelivered) {
       const key = keyOf(lane);
-      // A receiver that fails again gets no more than the schedule says.
+      // A receiver that fails again gets only the attempts of the schedule.
       if (!isDelivered) lanes.delete(key);
       else if (step > 0 && !lanes.has(key) && lanes.size < MOST_LANES) lanes.set(key, { lane, isDraining: false });
     },
@@ -46,7 +46,7 @@ export function createReturns({ storage, stopping, onReady }: Options): Returns 
         const least = entry.isDraining ? 1 : LEAST_WAITING;
         const advanced = await storage.advanceRetries(entry.lane, { least, limit });
         left -= advanced;
-        // Removed, and added as the last one while more may be waiting, so that receivers take turns.
+        // While more may be waiting, the receiver moves to the end, so that receivers take turns.
         const isKnown = lanes.delete(key);
         if (isKnown && advanced === limit) lanes.set(key, { ...entry, isDraining: true });
         if (advanced > 0) onReady();

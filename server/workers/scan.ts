@@ -6,13 +6,13 @@ import type { Fairness } from "../webhooks/fairness.ts";
 
 /**
  * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
- * one. Attempts in progress renew it.
+ * process. Attempts in progress renew it.
  */
 export const LEASE_MS = 4_000;
 /**
- * How long this process relies on a lease, counted from before the claim was requested. Of the rest, one second is the
- * accuracy of the counter that leases are measured with. Half a second is for the time until a lapse is noticed and the
- * connection is closed, so that another process never attempts the same delivery meanwhile.
+ * How long this process relies on a lease, counted from before the claim was requested. Of the remaining 1.5 seconds,
+ * one second is the accuracy of the counter that measures leases, and half a second is for noticing a lapse and closing
+ * the connection, so that another process never attempts the same delivery meanwhile.
  */
 export const HELD_MS = LEASE_MS - 1_500;
 /** Limits of one scan: deliveries made ready, lanes read per query, and lanes read in total. */
@@ -63,17 +63,20 @@ export function createScan({ storage, clock, fairness }: Options) {
     for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
       const { claimed, next } = await claimAfter(after, merchantId);
       if (merchantId === undefined) place = next;
-      // At the end of the lanes, continue with the first one, unless the scan started there.
+      // At the end of the lanes, continue with the first lane, unless the scan started there.
       if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
       after = next;
-      // Let requests in between: each page takes a while when none of its lanes has room.
+      // Let requests run in between, because a page takes a while when none of its lanes has room.
       await nextTurn();
     }
     return [];
   };
 }
 
-/** Returns the claims up to this number of deliveries. A lane gets more than an equal share only of what others leave. */
+/**
+ * Returns the claims up to this number of deliveries. A lane gets more than an equal share only if other lanes leave
+ * some.
+ */
 function atMost(limit: number, claims: readonly LaneClaim[]): LaneClaim[] {
   const equal = Math.ceil(limit / Math.max(1, claims.length));
   let left = limit;

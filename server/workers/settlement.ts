@@ -1,6 +1,6 @@
 import type { ClockStore } from "../domain/clock-store.ts";
 
-/** Records per transaction. A larger one would block the event loop for longer than requests should wait. */
+/** Records per transaction. A larger transaction would block the event loop for longer than requests should wait. */
 const BATCH = 50;
 
 export interface Settlement {

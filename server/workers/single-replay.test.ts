@@ -54,7 +54,7 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
   await expect.poll(() => healthy.received.length, PATIENT).toBe(1);
   // A merchant gets seven eighths of the 64 attempts to one receiver.
   await expect.poll(() => hanging, PATIENT).toBe(56);
-  // Of one merchant 32 replays wait for their attempts.
+  // 32 replays of one merchant wait for their attempts.
   const answered: any[] = [];
   for (const replay of replays)
     void replay.then(

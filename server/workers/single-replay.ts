@@ -6,7 +6,10 @@ import type { DeliveryWorker } from "./deliveries.ts";
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
-/** How many requests of a merchant wait. More get a response at once; their deliveries are attempted like all others. */
+/**
+ * How many requests of a merchant wait. Further requests get a response at once, and their deliveries are attempted
+ * like all others.
+ */
 const MOST_WAITING = 32;
 /** The pauses between looks for an attempt that another process may make, in milliseconds. */
 const LOOKS_MS = { first: 100, longest: 1_000 };

@@ -50,7 +50,7 @@ const openSource = () => openSqlite(path, { clock, server: true });
 const openCopy = () => openPostgres(database.url, { clock, server: true, time: "process" });
 const LARGEST = 2 ** 53 - 1;
 
-/** Fills the source with rows in every table. Returns what the tests look for in the copy. */
+/** Fills the source with rows in every table. Returns the values that the tests search for in the copy. */
 async function fill(storage: Storage) {
   const [ada, kofi, old] = [
     await addMerchant(storage, { name: "Ada \u{1f423} \ufdd0" }),
@@ -137,7 +137,7 @@ test("the copy has everything, and a service continues on it", async () => {
   );
   expect(again).toMatchObject({ inserted: false, record: { id: pending.id, amount: LARGEST } });
 
-  // Only the lease of the one that was being attempted still runs.
+  // Only the lease of the delivery that was being attempted still runs.
   expect((await claimAll(copy)).map(({ event }) => event.id)).toContain(due.id);
   expect((await copy.findDelivery(ada.id, claimed.id))?.status).toBe("pending");
   clock.advance(MINUTE);

@@ -15,7 +15,7 @@ import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts
 export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
-/** Counts and the log of requests are forgotten. Whoever was signed in signs in again, and listeners connect again. */
+/** Counts and the log of requests are not copied. People have to sign in again, and listeners connect again. */
 const NOT_COPIED = [
   "request_counts",
   "request_rates",

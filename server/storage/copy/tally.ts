@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { CopiedTable } from "./tables.ts";
 
-/** What must be equal of a table in both databases. */
+/** The properties of a table that must be equal in both databases. */
 export interface Tally {
   rows: bigint;
   /** The sums of the columns of money. */
@@ -12,7 +12,7 @@ export interface Tally {
 
 type Cells = Readonly<Record<string, string | null>>;
 
-/** A row is hashed as its values, with these characters between them and in place of NULL. */
+/** The hashed text of a row: its values with this separator between them, and this mark in place of NULL. */
 const [SEPARATOR, NULL] = ["\u001f", "\u001e"];
 /** The number of hexadecimal digits of a hash that are added up. */
 const DIGITS = 15;

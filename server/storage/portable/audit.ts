@@ -7,7 +7,7 @@ import { run, type Executor, type Work } from "./query.ts";
 
 /**
  * SQLite numbers the entries. PostgreSQL, where several processes write, gives them UUIDs; the UUIDs of one process
- * increase, so that the entries of one millisecond are in order.
+ * increase, so that entries of the same millisecond are in order.
  */
 const INSERT = {
   sqlite: `INSERT INTO audit (merchant_id, at_real, actor, action, details)

@@ -22,13 +22,13 @@ const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone
 const FINISH = `UPDATE checkouts SET status = :status, due_at = NULL, due_real = NULL, due_status = NULL,
   updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
-/** What is tuned for each database. */
+/** The operations that are tuned for each database. */
 type Tuned = "insertCheckout" | "findCheckout";
 
 export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
   const { read, write, writeEvents } = executor;
 
-  /** Changes a pending checkout. Resolves with false if there is none with this reference, or `change` refuses. */
+  /** Changes a pending checkout. Resolves with false if no pending checkout has this reference, or `change` refuses. */
   const changePending = (
     reference: string,
     lock: Lock,

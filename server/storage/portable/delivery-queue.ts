@@ -18,7 +18,7 @@ const CURRENT = "(SELECT epoch FROM merchants WHERE id = :merchant)";
 /** Whether a retry is due, or a lease has ended. The first condition is the range of the index. */
 const DUE = `due_real <= greatest((SELECT :now), :leased)
   AND due_real <= CASE WHEN claimed THEN :leased ELSE (SELECT :now) END`;
-/** Without the order, PostgreSQL expects to find a row soon and reads the whole table. */
+/** Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table. */
 const ANY_DUE = `SELECT 1 FROM events WHERE ${DUE} ORDER BY due_real LIMIT 1`;
 const READY = "ready = true, claimed = false, due_real = NULL";
 const PROMOTE = update(READY, `${DUE} ORDER BY due_real LIMIT :limit`);
@@ -44,7 +44,7 @@ const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at
 const RENEW = `UPDATE events AS e SET due_real = :leased + :lease::bigint FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.claimed = true AND e.claim_token = given.token`;
 
-/** What is tuned for each database. */
+/** The operations that are tuned for each database. */
 type Tuned = "readyLanes" | "recordAttempt";
 
 export function deliveryQueue({ read, write, claim }: Executor): Omit<DeliveryQueue, Tuned> {

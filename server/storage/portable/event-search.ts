@@ -14,14 +14,14 @@ type Range = Record<"after" | "before", number>;
 /** SQL, and the parameter that follows it. */
 type Condition = [sql: string, value?: Value];
 
-/** What to read of a merchant's events. */
+/** A search in a merchant's events. */
 interface Look {
   merchantId: string;
   search: DeliverySearch;
   range: Range;
   /** Conditions besides those of the search. The database reads the row of each entry to test `others`. */
   base: { indexed: readonly Condition[]; others?: readonly Condition[] };
-  /** True if the range has only events of the times in `search`. */
+  /** True if the range contains only events of the period in `search`. */
   isTimed?: boolean;
   order: "ASC" | "DESC";
   columns: string;
@@ -30,7 +30,7 @@ interface Look {
 
 interface Found {
   rows: readonly Row[];
-  /** The last entry looked at, if there are entries behind it that were not. */
+  /** The last entry that was read, if there are unread entries behind it. */
   reached?: { seq: number; createdAt: number };
 }
 
@@ -52,14 +52,14 @@ const REPLAYABLE: Condition = ["NOT ready AND NOT claimed"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 /**
- * The most entries of one look, if it must read the rows of entries that are not searched for. SQLite blocks the event
- * loop meanwhile, for some microseconds per row.
+ * The most entries of one look, if it must also read entries that do not match. SQLite blocks the event loop meanwhile,
+ * for some microseconds per row.
  */
 const MOST_PER_LOOK = 2_000;
 /** After this many looks a count ends. */
 const MOST_LOOKS = 10;
 
-/** The entries that meet `indexed` are one range of an index, in the order of their positions. */
+/** The entries that meet `indexed` are one range of an index, ordered by position. */
 function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "others", Condition[]> {
   const { reference, status, type, host, createdAfter, createdBefore } = search;
   const indexed = [...base.indexed];
@@ -93,7 +93,7 @@ const UNINDEXED = { sqlite: (condition: string) => `+${condition}`, postgres: (c
 const ofMerchant = (merchant: string) =>
   `merchant_id = ${merchant} AND epoch = (SELECT epoch FROM merchants WHERE id = ${merchant})`;
 
-/** Reads the next entries that are searched for. Looks at a bounded number if no index has just those. */
+/** Reads the next matching entries. Reads a bounded number of entries if no index has only matching entries. */
 async function look(executor: Executor, asked: Look): Promise<Found> {
   const { indexed, others } = conditionsOf(asked);
   const { order, columns, limit, search } = asked;
@@ -121,7 +121,7 @@ async function look(executor: Executor, asked: Look): Promise<Found> {
 }
 
 /**
- * Reads a page of a list of events or deliveries. Positions are in the order of commits, so nothing appears behind a
+ * Reads a page of a list of events or deliveries. Positions are in the order of commits, so no entry appears behind a
  * cursor later (D51).
  */
 export async function pageOf(
@@ -170,7 +170,7 @@ export async function countDeliveries(
     isExact = !reached;
     if (!reached) break;
     range = { ...range, before: reached.seq };
-    // Let requests in between.
+    // Let requests run in between.
     await nextTurn();
   }
   const counted = hosts.slice(0, MOST_COUNTED);
@@ -188,7 +188,7 @@ export interface Course {
   lastSeq: number;
 }
 
-/** Returns the course of a replay that starts now. Events that are written later are not on it. */
+/** Returns the course of a replay that starts now. It excludes later events. */
 export async function courseOf(executor: Executor, merchantId: string, search: DeliverySearch): Promise<Course> {
   const [{ after, before }, last] = [await rangeOf(executor, merchantId, search), await lastSeq(executor, merchantId)];
   return { seq: after, lastSeq: Math.min(before - 1, last) };
@@ -246,7 +246,7 @@ async function lastSeq(executor: Executor, merchantId: string): Promise<number> 
   return (row?.seq as number | undefined) ?? 0;
 }
 
-/** How many positions a step of a search looks at. PostgreSQL needs a round trip for each step. */
+/** How many positions a step of a search reads. PostgreSQL needs a round trip for each step. */
 const LOOKS_PER_STEP = 16;
 
 /** Returns the position of the first event at or after `time`, or one behind `last` if all events were created earlier. */

@@ -14,7 +14,7 @@ import { requestLog } from "./request-log.ts";
 import { signInStore } from "./sign-in.ts";
 import { upcoming } from "./upcoming.ts";
 
-/** What every request or webhook needs. The folder `tuned` has it for each database. */
+/** The operations that every request or webhook needs. The folder `tuned` has them for each database. */
 type Tuned =
   | "insertDisbursement"
   | "insertCheckout"

@@ -15,7 +15,7 @@ const SEARCH = `UPDATE listeners SET poll = poll + 1, seen_real = :now, key_id =
   WHERE merchant_id = :merchant AND session = :session RETURNING poll`;
 const DISCONNECT = "DELETE FROM listeners WHERE merchant_id = :merchant AND session = :session";
 const END_OF_KEY = "DELETE FROM listeners WHERE merchant_id = :merchant AND key_id = :key";
-/** The lock makes a revocation wait, which then ends the listener. */
+/** The lock makes a concurrent revocation wait, and the revocation then ends the listener. */
 const KEY = "SELECT 1 FROM api_keys WHERE merchant_id = :merchant AND id = :key AND revoked_at IS NULL FOR KEY SHARE";
 const ANY_READY = `SELECT 1 FROM events WHERE ready = true AND merchant_id = :merchant AND host = '${LISTENER_HOST}' LIMIT 1`;
 
@@ -41,7 +41,10 @@ function* keepClaims(merchant: string, holding: Holding = [], lease = 0): Work<v
   ]);
 }
 
-/** Ends the listener of a key, inside a transaction that has locked the merchant. What it has claimed is ready again. */
+/**
+ * Ends the listener of a key, inside a transaction that has locked the merchant. Its claimed deliveries become ready
+ * again.
+ */
 export function* endListenerOf(merchant: string, key: string): Work<void> {
   const { count } = yield* run(END_OF_KEY, { merchant, key });
   if (count > 0) yield* keepClaims(merchant);

@@ -3,8 +3,8 @@ import { run, type Work } from "./query.ts";
 
 /**
  * How a transaction locks a merchant. Work that depends on the merchant's clock or epoch `shares` it, which excludes
- * moves and resets. Work that writes events has them in `order`, which excludes other writers of events, so that their
- * positions are in the order of commits. A move or reset is `alone`.
+ * moves and resets. Work that writes events `orders` them, which excludes other writers of events, so that positions
+ * are in the order of commits. A move or reset is `alone`.
  */
 export type Lock = "shares" | "orders" | "alone";
 
@@ -18,7 +18,7 @@ export const LOCK_CLAUSES: Record<Lock, string> = {
 export interface LockedMerchant extends StoredMerchant {
   /** Real time after the lock was acquired. */
   now: number;
-  /** Real time as records are dated with it. */
+  /** Real time for the dates of records. */
   dated: number;
 }
 

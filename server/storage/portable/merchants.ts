@@ -40,7 +40,7 @@ const REPLACE_SECRET = [
      WHERE merchant_id = :merchant AND (expires_at <= :at OR number <= ${LAST_SECRET} - :kept)`,
 ];
 
-/** What every request needs is tuned for each database. */
+/** The operations that every request needs are tuned for each database. */
 type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
 
 export function merchants({ read, readAll, write }: Executor): Omit<MerchantStore, Tuned> {
@@ -55,7 +55,7 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
     },
     insertKey: ({ id, merchantId: merchant, hash, hint, name, createdAt, revokedAt = null }, actor) =>
       write(function* () {
-        // Keys that several processes create at once are counted one after the other.
+        // The lock makes concurrent creations of keys count one after the other.
         yield* lockMerchant(merchant, "orders");
         const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
         if ((counted!.count as number) >= MOST_KEYS) return false;

@@ -9,7 +9,7 @@ export type QueryValue = string | number | boolean | Uint8Array | null | readonl
 /**
  * A statement that both databases execute, written in PostgreSQL's SQL. Its parameters have names, such as `:merchant`;
  * `:now`, `:dated` and `:leased` are times (postgres/time.ts), and `:rows` is the table `given` of the query's rows.
- * `sqlite/executor.ts` has the list of what is different in SQLite.
+ * `sqlite/executor.ts` lists the differences in SQLite.
  */
 export interface Query {
   /** One text for each database if the databases store something differently. */
@@ -34,14 +34,14 @@ export interface QueryResult {
 }
 
 /**
- * The statements of a transaction and what happens between them. Each step yields statements that do not depend on each
+ * The statements of a transaction, and the code between them. Each step yields statements that do not depend on each
  * other. A generator, because SQLite executes it within one turn of the event loop, so that it can share a commit with
  * the work of other requests (D28), and PostgreSQL across several turns.
  */
 export type Work<T> = Generator<readonly Query[], T, readonly QueryResult[]>;
 
 export interface WriteOptions {
-  /** How SQLite commits the work: as which function of `Writer`. The default is `write`. */
+  /** The function of `Writer` with which SQLite commits the work. The default is `write`. */
   commit?: "write" | "writeNew" | "writeSoon" | "writeUnflushed" | "writeApart";
   /** Whether PostgreSQL may run the work again after it was committed (`Queries.transaction`). */
   repeatable?: boolean;

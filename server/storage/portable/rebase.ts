@@ -91,7 +91,7 @@ const INTERRUPTED = `SELECT * FROM merchants WHERE rebasing_until_real IS NOT NU
 /**
  * Finishes the moves of merchants' clocks that the end of a process interrupted, in PostgreSQL. SQLite's file has one
  * process, which does this when it opens the file.
- * @param all true for those too whose process may still be working
+ * @param all true to include moves whose process may still be working
  */
 export async function finishRebases(executor: Executor, { all }: { all: boolean }): Promise<void> {
   for (const row of await executor.read({ text: INTERRUPTED, values: { all } })) await rebase(executor, toStored(row));

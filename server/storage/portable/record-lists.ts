@@ -23,7 +23,7 @@ const ORDERS = {
     length: 2,
     numbersOf: ({ rowid }: Row) => [rowid as number],
     keyOf: ([rowid = 0]: readonly number[]) => rowid,
-    /** Without statistics SQLite would rather use the index by status, which it would read from end to end. */
+    /** Without statistics SQLite would prefer the index by status and read all of it. */
     byPhone: (table: string) => `${table} INDEXED BY ${table}_by_phone`,
     part: (select: string) => select,
   },
@@ -34,7 +34,7 @@ const ORDERS = {
     numbersOf: ({ id }: Row) => fromUuid(id as string),
     keyOf: toUuid,
     byPhone: (table: string) => table,
-    /** Without an end of its own, each part would be read whole and sorted. */
+    /** Without its own ORDER BY and LIMIT, each part would be read completely and sorted. */
     part: (select: string, end: string) => `(${select} ${end})`,
   },
 };
@@ -48,7 +48,7 @@ export function recordList<T>({ database, read }: Executor, { table, statuses, t
 
   function statement({ merchantsReference, phoneNumber, status }: RecordQuery): string {
     const reference = "merchants_reference = :reference AND (:status::text IS NULL OR status = :status)";
-    // One record at most has the reference.
+    // At most one record has the reference.
     if (merchantsReference !== undefined)
       return `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${reference} LIMIT :limit`;
     const [from, ofPhone] = phoneNumber === undefined ? [table, ""] : [byPhone(table), " AND phone_number = :phone"];

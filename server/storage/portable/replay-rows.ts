@@ -4,7 +4,7 @@ import type { DeliverySearch } from "../../domain/deliveries.ts";
 import type { Course } from "./event-search.ts";
 import { optional, type Row } from "../rows.ts";
 
-/** A stored replay, with what only the storage knows. */
+/** A stored replay, with the fields that only the storage uses. */
 export interface StoredReplay extends Replay {
   course: Course;
 }
@@ -40,7 +40,7 @@ const STEPS_PER_SECOND = 4;
 /** The most deliveries to make ready in one step, so that the steps of a second have about the same size. */
 export const stepSize = (pace: number): number => Math.ceil(pace / STEPS_PER_SECOND);
 
-/** How long a replay that made so many deliveries ready must wait, in milliseconds, to keep its pace. */
+/** How long a replay must wait to keep its pace after making so many deliveries ready, in milliseconds. */
 export const pauseAfter = (replayed: number, pace: number): number => Math.ceil((replayed * 1_000) / pace);
 
 export function startEntry({ id, merchantId, filter, pace, expected }: NewReplay, actor: Actor): NewEntry {

@@ -26,7 +26,7 @@ const FIND = "SELECT * FROM replays WHERE merchant_id = :merchant AND id = :id";
 const NEWEST = "SELECT * FROM replays WHERE merchant_id = :merchant ORDER BY id DESC LIMIT :limit";
 const DUE = "SELECT * FROM replays WHERE state = 'running' AND due_real <= (SELECT :now) ORDER BY due_real LIMIT 1";
 const LOCK = "SELECT seq, state FROM replays WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
-/** Leaves alone what has changed since it was read. */
+/** Skips deliveries that have changed since they were read. */
 const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :at, due_real = NULL, ready = true
   FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.status = given.status
     AND NOT e.ready AND NOT e.claimed`;
@@ -68,8 +68,8 @@ export function replays(executor: Executor): ReplayStore {
       const replay = toStoredReplay(due);
       const { merchantId, filter, course, pace } = replay;
       const next = await nextOnCourse(executor, merchantId, filter, course, stepSize(pace));
-      // A loss of power may undo attempts, which then are repeated, but never a step whose webhooks were sent. If the step
-      // is repeated although it was committed, the position has changed.
+      // A power failure may undo attempts, which are then repeated, but never a step whose webhooks were sent. If the
+      // step is repeated although it was committed, the position has changed.
       return write(() => step(replay, next), { commit: "writeSoon", repeatable: true });
     },
   };

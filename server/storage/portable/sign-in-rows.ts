@@ -10,13 +10,13 @@ export const RECORD_USE_MS = 60_000;
 /** The column `merchant_id` of operators is empty. */
 export const scopeOf = ({ merchantId }: { merchantId?: string }): string => merchantId ?? "";
 
-/** Stands before and after each name of those who let a person in. No name contains it. */
+/** Stands before and after the name of everyone who let a person in. No name contains it. */
 const BETWEEN = "\n";
 
-/** What `invited_by` of a person contains whom this actor let in, directly or not. */
+/** The part of `invited_by` that everyone has whom this actor let in, directly or indirectly. */
 export const invitedMark = (actor: ActorName): string => BETWEEN + actor + BETWEEN;
 
-/** Returns `invited_by` of a link. @param before that of the session in which the link is made */
+/** Returns `invited_by` of a link. @param before `invited_by` of the session in which the link is made */
 export const invitedIn = (before: string, actor: ActorName): string =>
   before === "" ? invitedMark(actor) : before + actor + BETWEEN;
 
@@ -27,8 +27,8 @@ export const scopeOfMaker = (actor: ActorName, merchantId: string): string =>
 export const sessionEnded = () => new ServiceError("unauthorized", "Your session has ended. Sign in again.");
 
 /**
- * Whoever makes a link in the name of a colleague could act as this colleague.
- * @param names of those who have access
+ * Refuses a name in use, because whoever makes a link in a colleague's name could act as this colleague.
+ * @param names the names of everyone who has access
  * @throws ServiceError `invalid_value` if somebody other than the maker has access under the link's name
  */
 export function requireFreeName(person: Person, maker: ActorName, names: readonly string[]): void {
@@ -70,7 +70,7 @@ export const signInEntry = (session: Session): NewEntry => ({
   details: { session: session.id, ...(session.invitedBy !== undefined && { invitedBy: session.invitedBy }) },
 });
 
-/** Returns whose access was ended. @param ended the first session or link that was */
+/** Returns the name of the person whose access was ended. @param ended the first session or link that was ended */
 export const nameIn = (which: EndedSessions, ended: Row): string =>
   "name" in which ? which.name : (ended.name as string);
 

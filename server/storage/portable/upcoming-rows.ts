@@ -4,7 +4,7 @@ import type { EventType } from "../../domain/events.ts";
 import type { FinalStatus } from "../../domain/records.ts";
 import type { Row } from "../rows.ts";
 
-/** The tables with what is due, and the column with its sandbox time. Each has an index on it. */
+/** The tables with due rows, and their column with the sandbox time, which has an index. */
 export const DUE_TABLES = [
   {
     kind: "disbursement",
@@ -24,7 +24,7 @@ export interface DueRows {
   count: number;
 }
 
-/** Merges what is due in each table. */
+/** Merges the due rows of the tables. */
 export function toUpcoming(found: readonly DueRows[], limit: number): Upcoming {
   const items = found.flatMap(({ kind, rows }) => rows.map((row) => toItem(kind, row)));
   const total = found.reduce((sum, { count }) => sum + count, 0);

@@ -8,7 +8,7 @@ import { decodeText } from "./text.ts";
 const CONNECTIONS = 10;
 /**
  * The client's own timeout for a statement, for a server that does not react at all. It is longer than the server's,
- * because it also ends when this process was too busy to read the response in time.
+ * because it also fires when this process was too busy to read the response in time.
  */
 export const QUERY_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -18,7 +18,7 @@ const [BIGINT, TEXT] = [20, 25];
 /** The name under which PostgreSQL lists this service's connections. */
 export const APPLICATION = "disbursement-checkout";
 
-/** Has no settings that a pooler such as PgBouncer refuses. */
+/** Contains no settings, because a pooler such as PgBouncer refuses them. */
 const connectionTo = (url: string): ClientConfig => ({
   connectionString: url,
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

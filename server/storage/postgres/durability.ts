@@ -18,7 +18,7 @@ type Setting = keyof typeof RISKS;
 export interface DurabilityOptions {
   /** True if real money moves, which needs a database that keeps what it has committed. */
   live?: boolean;
-  /** Receives what is wrong in a sandbox. */
+  /** Receives the warnings about a sandbox. */
   warn?: (message: string) => void;
 }
 

@@ -25,7 +25,10 @@ export const isOutage = (error: unknown): boolean => error instanceof Connection
 /** True if nothing was recorded, for a reason that passes. */
 export const isUnavailable = (error: unknown): boolean => isOutage(error) || isConflict(error) || has(error, TIMEOUT);
 
-/** True if another process has migrated a table since this connection prepared the statement. A new one prepares anew. */
+/**
+ * True if another process has migrated a table since this connection prepared the statement. A new connection prepares
+ * the statement again.
+ */
 const isPlanStale = (error: DatabaseError) => error.routine === "RevalidateCachedQuery";
 
 /** Returns an error of the driver as a `ConnectionLost` if it is not the database's refusal of a statement. */
@@ -34,7 +37,7 @@ export function classified(error: unknown): unknown {
   return new ConnectionLost((error as Error).message, { cause: error });
 }
 
-/** Errors of the network that a database which is restarting, moving or not yet started causes. */
+/** Network errors while a database restarts, moves or has not started yet. */
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|EAI_AGAIN)$/;
 /** The driver's messages about a connection that ended or does not respond. */

@@ -1,4 +1,4 @@
-/** What an operator does about an error of PostgreSQL or of a pooler, by its code. */
+/** Advice for an operator about an error of PostgreSQL or of a pooler, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
   "25006": "The server accepts no writes: it is a standby or was made read-only. Set {variable} to the primary.",
   "40P01": "Programs that use the database stopped each other. Try again.",

@@ -6,16 +6,16 @@ import { DATABASE_CLOCK } from "./time.ts";
 
 /** How often a process compares its clock with the database's, in milliseconds. */
 const EVERY_MS = 900;
-/** The most that one record moves the counter of leases. A lease may be shorter by as much. */
+/** The most by which one record moves the counter of leases. A lease may be shorter by this time. */
 const LONGEST_STEP_MS = 1_000;
 
-/** A response that took longer does not tell what the database's time is. */
+/** After a longer delay, a response says nothing about the database's time. */
 const LONGEST_DELAY_MS = 1_000;
 
 export interface LatestTime {
   /** Records the time, which also shows that the database can commit. */
   record(): Promise<void>;
-  /** Records the time for the last time. */
+  /** Records the time once more, and stops. */
   stop(): Promise<void>;
 }
 
@@ -31,10 +31,10 @@ const FUTURE_TIMES = [
 /**
  * Compares this process's clock with the database's and with the times that other processes record. Also moves the
  * counter of leases, which all processes share, by what their monotonic counters measure: a process adds the time for
- * which it has seen one value, unless another process was faster. The counter is therefore never ahead of real time. The first process
- * starts the counter with the time, because processes of an earlier version may still be running, and measure leases with
- * that.
- * @param server true for a server, which corrects the times that a clock that was ahead has left
+ * which it has seen the same value, unless another process was faster. The counter is therefore never ahead of real
+ * time. The first process starts the counter with the current time, because processes of an earlier version may still
+ * be running, and measure leases with the time.
+ * @param server true for a server, which corrects times that were written while a clock was ahead
  */
 export async function keepLatestTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<LatestTime> {
   const repairs = server
@@ -44,7 +44,7 @@ export async function keepLatestTime(db: Database, clock: Clock, { server }: { s
     : undefined;
   let seen: { leased: number; at: number } | undefined;
   function see({ latest_real: latest, leased, database }: Record<string, unknown>, begunAt: number) {
-    // The database read its clock between the two.
+    // The database read its clock between these two readings.
     const delay = clock.monotonic() - begunAt;
     if (seen === undefined || delay <= LONGEST_DELAY_MS)
       clock.compare((database as number) + delay / 2, latest as number, delay / 2 + 1);

@@ -51,7 +51,10 @@ const look = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
   INSERT INTO attempts (merchant_id, event_id, number, at, sent_real, latency_ms) VALUES ('m', '${id}', 1, 0, 0, 1);
   COMMIT`;
 
-/** Writes until it is ended. Resolves with the ids of what was committed. Repeats what lost a conflict, as a server does. */
+/**
+ * Writes until `end` is called, which resolves with the ids of the committed payouts. Repeats transactions that lost a
+ * conflict, as a server does.
+ */
 function startLoad(url: string): { end(): Promise<string[]> } {
   let isEnded = false;
   async function write(index: number) {

@@ -150,7 +150,7 @@ interface Oldest {
   seconds: number;
 }
 
-/** Names the transaction that is most likely in the way. */
+/** Names the transaction that most likely holds the lock. */
 async function oldest(client: ClientBase): Promise<string> {
   const { rows } = await client.query<Oldest>(
     `SELECT coalesce(nullif(application_name, ''), 'a program without a name') AS program, pid,

@@ -18,7 +18,7 @@ export const withoutIndexes = (sql: string): string => sql.replaceAll(STATEMENT,
 /** The whole migration, for a database that nobody else writes to. */
 export const withIndexes = (sql: string): string => sql.replaceAll("CREATE INDEX CONCURRENTLY ", "CREATE INDEX ");
 
-/** Resolves with those that do not exist, or whose construction did not end. */
+/** Resolves with the indexes that do not exist, or whose construction did not end. */
 export async function missingIndexes(
   client: ClientBase,
   indexes: readonly ConcurrentIndex[],

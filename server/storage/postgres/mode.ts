@@ -18,7 +18,7 @@ export async function postgresMode(client: ClientBase, now: number): Promise<Fou
 
 /**
  * Stores the mode of a database that has none. Of processes that start at the same time, one stores its mode.
- * @throws StorageError if the database has the other one
+ * @throws StorageError if the database has the other mode
  */
 export async function claimMode(pool: Pool, mode: Mode): Promise<void> {
   const client = await pool.connect();

@@ -95,7 +95,7 @@ test("no statement reads a whole table or sorts, except those that may", async (
       .toBe(true);
 });
 
-/** Makes 20,000 copies of the only event, which fall due later. */
+/** Makes 20,000 copies of the only event. The copies fall due later. */
 const MANY_EVENTS = `INSERT INTO events SELECT copy.* FROM events e, generate_series(1, 20000) AS n,
   LATERAL jsonb_populate_record(e, jsonb_build_object('id', e.id || n, 'seq', e.seq + n, 'ready', false,
     'due_real', e.created_at + 86400000)) AS copy`;

@@ -21,7 +21,9 @@ const open = (clock = createFakeClock(), url = database.url) =>
 
 /** Tables about the service as a whole, which have few rows. */
 const OF_THE_SERVICE = ["mode", "schema_migrations", "service"];
-/** A request has a key before its merchant is known, and a command has a key's id. */
+/**
+ * Indexes without the merchant: a request's merchant is not known before its key, nor a command's before the key's id.
+ */
 const WITHOUT_MERCHANT = ["api_keys_by_hash", "api_keys_by_id"];
 
 const KEYS = `SELECT t.relname AS table, i.relname AS index, x.indisprimary AS is_primary, a.attname AS first

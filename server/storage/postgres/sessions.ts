@@ -1,6 +1,8 @@
 import type { ClientBase } from "pg";
 
-/** Statements are short, so a longer one waits for a lock or a server that is in trouble. In milliseconds. */
+/**
+ * Time-outs in milliseconds. Statements are short, so a longer statement waits for a lock or for a server in trouble.
+ */
 const TIMEOUTS = { lock_timeout: 2_000, statement_timeout: 2_500, idle_in_transaction_session_timeout: 5_000 };
 
 /**
@@ -29,8 +31,9 @@ export async function leadsToPooler(client: ClientBase): Promise<boolean> {
 }
 
 /**
- * Prepares a new connection. Behind a pooler, a setting of the session would also affect other programs, and a prepared statement might be that of another
- * connection: transactions get their own settings instead, and statements have no names.
+ * Prepares a new connection. Behind a pooler, a setting of the session would also affect other programs, and a prepared
+ * statement might belong to another connection: transactions get their own settings instead, and statements have no
+ * names.
  */
 export async function prepareSession(client: ClientBase): Promise<void> {
   if (await leadsToPooler(client)) return void pooled.add(client);

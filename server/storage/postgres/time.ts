@@ -3,7 +3,7 @@ import { CLOCKS_AGREE_MS, type Clock } from "../../domain/clock.ts";
 /** The database's clock, in milliseconds since 1970. */
 export const DATABASE_CLOCK = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/** Those first whose SQL contains others. */
+/** Names whose SQL contains other names come first. */
 export const NAMES = [":dated", ":now", ":leased"] as const;
 
 /**
@@ -26,8 +26,8 @@ const realTime = (real: string) =>
 const asNumber = (place: string) => `${place}::bigint`;
 
 /**
- * The database's clock, which all processes share, unless it differs from this process's time: then the latter, which
- * has been compared with more clocks.
+ * The database's clock, which all processes share. If it differs from this process's time, this process's time counts,
+ * because it has been compared with more clocks.
  */
 export function databaseTime(clock: Clock): Time {
   return {

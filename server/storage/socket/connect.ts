@@ -79,7 +79,7 @@ function remoteStorage(socket: Socket): Storage {
   return new Proxy({} as Storage, {
     get(_, name) {
       if (name === "close") return close;
-      // Whoever awaits the storage asks for `then`.
+      // `await` on the storage reads `then`.
       return typeof name === "string" && name !== "then" && !LOCAL_OPERATIONS.has(name) ? call(name) : undefined;
     },
   });

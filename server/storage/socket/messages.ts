@@ -24,7 +24,7 @@ export function sendMessage(socket: Socket, value: unknown): boolean {
  */
 export function onMessages(socket: Socket, longest: number, receive: (value: unknown) => void): void {
   let waiting = Buffer.alloc(0);
-  /** What has arrived since, of a message whose end is still missing. */
+  /** The parts of a message whose end is still missing. */
   let parts: Buffer[] = [];
   let missing = 0;
   socket.on("data", (chunk: Buffer) => {

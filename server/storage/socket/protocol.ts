@@ -11,7 +11,7 @@ export interface Call {
   version: string;
 }
 
-/** What an operation of the storage threw. `code` and `details` are those of a ServiceError. */
+/** The error that an operation of the storage threw. `code` and `details` are those of a ServiceError. */
 export interface Failure {
   name: string;
   message: string;
@@ -23,7 +23,7 @@ export type Reply = { id: number } & ({ result: unknown } | { failure: Failure }
 
 export const VERSION: string = packageJson.version;
 
-/** These take a function, or end the server's own storage. */
+/** Operations that take a function or end the server's own storage. Commands cannot call them. */
 export const LOCAL_OPERATIONS = new Set(["exclusively", "close"]);
 
 /** The most bytes of a socket's path on the systems that this project runs on, without the byte that ends it. */

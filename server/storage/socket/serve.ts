@@ -67,7 +67,10 @@ function serve(socket: Socket, storage: Storage): void {
   });
 }
 
-/** Sends a reply. A command that does not read its replies is not read from either, so that they cannot fill the memory. */
+/**
+ * Sends a reply. While a command does not read its replies, its calls are not read either, so that replies cannot fill
+ * the memory.
+ */
 function reply(socket: Socket, message: Reply): void {
   if (!socket.writable || sendMessage(socket, message) || socket.isPaused()) return;
   socket.pause().once("drain", () => socket.resume());

@@ -4,7 +4,7 @@ import { schemaOf } from "./migrate.ts";
 import { troubleOf } from "./sqlite-errors.ts";
 
 export interface Checked {
-  /** What is damaged; empty if nothing is. At most about a hundred findings. */
+  /** The damages; empty if there are none. At most about a hundred findings. */
   findings: string[];
   /** How many pages there are; 0 if the damage hides it. */
   pages: number;
@@ -12,7 +12,7 @@ export interface Checked {
 
 const MOST = 100;
 
-/** What the schema alone does not ensure, each with the rows that break it. */
+/** Rules that the schema does not ensure, each with a query for the rows that break it. */
 const INVARIANTS: Record<string, string> = {
   "payouts without a recipient": `disbursements r WHERE NOT EXISTS (SELECT 1 FROM customers c
     WHERE c.merchant_id = r.merchant_id AND c.epoch = r.epoch AND c.phone_number = r.phone_number)`,
@@ -46,7 +46,7 @@ function check(db: DatabaseSync): Checked {
   const pages = Number(db.prepare("PRAGMA page_count").get()!.page_count);
   const rows = db.prepare(`PRAGMA integrity_check(${MOST})`).all();
   const structure = rows.map(({ integrity_check: found }) => String(found)).filter((found) => found !== "ok");
-  // What the records say means nothing while pages are damaged.
+  // While pages are damaged, findings about records mean nothing.
   return { pages, findings: structure.length > 0 ? structure : recordsOf(db) };
 }
 

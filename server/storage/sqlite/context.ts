@@ -16,7 +16,7 @@ export interface Context {
   read: Read;
   /** Real time. */
   now(): number;
-  /** Real time as records are dated with it. */
+  /** Real time for the dates of records. */
   dated(): number;
   /** The counter that leases are measured with (D47). */
   leased(): number;

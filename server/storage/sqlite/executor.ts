@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
 import type { Writer } from "./writer.ts";
 
-/** What is different in SQLite. It has no types of parameters and, because only one program writes, no locks of rows. */
+/** The differences in SQLite. It has no types of parameters and, because only one program writes, no locks of rows. */
 const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/::\w+(\[\])?/g, ""],
   [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?/g, ""],

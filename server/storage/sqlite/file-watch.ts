@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, realpathSync, statSync, type Stats } from "node:fs";
 import { openWalIndex, type WalIndex } from "./wal-index.ts";
 
-/** What another program has done to the files of a database. */
+/** The harm that another program has done to the files of a database. */
 export type Harm = "moved" | "index-moved" | "changed" | "log-changed";
 
 export interface FileWatch {
@@ -12,8 +12,8 @@ export interface FileWatch {
 }
 
 /**
- * Notices what SQLite does not: while a database is open, SQLite trusts that its files change only through SQLite. The
- * first harm is kept, because nothing that is seen later can undo it.
+ * Notices changes that SQLite does not notice: while a database is open, SQLite trusts that its files change only
+ * through SQLite. The first harm is kept, because no later observation can undo it.
  * @param path a database in WAL mode that this process has read
  */
 export function watchFiles(path: string): FileWatch {
@@ -74,7 +74,7 @@ function watchMain(stat: () => Stats | undefined, read: ReadIndex): () => boolea
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
 
-/** The last frame of the log has the salts and the checksum that the `-shm` file says. */
+/** Checks that the last frame of the log has the salts and the checksum that the `-shm` file states. */
 function watchLog(path: string, read: ReadIndex) {
   const log = openSync(path, "r");
   const frame = Buffer.alloc(FRAME_HEADER);

@@ -21,9 +21,9 @@ const MESSAGES: Record<Trouble, string> = {
   changed: "The server's database is damaged: another program changed its file. Nothing was recorded.",
   "log-changed": "The server's database is damaged: another program changed its -wal file. Nothing was recorded.",
 };
-/** What a later commit cannot disprove. */
+/** Troubles that a later commit cannot disprove. */
 const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed"]);
-/** What makes it wrong to read from the files. */
+/** Troubles in which the files must not be read. */
 const UNREADABLE = new Set<Trouble>(["changed", "log-changed"]);
 const RETRY_AFTER_SECONDS = 5;
 /** A disk that could not be written counts as usable again after a commit that follows this long without a failure. */
@@ -32,13 +32,13 @@ const RECOVERED_AFTER_MS = 2_000;
 export interface Health {
   /** True while the storage does not work. */
   readonly failing: boolean;
-  /** Runs before each operation. @throws ServiceError if what it would read may be wrong */
+  /** Runs before each operation. @throws ServiceError if the content may be wrong */
   requireReadable(): void;
   /** Runs before each transaction. @throws ServiceError if a later commit cannot disprove what is wrong */
   require(): void;
   /** Runs after each commit. @throws Error if another program has changed the files, so that the commit may be lost */
   committed(): void;
-  /** Converts an error of the database into one that says what is wrong; returns any other error as it is. */
+  /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
   explain(error: unknown): unknown;
   /**
    * Ends the watch, then closes the database, unless that would be harmful: as SQLite closes a database, it copies the

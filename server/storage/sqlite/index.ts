@@ -32,9 +32,9 @@ interface Options {
   clock: Clock;
   /** True for a server, which locks the file against other servers; false for a command. */
   server: boolean;
-  /** What a server was told about its mode. The mode is not looked at if absent. */
+  /** The mode that a server asks for. If absent, the mode is not checked. */
   mode?: AskedMode;
-  /** Reports what an operator should know although the server starts. */
+  /** Reports a problem to the operator although the server starts. */
   warn?(message: string): void;
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
@@ -49,7 +49,7 @@ export function openSqlite(path: string, options: Options): Storage {
 }
 
 function open(path: string, { clock, server, mode: asked, emit = silent, warn }: Options): Storage {
-  // First, so that a refusal changes nothing, not even the schema.
+  // Check the mode first, so that a refusal changes nothing, not even the schema.
   const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
   const lock = server ? lockDatabase(path) : undefined;
   try {

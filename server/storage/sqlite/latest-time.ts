@@ -11,7 +11,7 @@ export interface LatestTime {
   recordNow(): void;
   /** The counter that leases are measured with: how long servers have used this database. No wall clock affects it. */
   leased(): number;
-  /** Corrects the times that a clock which was ahead has left, if there are any. */
+  /** Corrects times that were written while a clock was ahead, if there are any. */
   repair(): Promise<void>;
   close(): void;
 }

@@ -16,7 +16,7 @@ export function sqliteMode(path: string, now: number): FoundMode {
   return explained(path, () => {
     const file = realpathSync(path);
     // A connection that may write removes the files beside the database when it closes. But it would also apply a log
-    // that a crash left there, which is the task of whoever opens the database to use it.
+    // that a crash left behind, which only a user of the database should do.
     const db = new DatabaseSync(file, { readOnly: existsSync(`${file}-wal`), timeout: 5_000 });
     try {
       return modeOf(db, now);
@@ -42,7 +42,7 @@ function modeOf(db: DatabaseSync, now: number): FoundMode {
 
 /**
  * Stores the mode of a copy that has none. The rest of an older schema stays, so that its version can still use it.
- * @throws StorageError if the copy has the other one
+ * @throws StorageError if the copy has the other mode
  */
 export function storeMode(path: string, mode: Mode): void {
   const db = new DatabaseSync(path);
@@ -56,7 +56,7 @@ export function storeMode(path: string, mode: Mode): void {
 
 /**
  * Stores the mode of a database that has none.
- * @throws StorageError if it has the other one
+ * @throws StorageError if it has the other mode
  */
 export function claimMode(db: DatabaseSync, mode: Mode): void {
   db.prepare("INSERT OR IGNORE INTO mode (id, name) VALUES (1, ?)").run(mode);

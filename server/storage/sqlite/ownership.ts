@@ -43,7 +43,7 @@ export function takeOwnership(db: DatabaseSync, path: string, lockFile: string):
   };
 }
 
-/** Leaves a challenge and waits until a running server removes it, or until none has for long enough. */
+/** Leaves a challenge and waits until a running server removes it, or until it has waited long enough. */
 function isAlive(db: DatabaseSync): boolean {
   const challenge = randomUUID();
   db.prepare("UPDATE server SET challenge = ? WHERE id = 1").run(challenge);

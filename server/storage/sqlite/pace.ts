@@ -8,7 +8,7 @@ export interface Pace {
 
 /** The share of time for commits of background work alone. */
 const SHARE = 0.2;
-/** The time that such commits may take without a pause, in milliseconds. */
+/** The time that commits of background work may take without a pause, in milliseconds. */
 const BURST_MS = 50;
 /** The longest pause. On a slow disk or a busy machine, webhooks must still be sent. */
 const LONGEST_PAUSE_MS = 20;

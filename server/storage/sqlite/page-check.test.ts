@@ -35,7 +35,7 @@ function inFile<T>(work: (db: DatabaseSync) => T): T {
   }
 }
 
-/** Overwrites the last page of a table or index, of which the first one only points to others. */
+/** Overwrites the last page of a table or index, because the first page only points to others. */
 function damage(table: string) {
   const [{ page }] = inFile((db) =>
     db.prepare("SELECT max(rootpage) AS page FROM sqlite_schema WHERE tbl_name = ?").all(table),
@@ -45,7 +45,10 @@ function damage(table: string) {
   closeSync(file);
 }
 
-/** Leaves what `cp backup.db server.db` under a running server and its death leave: a log beside a foreign file. */
+/**
+ * Leaves the files as after `cp backup.db server.db` under a running server and the server's death: a log beside a
+ * foreign file.
+ */
 async function copyOver() {
   const backup = join(folder, "backup.db");
   backupSqlite(path, backup);

@@ -17,8 +17,8 @@ interface Options {
 }
 
 /**
- * Checks the structure of all pages of a database, as a server starts: what a copy over a running server's file leaves
- * behind must not serve payments. A large file is checked by another process, which ends when the time is over.
+ * Checks the structure of all pages of a database, as a server starts: a file that was copied over a running server's
+ * file must not serve payments. A large file is checked by another process, which ends when the time is over.
  * @throws StorageError if a page is damaged
  */
 export function checkPages(db: DatabaseSync, path: string, options: Options = {}): void {
@@ -45,7 +45,10 @@ const SCRIPT = `import { DatabaseSync } from "node:sqlite";
 const db = new DatabaseSync(process.argv[1], { readOnly: true, timeout: 5000 });
 process.stdout.write(String(db.prepare("${QUICK_CHECK}").get().quick_check));`;
 
-/** Returns what a process found, or undefined if it did not end in time. SQLite cannot be interrupted in this process. */
+/**
+ * Returns the findings of a process, or undefined if it did not end in time. SQLite cannot be interrupted in this
+ * process.
+ */
 function checkApart(path: string, limitMs: number): string | undefined {
   const args = [...process.execArgv, "--input-type=module", "--eval", SCRIPT, path];
   const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {

@@ -121,8 +121,8 @@ function stateOf(target: string, lockFile: string): State {
 }
 
 /**
- * Makes a database one complete file: SQLite would apply a write-ahead log that is left behind to the new file. That of
- * a damaged or missing file is kept beside the kept file.
+ * Makes a database one complete file: SQLite would apply a write-ahead log that is left behind to the new file. The log
+ * of a damaged or missing file is moved beside the kept file.
  */
 function detach(path: string, target: string, kept: string): void {
   if (existsSync(target)) mergeLog(path, target);

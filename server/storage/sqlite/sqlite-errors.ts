@@ -1,12 +1,12 @@
 import type { Harm } from "./file-watch.ts";
 
-/** What keeps the storage from recording anything. */
+/** The reasons why the storage cannot record anything. */
 export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | Harm;
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
 const [BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 10, 11, 13, 26, 778];
 
-/** Returns what is wrong with the storage if an error says that nothing was recorded; undefined for any other error. */
+/** Returns the trouble behind an error after which nothing was recorded; undefined for any other error. */
 export function troubleOf(error: unknown): Trouble | undefined {
   const { code, errcode = 0 } = error as { code?: string; errcode?: number };
   if (code !== "ERR_SQLITE_ERROR") return undefined;
@@ -26,7 +26,7 @@ export const isBusy = (error: unknown): boolean => troubleOf(error) === "busy";
 
 const DISK = "Its disk may be full, read-only or broken: free space or repair it, then start again.";
 
-/** Returns what an operator does about a database that cannot be opened. */
+/** Returns the advice for an operator about a database that cannot be opened. */
 export function adviceOf(error: unknown): string {
   const { errcode = 0 } = error as { errcode?: number };
   if (isBusy(error)) return "Another program is writing to it. End that program, then try again.";

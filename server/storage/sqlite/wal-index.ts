@@ -1,10 +1,11 @@
 import { fstatSync, openSync, readSync, statSync } from "node:fs";
 
 /**
- * What the `-shm` file says about the write-ahead log (https://www.sqlite.org/walformat.html#the_wal_index_file_format).
+ * The `-shm` file's statements about the write-ahead log
+ * (https://www.sqlite.org/walformat.html#the_wal_index_file_format).
  */
 export interface WalIndex {
-  /** Differ after each restart of the log. As in the log's frames. */
+  /** The salts of the log's frames, which differ after each restart of the log. */
   salts: Buffer;
   /** The checksum of the last committed frame. */
   checksum: readonly [number, number];

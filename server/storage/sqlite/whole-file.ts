@@ -28,7 +28,7 @@ export function createWhole(file: string, write: (partial: string) => void): voi
   }
 }
 
-/** What a file system without hard links answers, such as that of many USB sticks. */
+/** The error codes of a file system without hard links, such as that of many USB sticks. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /** Gives a complete file its name. Unlike a rename, a link never replaces a file that was created meanwhile. */

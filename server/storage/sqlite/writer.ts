@@ -13,13 +13,16 @@ interface Hooks {
   beforeCommit?(): void;
   /** Runs after each commit; if it throws, the writes reject. */
   afterCommit?(): void;
-  /** Runs after each commit that counts, with the number of jobs and the time from the start of the transaction. */
+  /**
+   * Runs after each commit that `afterCommit` accepts, with the number of jobs and the time from the start of the
+   * transaction.
+   */
   onCommit?(jobs: number, durationMs: number): void;
   onRollback?(): void;
   sleep(milliseconds: number): Promise<void>;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
-  /** The writes that may wait; more of `writeNew` are refused. */
+  /** The most writes that may wait. Further calls of `writeNew` are refused. */
   capacity?: number;
 }
 
@@ -42,8 +45,8 @@ export interface Writer {
    */
   writeSoon: Write;
   /**
-   * Commits like `writeSoon`, but without a flush to disk, unless another job of the commit needs one. The work survives
-   * the death of the process; a power failure can undo it. For work that is then done again without harm.
+   * Commits like `writeSoon`, but without a flush to disk, unless another job of the commit needs one. The work
+   * survives the death of the process; a power failure can undo it. For work that may be done again without harm.
    */
   writeUnflushed: Write;
   /** Commits alone, in a later turn and without a flush to disk. For work that must not share a payment's transaction. */
@@ -55,9 +58,9 @@ interface Job {
   work: () => unknown;
   resolve: (value: any) => void;
   reject: (error: unknown) => void;
-  /** How often another program's lock has prevented it. */
+  /** How often another program's lock has prevented the job. */
   tries: number;
-  /** True if its commit must be flushed to disk. */
+  /** True if the job's commit must be flushed to disk. */
   flushed: boolean;
 }
 
@@ -188,7 +191,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return jobs.length < (hooks.capacity ?? CAPACITY) ? write(work) : Promise.reject(overloaded());
   }
 
-  /** Plans a commit when the pace allows, unless one is planned. */
+  /** Plans a commit when the pace allows, unless a commit is planned already. */
   function commitSoon() {
     if (isDue || timer) return;
     const delay = hooks.pace?.delayMs() ?? 0;

@@ -10,8 +10,8 @@ const oldest = (table: string, where = "true") =>
   `(SELECT min(due_real) FROM ${table} WHERE due_real <= (SELECT :now) AND ${where})`;
 const SETTLEMENTS = ["disbursements", "checkouts"];
 /**
- * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Those to listeners
- * wait for the merchants.
+ * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Deliveries to
+ * listeners wait for the merchants' listeners, so they are left out.
  */
 const OURS = `host <> '${LISTENER_HOST}'`;
 const READY = `ready AND merchant_id > '' AND ${OURS}`;
@@ -21,7 +21,7 @@ const DUE_FROM = "CASE WHEN claimed THEN :leased ELSE (SELECT :now) END";
 const DUE_DELIVERY = `due_real <= greatest((SELECT :now), :leased) AND due_real <= ${DUE_FROM}`;
 const WAITING = `due_real > least((SELECT :now), :leased) AND due_real > ${DUE_FROM}`;
 
-/** Jumps from lane to lane in the index, and reads the first delivery of each, which is its oldest one. */
+/** Jumps from lane to lane in the index, and reads the first delivery of each, which is the lane's oldest. */
 const BACKLOG = `WITH RECURSIVE lanes AS (
     (SELECT merchant_id, host, next_attempt_at FROM events WHERE ${READY}
       ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1)

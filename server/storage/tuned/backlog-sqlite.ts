@@ -13,8 +13,8 @@ const SETTLEMENTS = ["disbursements", "checkouts"];
 const DUE_FROM = "CASE claimed WHEN 1 THEN :leased ELSE :now END";
 
 /**
- * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Those to listeners
- * wait for the merchants.
+ * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Deliveries to
+ * listeners wait for the merchants' listeners, so they are left out.
  */
 const COUNTS = `SELECT
   ${count("events", `ready = 1 AND merchant_id > '' AND host <> '${LISTENER_HOST}'`)} AS ready,
@@ -39,7 +39,7 @@ export function backlog({ db, read, now, leased, merchantOf }: Context): Storage
      ORDER BY merchant_id, host, next_attempt_at LIMIT 1`,
   );
 
-  /** Returns when the oldest ready delivery fell due. The first delivery of a lane is its oldest one. */
+  /** Returns when the oldest ready delivery fell due. The first delivery of a lane is its oldest. */
   function oldestReady(): number {
     let oldest = Infinity;
     let place: SQLInputValue[] = ["", ""];

@@ -22,7 +22,7 @@ const CLAIM = `WITH picked AS MATERIALIZED (SELECT e.merchant_id, e.id FROM :row
 const LANES = { merchant_id: "text", host: "text", count: "bigint" };
 const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
 
-/** Claims ready deliveries inside a transaction. Within a lane, those that fell due first are claimed first. */
+/** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
 export function* claimLanes(lanes: readonly LaneClaim[], lease: number): Work<ClaimedDelivery[]> {
   const values = lanes.map(({ merchantId, host, count }) => ({ merchant_id: merchantId, host, count }));
   const [picked] = yield [{ text: CLAIM, values: { lease }, rows: { columns: LANES, values } }];
@@ -55,7 +55,7 @@ export function* claimLanes(lanes: readonly LaneClaim[], lease: number): Work<Cl
 
 const dueOf = (row: Row) => (row.next_attempt_at ?? Number.MAX_SAFE_INTEGER) as number;
 
-/** Orders by due time as the index does: a delivery without one comes last. */
+/** Orders by due time as the index does: a delivery without a due time comes last. */
 function bySchedule(a: Row, b: Row): number {
   return dueOf(a) - dueOf(b) || (a.seq as number) - (b.seq as number);
 }

@@ -37,7 +37,7 @@ export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased
     };
   }
 
-  /** Claims ready deliveries inside a transaction. Within a lane, those that fell due first are claimed first. */
+  /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
   return function* claimLanes(lanes: readonly LaneClaim[], leaseMs: number): Work<ClaimedDelivery[]> {
     const claimed = lanes
       .flatMap(({ merchantId, host, count }) => selectReady.all(merchantId, host, count))

@@ -2,7 +2,9 @@ import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { FinalRecord } from "../portable/query.ts";
 import type { Values } from "../rows.ts";
 
-/** Returns the row of the event of a record that has become final. @param listenerUrl that of a connected listener */
+/**
+ * Returns the row of the event of a record that has become final. @param listenerUrl the URL of a connected listener
+ */
 export function eventValues({ record, merchant }: FinalRecord, listenerUrl: string | undefined): Values {
   const { name, epoch } = merchant;
   const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
