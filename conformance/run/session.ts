@@ -1,5 +1,6 @@
 // Holds the state that the checks of a run share, and runs a single check.
-import { costOf, describeResponse, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
+import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
+import { excuseOf, excuseOfUnjudged } from "../allowances/excuse.ts";
 import { freshReference } from "../allowances/fit.ts";
 import { withLimits } from "../allowances/gate.ts";
 import { createLimits, type Limits } from "../allowances/limits.ts";
@@ -10,7 +11,7 @@ import { createRandom } from "../generate/random.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
-import type { Exchange, NotJudged } from "../results.ts";
+import type { Exchange } from "../results.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
@@ -54,9 +55,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return known;
   }
 
-  /** The extended profile has its own limits (D15), so a limit of the target excuses nothing there. */
-  const isExcused = (id: string) => selected.get(id)?.profile === "core";
-
   function contextOf(check: Check, notes: Notes): Context {
     const { findings, observed, notApplicable, notRun, responses } = notes;
     const noted = async (sent: Promise<TargetResponse>) => {
@@ -82,9 +80,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       ...(deps.person ? { person: deps.person } : {}),
       judge(id, ok, expected, actual, evidence) {
         const shown = [evidence].flat() as readonly TargetResponse[];
-        const limit = shown.find((response) => response.limit !== undefined)?.limit;
-        if (!ok && limit !== undefined && isExcused(id)) {
-          notApplicable[id] = refused(limit);
+        const excuse = ok ? undefined : excuseOf(selected.get(id), shown);
+        if (excuse) {
+          notApplicable[id] = excuse;
           return false;
         }
         const exchanges = shown.map((response) => response.exchange);
@@ -137,7 +135,10 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       const isCause = !wasStopped && target.ledger.acceptedWrongly && error instanceof RunStopped;
       attempt.thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
       attempt.isDone = true;
-      excuse(check, notes, attempt.thrown);
+      for (const id of check.ids.filter((each) => !notes.findings.some((finding) => finding.id === each))) {
+        const excuse = excuseOfUnjudged(selected.get(id), attempt.thrown, last);
+        if (excuse) notes.notApplicable[id] = excuse;
+      }
     }
     attempt.payouts += target.budget.payouts - payouts;
     attempt.total += target.budget.total - total;
@@ -146,14 +147,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     // A smallest amount raises the others.
     const isExact = limits.all.smallestAmount === undefined;
     if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt);
-  }
-
-  /** Excuses what a check could not judge if it names only responses like the last one, which met a limit. */
-  function excuse({ ids }: Check, { findings, notApplicable }: Notes, thrown: unknown) {
-    if (!(thrown instanceof Prerequisite) || last?.limit === undefined) return;
-    if (!/^(; )*$/.test(thrown.actual.replaceAll(describeResponse(last), ""))) return;
-    const unjudged = ids.filter((id) => isExcused(id) && !findings.some((finding) => finding.id === id));
-    for (const id of unjudged) notApplicable[id] = refused(last.limit);
   }
 
   /** Starts the checks that wait for payouts to settle. `runCheck` continues them. */
@@ -245,8 +238,6 @@ const dreddJudgement = (judged: ReadonlyMap<string, boolean>) => ({
   transactions: judged.size,
   failed: [...judged].filter(([, ok]) => !ok).map(([transaction]) => transaction),
 });
-
-const refused = (limit: string): NotJudged => ({ code: "target", text: `the target refuses ${limit}` });
 
 const leftOf = ({ maxTotal, total }: Budget) =>
   Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";
