@@ -141,7 +141,7 @@ describe("what a run does to money", () => {
     const { code, report, output } = await certify(["--base-url", url, "--effects", "reject", "--seed", seed]).ended;
     expect(code).toBe(1);
     expect(verdictsOf(report, "fail")).not.toEqual([]);
-    // Requests with a key, which the target refuses, may precede it.
+    // Refused requests with a key may precede the accepted request.
     const posts = seen.filter((request) => request.method === "POST");
     expect(posts.filter((request) => request.key === undefined)).toEqual([posts.at(-1)]);
     expect(report?.created).toMatchObject([{ unintended: true }]);

@@ -1,5 +1,5 @@
-// The entry point. It exits with 0 if everything selected passed, 1 if something failed, and 2 if the suite could not
-// do its work.
+// The entry point. The exit code is 0 if everything selected passed, 1 if something failed, and 2 if the suite could
+// not do its work.
 import { randomInt } from "node:crypto";
 import { doctor } from "./cli/doctor.ts";
 import { usage } from "./cli/flags.ts";

@@ -40,7 +40,7 @@ export type Context = {
   receiver?: Receiver;
   /** The person who finishes checkouts by hand; undefined without `--interactive`. */
   person?: Person;
-  /** The responses that the check has received so far: the evidence of what no single response shows. */
+  /** The responses that the check has received so far: the evidence of a finding that no single response shows. */
   responses: readonly TargetResponse[];
   /**
    * Records a finding about a requirement and returns `ok`. The check continues even if `ok` is false.

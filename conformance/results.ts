@@ -15,8 +15,8 @@ export const levels = ["must", "should", "observe"] as const;
 export type Level = (typeof levels)[number];
 
 /**
- * Which requirements a run judges. `core` covers what the interface document states. `extended` also covers what this
- * project decided where the document is silent.
+ * Which requirements a run judges. `core` covers what the interface document states. `extended` also covers this
+ * project's decisions where the document is silent.
  */
 export type Profile = "core" | "extended";
 
@@ -87,8 +87,8 @@ export type CheckResult = {
   actual: string;
   exchanges: Exchange[];
   /**
-   * The id of the exchange that shows the failure; undefined if it takes several exchanges, or something other than an
-   * exchange, such as a webhook.
+   * The id of the exchange that shows the failure; undefined if only several exchanges show it, or something else, such
+   * as a webhook.
    */
   shownBy?: number;
   /** The number of exchanges that were omitted to keep the report readable. */
@@ -100,7 +100,8 @@ export type CheckResult = {
 
 /**
  * The reason why a requirement was not judged. A certificate is possible only if every such code is `target`, which
- * means that the target cannot do what the checks need. With `caller`, whoever started the run did not provide it.
+ * means that the target cannot do what the checks need. `caller` means that the caller did not provide what the checks
+ * need.
  */
 export type NotJudged = {
   code: "effects" | "only" | "pending" | "target" | "caller" | "stopped";
@@ -150,7 +151,7 @@ export type Observation = { requirement: string; name: string; value: unknown };
 /** Dredd's transactions: each sends the request that provokes one documented response, and compares the two. */
 export type DreddJudgement = {
   transactions: number;
-  /** Those whose response is not as documented, such as "POST /v1/disbursements → 409". */
+  /** The transactions whose response is not as documented, such as "POST /v1/disbursements → 409". */
   failed: string[];
 };
 
@@ -159,7 +160,7 @@ export type Report = {
   /** One sentence that explains the verdict. */
   summary: string;
   profile: Profile | Side;
-  /** What the run may have sent to a service; `none` for a side, because the suite itself is then the service. */
+  /** The effects that the run was allowed; `none` for a side, because the suite itself is then the service. */
   effects: EffectsAllowed;
   /** The base URL of the judged service. For a side, what the run judged instead, such as the command of a client. */
   baseUrl: string;

@@ -4,11 +4,11 @@ import { oneLine } from "../report/visible.ts";
 import type { BudgetExceeded } from "../target/budget.ts";
 import { table } from "./table.ts";
 
-/** What was found out about a field: its value if it has a limit, and the requests that show this. */
+/** The finding about a field: its value if there is a limit, and the requests that show it. */
 export type Answer = { value?: unknown; text: string };
 export type Answers = { [Name in keyof Declaration]?: Answer };
 
-/** Says that the budget does not cover what finding out about a field takes. */
+/** Says that the budget does not cover the payouts that show a field's limit. */
 export const notAfforded = ({ message }: BudgetExceeded): Answer => ({
   text: `Not asked: ${message} (--max-payouts, --max-total).`,
 });

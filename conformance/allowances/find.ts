@@ -20,7 +20,7 @@ type Shown = (typeof shownLimits)[number];
 /** A request that was sent to find or prove a limit. */
 type Attempt = { fields: Fields; response: TargetResponse; recordedNothing?: boolean };
 
-/** Thrown if the target refuses an ordinary payout, so that nothing can be asked. */
+/** Thrown if the target refuses an ordinary payout, so that no limit can be searched for. */
 export class NotAsked extends Error {}
 
 /** Thrown if an ordinary payout is refused after others were accepted. */
@@ -32,7 +32,7 @@ type Deps = {
   fresh: () => string;
   /** The largest amount to try. */
   largest: number;
-  /** Returns a new http address for webhooks, so that they do not go to an unknown host. */
+  /** Returns a new http address for webhooks, so that webhooks do not go to an unknown host. */
   address?: () => string;
 };
 
@@ -47,7 +47,7 @@ function line({ label }: Shown, { fields, response }: Attempt, recipient: string
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
 
-/** Returns the attempts on both sides of the limit if it is about a size, otherwise all of them. */
+/** Returns the attempts on both sides of the limit if it is about a size, otherwise all attempts. */
 function evidenceOf(limit: Shown, attempts: readonly Attempt[], recipient: string): string {
   const { size } = limit;
   const bySize = size && attempts.toSorted((a, b) => size(a.fields, recipient) - size(b.fields, recipient));
@@ -77,7 +77,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answer 
   };
 }
 
-/** Returns a function that makes an ordinary payout with other values, and one that remembers what it sent. */
+/** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createSearch(
   options: RunOptions,
   { target, limits, fresh, largest, address = () => plainAddress }: Deps,
@@ -170,7 +170,9 @@ async function flawOf(limit: Shown, { search: { recipient }, attempts, recordedN
     : `a refused request used up its reference: ${line(limit, last, recipient)}`;
 }
 
-/** Returns why a declared limit is false; undefined if the target refuses what is beyond it and accepts its edge. */
+/**
+ * Returns why a declared limit is false; undefined if the target refuses values beyond the limit and accepts its edge.
+ */
 async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
   const { search, attempts } = asking;
   const last = () => line(limit, attempts.at(-1)!, search.recipient);
@@ -184,8 +186,8 @@ async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
 }
 
 /**
- * Finds the limits of the target and adds them to `limits`. Proves those that are declared: the target must refuse what
- * is beyond them.
+ * Finds the limits of the target and adds them to `limits`. Proves the declared limits: the target must refuse values
+ * beyond them.
  * @throws NotAsked if the target refuses an ordinary payout
  * @throws RunStopped if the target stops responding, or if a declared limit is false
  */

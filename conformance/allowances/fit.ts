@@ -14,8 +14,8 @@ import type { Fields } from "./search.ts";
 export const freshReference = (runId: string, count: number) => `c${runId}-${count}`;
 
 /**
- * Replaces the characters that a reference may not contain and keeps its end, which makes it unique. A letter in the
- * other case replaces one that is not allowed; any other character is removed.
+ * Replaces the characters that a reference may not contain and keeps its end, which makes it unique. A letter that is
+ * not allowed is replaced by the letter in the other case; any other character is removed.
  */
 export function fittedReference({ longestReference, referenceCharacters }: Declaration, reference: string): string {
   const allowed = referenceCharacters === undefined ? undefined : new RegExp(`[${referenceCharacters}]`, "u");
@@ -47,7 +47,7 @@ const onlyValid = (home: Fields, fields: Fields): Fields =>
 /**
  * Returns a disbursement whose values are inside the limits. Invalid values stay, because a check sends them on
  * purpose.
- * @param home the country, currency and phone number to use if those of the disbursement are not served
+ * @param home the country, currency and phone number to use if the target does not serve the disbursement's
  * @param own phone numbers that the caller gave, which always stay
  */
 export function fitted(limits: Declaration, fields: Fields, home: Fields, own: readonly unknown[] = []): Fields {

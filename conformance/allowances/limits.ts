@@ -1,4 +1,4 @@
-// Holds the limits of the target: those that the caller declared, and those that the run found.
+// Holds the limits of the target: declared by the caller, or found by the run.
 import type { Declaration } from "./declaration.ts";
 
 export type Limits = ReturnType<typeof createLimits>;

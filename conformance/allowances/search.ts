@@ -17,16 +17,16 @@ export type Search = {
   payees: readonly Payee[];
   /** True if made-up phone numbers and several large amounts do no harm. */
   safe: boolean;
-  /** The largest amount to try. All amounts above the ordinary ones together are at most twice as much. */
+  /** The largest amount to try. All larger amounts than ordinary together are at most twice as much. */
   largest: number;
 };
 
 export const allPairs: readonly Pair[] = [...commonPairs, dollars, ...otherPairs];
 
-/** What every target must accept, because merchants use it every day: amounts and references up to these sizes. */
+/** The sizes up to which every target must accept amounts and references, because merchants use them every day. */
 export const ordinaryAmount = leastOf("largestAmount");
 const ordinaryLength = leastOf("longestReference");
-/** References of this length are tried. No requirement of profile core needs longer ones. */
+/** References up to this length are tried. No requirement of profile core needs a longer reference. */
 const longestTried = 1024;
 
 /** Kinds of characters that a target may refuse in a reference. */
@@ -137,7 +137,7 @@ export async function places(
       served.currency.add(payee.currency);
     } else refused.push(payee);
   }
-  // A refused pair whose country or currency alone is accepted does not limit that one.
+  // The country or currency of a refused pair is served if the target accepts it alone.
   for (const payee of refused) {
     const { country, currency } = payee;
     if (!served.country.has(country) && (await accepts(payee, { ...payee, currency: home.currency })))

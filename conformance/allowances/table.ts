@@ -145,7 +145,7 @@ export const table: Table = {
         ? `phone numbers other than ${ranges.join(", ")}`
         : undefined,
     shown: {
-      // The numbers themselves would show that of a real recipient.
+      // The numbers themselves would reveal a real recipient's number.
       label: (fields, recipient) =>
         `a phone number that shares ${shared(fields, recipient)} leading digits with --recipient`,
       size: (fields, recipient) => -shared(fields, recipient),

@@ -27,7 +27,7 @@ const others: Variant[] = [
 const otherCase = (reference: string) =>
   reference === reference.toUpperCase() ? reference.toLowerCase() : reference.toUpperCase();
 
-/** Spellings that a router or a database may treat as the same reference. The interface does not exclude it. */
+/** Spellings that a router or a database may treat as the same reference. The interface does not forbid this. */
 const spellings: Variant[] = [
   ["in another case", otherCase],
   ["followed by a space", (reference) => `${reference} `],
@@ -66,7 +66,7 @@ export const checks: Check[] = [
       const responses = await ask(context, "disbursements", reference, others);
       responses.push(["with a further path segment", await getRecord(context, "disbursements", reference, "/x")]);
       for (const [what, response] of responses) {
-        // A shorter reference may be that of another disbursement.
+        // A shorter reference may belong to another disbursement.
         const found = is2xx(response) && dataOf(response)["merchantsReference"] === body["reference"];
         const expected = `no record for its reference ${what}`;
         shows(context, "access.whole-reference", response, !found, expected);

@@ -38,7 +38,7 @@ const keys = [
 ];
 
 /**
- * Expects 401 for a request without a key, and with an unknown one.
+ * Expects 401 for a request without a key, and with an unknown key.
  * @param what names the request; empty if the check has only one
  */
 export async function expectKeyNeeded(

@@ -7,7 +7,7 @@ import { expectAttempts, first, idOf, mailbox, type Box } from "./notifications.
 import { dataOf, get, paid, pays } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
 
-/** Returns a receiver that responds with this status or, to each attempt, with the next one; the last one is repeated. */
+/** Returns a receiver that responds to the attempts with these statuses in turn, and repeats the last status. */
 export const respondWith =
   (status: number | readonly number[], headers: Record<string, string> = {}): Responder =>
   (response, attempt) => {

@@ -17,8 +17,9 @@ const aCheckout = "GET /v1/checkouts/{reference}";
 
 /**
  * The documented responses that a run meets, with the requirement under which Dredd's verdict is reported. The list
- * leaves out what cannot be provoked (429, most 500) and the sandbox operations, some of which delete the caller's data.
- * The responses about an existing record follow the create that Dredd repeats, so they have the effect of that create.
+ * leaves out responses that cannot be provoked (429, most 500) and the sandbox operations, some of which delete the
+ * caller's data. The responses about an existing record follow the create that Dredd repeats, so they have the effect
+ * of that create.
  */
 const rows: readonly [operation: string, status: number, id: string, effect: Effect][] = [
   [disbursements, 200, "create.accepted", "moves-money"],
@@ -47,9 +48,9 @@ const rows: readonly [operation: string, status: number, id: string, effect: Eff
 const requirements = new Map(catalogue.map((requirement) => [requirement.id, requirement]));
 
 /**
- * Returns a predicate for the statuses that `core` accepts in place of the documented one; undefined if it accepts
- * none. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces a 2xx and any 4xx
- * replaces a 4xx, except for 401.
+ * Returns a predicate for the statuses that `core` accepts in place of the documented status; undefined if it accepts
+ * no other. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces a 2xx and any
+ * 4xx replaces a 4xx, except for 401.
  */
 function alike(operation: string, status: number): ((actual: number) => boolean) | undefined {
   if (operation === checkouts && status !== 401) {
@@ -67,7 +68,7 @@ function schemaOf(operation: string, status: number, profile: Profile) {
   return name === undefined || open ? undefined : inlined(profile, name);
 }
 
-/** Prepares the requests, of which some build on the create that Dredd has repeated before. */
+/** Prepares the requests. Some of them build on the create that Dredd has repeated before. */
 function createPreparation({ facts, options, fresh }: Context, forwarder: Forwarder) {
   const accepts = (operation: string, status: number) =>
     options.profile === "core" ? alike(operation, status) : undefined;

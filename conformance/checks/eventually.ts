@@ -1,4 +1,4 @@
-// Waits for what becomes true only after some time.
+// Waits for a condition that becomes true only after some time.
 import type { Context } from "../check.ts";
 
 /** Waits until a condition is met, at most this long. Returns true if it is met. */

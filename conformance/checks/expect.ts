@@ -16,7 +16,7 @@ const is = ({ status }: TargetResponse, expected: Status) =>
 
 /**
  * Expects a status, or one of several.
- * @param when what the status is expected for, such as "for a duplicate reference"
+ * @param when the situation of the request, such as "for a duplicate reference"
  */
 export function expectStatus(
   context: Context,
@@ -34,7 +34,7 @@ export function expectStatus(
 
 /**
  * Expects a 200 whose `data` has these values.
- * @param when what they are expected for, such as "for an amount of 1"
+ * @param when the situation of the request, such as "for an amount of 1"
  */
 export function expectData(
   context: Context,
@@ -82,7 +82,7 @@ export type Fault = { expected?: string; actual: string; evidence: Evidence };
 const mostShown = 50;
 
 /**
- * Expects an examination of many things to find no faulty one.
+ * Expects an examination of many things to find no faults.
  * @param examined says how many were examined, such as "12 records"
  */
 export function expectNone(context: Context, id: string, expected: string, faults: readonly Fault[], examined: string) {

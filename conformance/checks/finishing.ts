@@ -32,7 +32,7 @@ export async function checkoutStatus(context: Context, created: TargetResponse):
   return undefined;
 }
 
-/** Records why no checkout could be ended. */
+/** Records the reason why no checkout could be ended. */
 export function noneEnded(context: Context, ids: readonly string[]) {
   for (const id of ids) {
     if (context.person) context.notApplicable(id, "the person finished no checkout", "caller", "--interactive");

@@ -1,12 +1,13 @@
-// Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17). The
-// run learns the reference of the latter two only from the refusal of another attempt (D5), so no other check follows them.
+// Checks that a payout settles as usual after its first attempts were refused, or its response was lost or late (D17).
+// If the response was lost or late, the run learns the payout's reference only from the refusal of another attempt
+// (D5), so no other check follows the payout.
 import { given, type Check } from "../check.ts";
 import { same } from "./expect.ts";
 import { disbursementBody, pay, pays } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 
-/** Shorter than the sandbox delays a response. Whether it is delayed is judged elsewhere. */
+/** Shorter than the sandbox's delay of a response. Another check judges the delay. */
 const timeoutMs = 1000;
 const suffixes = ["503", "504", "408"];
 

@@ -6,7 +6,7 @@ export { pending } from "./pending.ts";
 export { watches } from "./watches.ts";
 
 /**
- * Closing checks run in this order, by the names of their files. The last of them, `webhooks-met.ts`, judges the webhooks
- * that all others cause.
+ * Closing checks run in this order, by the names of their files. The last check, in `webhooks-met.ts`, judges the
+ * webhooks that all other checks cause.
  */
 export const checks: readonly Check[] = await collect<Check>(import.meta.dirname, "checks");

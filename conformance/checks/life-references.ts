@@ -11,7 +11,7 @@ import { expectStatus, shows } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";
 import { dataOf, isRefusal, pay, payInvalid, pays, usualAmount, verifyDisbursement } from "./requests.ts";
 
-/** The number of references of other checks that are used again, and the largest amount with which one is. */
+/** The number of references of other checks that are used again, and the largest amount of such a request. */
 const mostOthers = 12;
 const largestAmount = usualAmount + 100;
 const mostSpellings = 6;

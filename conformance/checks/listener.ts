@@ -1,5 +1,5 @@
-// Checks the listener, which makes webhook attempts in place of the target (D69). The second merchant's is used, so that
-// the other checks' webhooks go where they should.
+// Checks the listener, which makes webhook attempts in place of the target (D69). The second merchant's listener is
+// used, so that it does not take the webhooks of other checks.
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectData, expectStatus, same, shows } from "./expect.ts";

@@ -10,7 +10,7 @@ const whole: [literal: string, value: number][] = [
   ["12500e-2", 125],
   ["0.00123e5", 123],
 ];
-/** A little more than 100; parsing rounds it to 100. */
+/** A little more than 100. Parsing rounds this number to 100. */
 const inexact = "10000000000000000000001e-20";
 /** Too large for a double. */
 const infinite = "1e400";

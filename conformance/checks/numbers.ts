@@ -7,11 +7,11 @@ import { judgeRecord } from "./records.ts";
 import { disbursementBody, pay, someAddress } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
-/** Divided by 100 and multiplied by 100 again, these are not whole numbers in floating point. */
+/** Amounts that floating point cannot divide by 100 and multiply by 100 again exactly. */
 const fractional = [29, 57, 115, 435, 1001, 65_537];
 /** Limits of integer types and of single precision. */
 const binary = [2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32];
-/** Double precision is exact up to 2^53 - 1, but 15 digits do not suffice for these. */
+/** Double precision is exact up to 2^53 - 1, but these amounts need 16 digits. */
 const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
 const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
 const inWebhooks = [435, 1_234_567, 2 ** 31, 2 ** 53 - 1];

@@ -44,13 +44,13 @@ export const checks: Check[] = [
     ...pays(2),
     needs: ["clock", "forced-outcomes", "receiver"],
     async run(context) {
-      // This receiver is judged here because the check waits for longer than it takes.
+      // A slow receiver is judged here because this check waits long enough for it.
       const slow = mailbox(context, (response) => {
         void context.sleep(slowMs).then(() => response.writeHead(204).end());
       });
       await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
       const { box } = await delivered(context, respondWith([500, 204]));
-      // The second attempt is due after at most 6 s. One wait takes at most 8 s, the second is for a busy target.
+      // The second attempt is due after at most 6 s. Each wait takes at most 8 s. The second wait is for a busy target.
       await arrived(context, box, 2);
       await arrived(context, box, 2);
       expectAttempts(context, "retries.real-time", box, 2, "within 16 s");

@@ -54,8 +54,9 @@ export async function judgeRecord(context: Context, id: string, body: Body, resp
 }
 
 /**
- * Returns disbursements with different amounts and payees. Every second one has a webhookURL. Consecutive ones have
- * different countries and currencies, so that a race between two of them shows a server that compares only these.
+ * Returns disbursements with different amounts and payees. Every second disbursement has a webhookURL. Consecutive
+ * disbursements have different countries and currencies, so that a race between two of them reveals a server that mixes
+ * these up.
  */
 export function differentBodies(context: Context, count: number): Body[] {
   const { options, random } = context;

@@ -87,7 +87,7 @@ const severalFaults: { expected: number; over: Record<string, unknown>; fields: 
   { expected: 400, over: { amount: undefined, currency: undefined }, fields: ["amount", "currency"] },
   { expected: 400, over: { amount: "100", country: 12 }, fields: ["amount", "country"] },
   { expected: 400, over: { reference: undefined, amount: "100" }, fields: ["reference", "amount"] },
-  // A server that refuses the fraction while it parses the body knows no field to name.
+  // Catches a server that refuses the fraction while it parses the body and so names no field.
   { expected: 400, over: { amount: 1.5, currency: 952 }, fields: ["amount", "currency"] },
   { expected: 422, over: { phoneNumber: "12", country: "ci" }, fields: ["phoneNumber", "country"] },
   {

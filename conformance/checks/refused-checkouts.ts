@@ -86,7 +86,7 @@ export const checks: Check[] = [
     needs: ["receiver"],
     async run(context) {
       await refuseAll(context);
-      // The webhook of a valid checkout arrives after any of an earlier one.
+      // The webhook of a valid checkout arrives after any webhook of an earlier request.
       const box = context.receiver?.openMailbox();
       const valid = await startCheckout(context, checkoutBody(context, addressOf(box)));
       const finish = hasControl(context.options, "finish");

@@ -15,7 +15,7 @@ export type Refusable = {
   send(context: Context, body: Record<string, unknown>): Promise<TargetResponse>;
 };
 
-/** Larger than the amount of any valid request, so that a record shows which of the two was paid. */
+/** Larger than the amount of any valid request, so that a record shows whether the refused request was paid. */
 const refusedAmount = usualAmount + 7;
 
 /** Returns the largest cost of `refuseThenPay`: a faulty target may pay every case. */
@@ -25,7 +25,7 @@ export const costOf = (...groups: (readonly Refusable[])[]) => {
   return { effect: "moves-money", payouts, amount: cases * refusedAmount + groups.length * usualAmount } as const;
 };
 
-/** Returns true if the response says that nothing was done. A redirect says so, and 501 for an unknown method. */
+/** Returns true if the response means that nothing was done. A redirect does, and 501 for an unknown method. */
 export const isRefused = ({ status = 0 }: TargetResponse) => (status >= 300 && status < 500) || status === 501;
 
 type Watched = { what: string; box: Box; response: TargetResponse };
@@ -96,8 +96,8 @@ async function payAnother(context: Context): Promise<Paid> {
 }
 
 /**
- * Sends each case with the same reference, then a valid disbursement with that reference. Judges that the valid one is
- * a first request.
+ * Sends each case with the same reference, then a valid disbursement with that reference. Judges that the valid
+ * disbursement counts as a first request.
  * @param counts returns true if a response means that its request must have left nothing behind
  * @returns the valid disbursement, if there was one. `judged` is false if the target accepted every case.
  */

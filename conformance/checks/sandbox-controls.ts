@@ -7,10 +7,7 @@ import { dataOf, is2xx } from "./requests.ts";
 /** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). */
 export const forcing = (suffix: string) => `2250000000${suffix}`;
 
-/**
- * By default this is long because the target responds to an advance only after it has processed everything that fell
- * due.
- */
+/** Long, because the target responds to an advance only after it has processed everything that fell due. */
 const longestMoveMs = 60_000;
 
 function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {

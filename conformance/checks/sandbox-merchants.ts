@@ -11,7 +11,7 @@ const page = (context: Context, path: string, key: "own" | "second" = "own") => 
 const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
   encodeURIComponent(String(dataOf(response)["nextCursor"]));
 
-/** How long to wait for what a target does only after it has responded to an advance. */
+/** How long to wait for actions that a target takes only after its response to an advance. */
 const afterMoveMs = 500;
 
 /** Advances the sandbox time of the second merchant. */
@@ -48,7 +48,7 @@ export const checks: Check[] = [
         same(context, "sandbox.clock-own-records", { what, actual, expected }, response);
       };
       await expectState("before", { status: "pending", attempts: 2 });
-      // This one falls due in the advance, so the target has something to settle.
+      // This checkout falls due in the advance, so that the target has something to settle.
       await started(context);
       await advancePast(context, reference);
       await context.sleep(afterMoveMs);

@@ -1,5 +1,5 @@
-// Checks the operations of the sandbox on which other checks rely (D12, D18): a sandbox without them counts as one that
-// cannot do something, so they must not fail in another way. Also checks what belongs to one of two merchants (D19).
+// Checks the operations of the sandbox on which other checks rely (D12, D18): a sandbox may lack them, with a 404, but
+// they must not fail in another way. Also checks rotated secrets, and that a customer belongs to one merchant (D19).
 import type { Check } from "../check.ts";
 import { expectStatus, holds, same } from "./expect.ts";
 import { dataOf, disbursementBody, get, paid, pays, verifyDisbursement } from "./requests.ts";

@@ -55,8 +55,8 @@ const outOfTime = ({ options }: Context) =>
   );
 
 /**
- * Waits until a disbursement has settled. Throws `OutOfTime` if it is still pending in the end, because nothing can be
- * said then about what should follow.
+ * Waits until a disbursement has settled. Throws `OutOfTime` if it is still pending in the end, because its
+ * consequences cannot be judged then.
  */
 export async function settled(context: Context, reference: string): Promise<Outcome> {
   const outcome = await poll(context, reference);
@@ -65,8 +65,8 @@ export async function settled(context: Context, reference: string): Promise<Outc
 }
 
 /**
- * Like `settled`, but returns a record that is still pending if the target's clock moves: its payouts must settle when
- * the time has passed, so that the check can judge it.
+ * Like `settled`, but returns a record that is still pending if the target's clock moves: a payout must settle when the
+ * time has passed, so the check can judge a pending record.
  */
 export async function settledByClock(context: Context, reference: string): Promise<Outcome> {
   return hasControl(context.options, "clock") ? poll(context, reference) : settled(context, reference);

@@ -167,7 +167,7 @@ const names = ["address", "base path", "API_KEY", "API_KEY_2", "clock", "sandbox
 
 const tooSlow = "no result in time, because the target, a proxy or DNS responds too slowly, or because of a 429.";
 
-/** Examines the points in the order of `names`. It ends early if a point makes the rest pointless. */
+/** Examines the points in the order of `names`. Ends early if a point makes the remaining points meaningless. */
 async function* examine(given: CertifyOptions, opened: Opened): AsyncGenerator<Point, void> {
   const options = { ...given, timeoutMs: opened.target.options.timeoutMs };
   const { point, response } = await examineAddress(options, opened);
@@ -189,7 +189,7 @@ async function* examine(given: CertifyOptions, opened: Opened): AsyncGenerator<P
   yield examineRun(run, given, Math.min(response.exchange.durationMs, health.exchange.durationMs));
 }
 
-/** Collects points until there are no more, or until the time is up. The last point then names what is missing. */
+/** Collects points until there are no more, or until the time is up. The last point then names the missing points. */
 async function pointsUntil(points: AsyncGenerator<Point, void>, overdue?: AbortSignal): Promise<Point[]> {
   const found: Point[] = [];
   const end = new Promise<undefined>((resolve) => {

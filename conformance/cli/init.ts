@@ -25,8 +25,8 @@ import { isSystemError } from "./reporting.ts";
 const defaultFile = "./certify.yaml";
 
 /**
- * Separates the name of the file to write from the options of a run. `--declare` names it too, so that the options of
- * the run that follows can be given unchanged.
+ * Separates the name of the file to write from the options of a run. `--declare` may name the file too, so that the
+ * options of the later run can be given unchanged.
  */
 function outputOf(args: readonly string[]): { file: string; rest: string[] } {
   const options = { ...flags, output: { type: "string" } } as const;
@@ -73,7 +73,7 @@ async function askTarget(options: RunOptions): Promise<Asked> {
       summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)`,
     };
   } catch (error) {
-    // The budget does not even cover the first payout, or the target cannot be asked.
+    // The budget does not even cover the first payout, or the target's limits cannot be searched for.
     if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NotAsked)
       throw new CannotRun(`${options.baseUrl}: ${oneLine(error.message).replace(/[^.]$/, "$&.")} No file was written.`);
     throw error;

@@ -52,7 +52,7 @@ export async function addressObstacle(baseUrl: string, response: TargetResponse)
 const lookup = "/v1/disbursements/certify-none";
 const nowhere = "/v1/certify-nothing/certify-none";
 
-/** Returns the body without what differs between two equal refusals: the path, times, and ids of requests. */
+/** Returns the body without the parts that differ between two equal refusals: the path, times, and ids of requests. */
 const bodyOf = ({ text }: TargetResponse) => text.replaceAll(/disbursements|certify-nothing|[\da-f-]{8,}|\d+/gi, "");
 
 /**

@@ -1,6 +1,6 @@
 // npm run certify:examples [-- --check] certifies every example and writes README.md beside this file. With --check it
-// writes nothing, and fails if a verdict in the README is no longer true. It names the examples whose toolchain is missing,
-// and leaves what the README says about them.
+// writes nothing, and fails if a verdict in the README is no longer true. It names the examples whose toolchain is
+// missing, and keeps their results in the README.
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { format } from "oxfmt";

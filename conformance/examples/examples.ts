@@ -1,4 +1,4 @@
-// The example programs, and the tables of what each of them fails.
+// The example programs, and the tables of the requirements that each fails.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,11 +9,11 @@ import type { Report, Side, Verdict } from "../results.ts";
 type Toolchain = {
   /** What to install. */
   name: string;
-  /** A command that succeeds if it is installed. */
+  /** A command that succeeds if the toolchain is installed. */
   probe: readonly [program: string, ...args: string[]];
   /** Returns the shell command that starts a program. */
   start(path: string): string;
-  /** Returns the arguments with which `probe`'s program builds one, for languages that are compiled. */
+  /** Returns the arguments with which `probe`'s program builds an example, for compiled languages. */
   build?(path: string, output: string): string[];
 };
 
@@ -91,7 +91,7 @@ export async function withCommand<T>({ file, toolchain }: Example, use: (command
   }
 }
 
-/** What a table says about an example: a cell for each requirement, and one for the verdict. */
+/** An example's column in a table: a cell for each requirement, and a cell for the verdict. */
 export type Column = ReadonlyMap<string, string>;
 
 const cells: Partial<Record<Verdict, string>> = { pass: "✓", fail: "✗", warn: "(✗)" };

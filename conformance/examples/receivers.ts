@@ -10,7 +10,7 @@ import { withCommand, type Example } from "./examples.ts";
 
 const outage = join(import.meta.dirname, "receivers/outage.mjs");
 
-/** The secrets of the examples. They are no secrets. */
+/** The webhook secrets of the examples. They need not be kept secret. */
 const secrets = {
   WEBHOOK_SECRET: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDE=",
   WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",

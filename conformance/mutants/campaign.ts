@@ -1,7 +1,7 @@
-// Tries mutants. A first attempt on each runs the few checks that are most likely to catch it. The rest run the whole
-// suite in groups: a server with the edits of many mutants that passes shows that each of them survives, unless one edit
-// hides the effect of another. Edits of one file do that most easily, so they are in different groups. Only an attempt on a
-// single mutant ever counts as a catch.
+// Tries mutants. A first attempt on each runs the few checks that are most likely to catch it. The remaining mutants
+// run the whole suite in groups: if a server with the edits of many mutants passes, each of them survives, unless one
+// edit hides the effect of another. Edits of the same file hide each other most easily, so they are in different
+// groups. Only an attempt on a single mutant counts as a catch.
 import type { Mutant } from "./mutants.ts";
 import type { createOrder } from "./order.ts";
 import type { createPool } from "./pool.ts";
@@ -56,7 +56,7 @@ function takeGroup(suspects: Mutant[]): Mutant[] {
   return group;
 }
 
-/** Runs the whole suite against a group. Puts those that need another attempt back among the suspects. */
+/** Runs the whole suite against a group. Puts mutants that need another attempt back among the suspects. */
 async function tryGroup(group: Mutant[], suspects: Mutant[], deps: Deps): Promise<void> {
   const { pool, order, record } = deps;
   const ids = group.map(({ id }) => id);
@@ -80,7 +80,7 @@ async function tryGroup(group: Mutant[], suspects: Mutant[], deps: Deps): Promis
     if (single.verdict === "caught") order.learn(mutant, check!);
   }
   if (check !== undefined && left.length < group.length) return void suspects.unshift(...left);
-  // Together the edits have an effect that none of them has alone, or they stop the server.
+  // Together the edits have an effect that no single edit has, or they stop the server.
   const half = Math.ceil(group.length / 2);
   await tryGroup(group.slice(0, half), suspects, deps);
   await tryGroup(group.slice(half), suspects, deps);

@@ -9,8 +9,9 @@ const pool = createPool();
 afterAll(pool.end);
 
 /**
- * A mutant of each kind that a single check catches: the function, the start of the text that the edit removes, its replacement, and a check that
- * catches it. Changed orders, limits and constraints of SQL are missing: the code around a statement hides each of them.
+ * A mutant of each kind that a single check catches: the function, the start of the text that the edit removes, its
+ * replacement, and a check that catches it. Changes of order, limit and constraints in SQL are missing, because the
+ * code around a statement hides their effect.
  */
 const sample = [
   ["removed property", "createCheckouts", "verify,", "", "Lists of records can be filtered"],

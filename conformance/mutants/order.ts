@@ -1,4 +1,4 @@
-// Decides which checks to try first on a mutant: those that run its code and have caught its neighbours.
+// Decides which checks to try first on a mutant: checks that run its code and have caught its neighbours.
 import { atStart, type Coverage } from "./trial.ts";
 import type { Mutant } from "./mutants.ts";
 

@@ -1,6 +1,6 @@
-// npm run mutants tries the mutants of the reference server that mutants-report/matrix.tsv does not list yet, adds them to
-// it, and lists those that survive without a reason in survivors.yaml. A run that was interrupted continues where it
-// stopped. Exit code 1: some survive without a reason. Options:
+// npm run mutants tries the mutants of the reference server that mutants-report/matrix.tsv does not list yet, adds them
+// to it, and lists those that survive without a reason in survivors.yaml. A run that was interrupted continues where it
+// stopped. Exit code 1: some mutants survive without a reason. Options:
 //   --all           start over: try every mutant
 //   --survivors     try those again that survived, for example after the suite has got new checks
 //   --only PATTERN  try only mutants in files that match this regular expression

@@ -26,13 +26,13 @@ export type Outcome = {
 };
 
 /**
- * The effects are given because the default depends on /healthz: a mutant that breaks it would keep the checks that pay
- * from running, and so hide all others of its group.
+ * States the effects, because the default depends on /healthz: a mutant that breaks /healthz would prevent the checks
+ * that pay, and so hide the other mutants of its group.
  */
 const args = (profile: Profile) =>
   `--profile ${profile} --effects money --failing-recipient 2250000000089 --timeout 4000`.split(" ");
 
-/** Mutants whose clock never responds are many. */
+/** Short, because the clock of many mutants never responds. */
 const clockTimeoutMs = 6000;
 
 let crash: (error: unknown) => void = () => {};
@@ -103,7 +103,7 @@ export async function tryMutants(
   }
 }
 
-/** The name under which code is listed that runs before the first check. */
+/** The name that stands for code that runs before the first check. */
 export const atStart = "start";
 
 export type Coverage = { checks: { name: string; ms: number }[]; reached: Record<string, string[]> };

@@ -19,8 +19,8 @@ if (new Set(checks.map(({ name }) => name)).size < checks.length) throw new Erro
 const mutants = new Map(allMutants().map((mutant) => [mutant.id, mutant]));
 
 /**
- * Returns the checks with these names, in the order of the names. Closing checks judge what all others did, so they run
- * only with all others.
+ * Returns the checks with these names, in the order of the names. Closing checks judge the effects of all other checks,
+ * so they run only with all checks.
  */
 function choose(names?: readonly string[]) {
   return (all: Check[]) => {

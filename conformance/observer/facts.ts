@@ -1,5 +1,5 @@
-// Remembers every request of the run that created a payout or checkout, and every one that was refused, whichever check
-// sent it.
+// Remembers every request of the run that created a payout or checkout, and every request that was refused, whichever
+// check sent it.
 import { createHistories, type Histories } from "./histories.ts";
 import { routeOf } from "../contract/contract.ts";
 import { fieldsOf } from "../target/ledger.ts";
@@ -42,12 +42,12 @@ export type Facts = {
   readonly refusals: readonly Refusal[];
   /** Every create whose outcome is unknown, because there was no response or it was a 5xx. */
   readonly uncertain: readonly Attempt[];
-  /** What was said of each payout and checkout so far. */
+  /** The statements about each payout and checkout so far. */
   readonly histories: Histories;
   /**
    * Returns the last response to a plain request of an operation, such as `GET /v1/disbursements/{reference}`: with the
    * caller's key (401: any), and with a text body or none.
-   * @param accepts returns true for another status that is accepted if the run has not met this one
+   * @param accepts returns true for another status that is accepted if the run has not met the documented status
    */
   answered(operation: string, status: number, accepts?: (status: number) => boolean): TargetResponse | undefined;
 };

@@ -1,4 +1,4 @@
-// The history of one payout or checkout: what was said of it, and what later responses say differently.
+// The history of one payout or checkout: statements about it, and later responses that contradict them.
 import type { TargetResponse } from "../target/exchange.ts";
 
 export type Fields = Record<string, unknown>;
@@ -85,7 +85,8 @@ export const stateFacts = (history: History, facts: Fields, response: TargetResp
 export function stateStatus(history: History, status: unknown, response: TargetResponse, at: number): Contradiction[] {
   const { statuses, kind } = history;
   const last = statuses.at(-1);
-  // Concurrent responses may overtake each other, so ignore one that was requested before the last status was received.
+  // Concurrent responses may overtake each other, so ignore a response that was requested before the last status was
+  // received.
   if (typeof status !== "string" || last?.status === status || (last && sentAt(response) <= last.at)) return [];
   statuses.push({ status, at, response });
   const final = statuses.find((seen) => isFinal(seen.status));

@@ -6,7 +6,7 @@ import type { Attempt, Facts, RecordFact } from "./facts.ts";
 import { merchantOf } from "./histories.ts";
 import { isFinal, type Fields, type History } from "./history.ts";
 
-/** The shortest text that identifies a record. A shorter one may occur in a payload by chance. */
+/** The shortest text that identifies a record. A shorter text may occur in a payload by chance. */
 const leastLength = 8;
 /** The interface's names for the fields of a record. An object with several of them describes a record. */
 const recordFields = ["reference", "merchantsReference", "amount", "fee", "status", "currency", "country", "createdAt"];
@@ -28,7 +28,7 @@ function objects(value: unknown): Fields[] {
   return Array.isArray(value) ? inner : [value as Fields, ...inner];
 }
 
-/** Returns the texts that identify what a create made: its references. */
+/** Returns the texts that identify a created record: its references. */
 function identities({ kind, sent, response }: Attempt): string[] {
   const own = [String(sent["reference"] ?? "")];
   const name = kind === "checkout" ? /ref|^id$|_id$|Id$|checkout|token|session/i : /^reference$/;
@@ -102,7 +102,7 @@ function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefine
   return owners.length === 1 && isRecord ? owners[0] : undefined;
 }
 
-/** Returns what the webhooks say of records, in the order of arrival. */
+/** Returns the webhooks' statements about records, in the order of arrival. */
 export function statements(facts: Facts, notifications: readonly Notification[]): Statement[] {
   const boxes = mailboxesOf(facts);
   return notifications.flatMap((notification) => {
@@ -153,7 +153,7 @@ export function falseStatements(all: readonly Statement[]): { statement: Stateme
   });
 }
 
-/** Returns the final status that a statement claims; undefined if it claims none. */
+/** Returns the final status that a statement claims; undefined if it claims no final status. */
 export function claimedEnd({ fields }: Statement): string | undefined {
   const { status } = fields;
   const claimed = typeof status === "string" ? status.toLowerCase() : undefined;
@@ -179,7 +179,7 @@ export function notNotified(
   const lost = [...byBox].flatMap(([box, records]) => {
     const received = notifications.filter((notification) => notification.box === box);
     const unnamed = records.filter((record) => !received.some((notification) => mentions(notification, record)));
-    // A webhook that names no record counts for any of its address.
+    // A webhook that names no record counts for any record with its address.
     const anonymous = received.filter((notification) => !records.some((record) => mentions(notification, record)));
     return unnamed.slice(anonymous.length);
   });

@@ -1,4 +1,4 @@
-// Says, before a run pays, what the caller could add so that more is judged.
+// Tells the caller, before a run pays, what to add so that more requirements are judged.
 import type { Check } from "../check.ts";
 import { counted } from "../report/words.ts";
 import type { RunOptions } from "../run-options.ts";

@@ -29,7 +29,7 @@ function largestPayout(check: Check, options: RunOptions): number {
   return typeof check.amount === "function" ? Math.max(0, ...check.amount(options)) : costOf(check, options).amount;
 }
 
-/** Names the check that makes the largest payout, and what that payout is at most. */
+/** Names the check that makes the largest payout, and the payout's maximum. */
 function largestLine(checks: readonly Check[], options: RunOptions): string[] {
   const [first] = payingChecks(checks, options)
     .map((check) => ({ name: check.name, amount: largestPayout(check, options) }))

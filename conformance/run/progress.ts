@@ -23,7 +23,7 @@ const mostIds = 8;
 /** The number of checks after which an output that is not a terminal shows the counts. */
 const checksBetweenCounts = 25;
 
-/** Renders the expected time, rounded up, because an early end is no disappointment. */
+/** Renders the expected time. Rounded up: finishing early is better than late. */
 function timeLeft(ms: number): string {
   const seconds = Math.ceil(ms / 1000);
   return seconds < 60 ? `about ${seconds} s left` : `about ${Math.ceil(seconds / 60)} min left`;

@@ -16,8 +16,9 @@ export function selectedRequirements(options: Pick<RunOptions, "profile" | "only
 const effects = { none: 0, "must-be-rejected": 1, "moves-money": 2 };
 
 /**
- * Returns a sort key: what finds limits comes first of all, the opening and the harmless checks come first, and the closing checks come last. The rest of the
- * key is a number from the seed and the check's name, so that the order does not depend on which checks are selected.
+ * Returns a sort key: the check that finds limits comes first, then the opening and the harmless checks, and the
+ * closing checks last. The rest of the key is a number from the seed and the check's name, so that the order does not
+ * depend on which checks are selected.
  */
 function placeOf({ name, effect, phase }: Check, seed: number): readonly [number, number] {
   if (phase === "limits") return [-1, 0];

@@ -39,7 +39,7 @@ function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Ve
   if (options.only && !options.only.includes(requirement.id)) {
     return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } };
   }
-  // A requirement that `--only` names was asked for, so that a run without a verdict on it has not done its work.
+  // `--only` asked for this requirement, so a run without a verdict on it has not done its work.
   const verdict = options.only ? "could-not-run" : "not-applicable";
   if (named) return { verdict, reason: named };
   if (run.pending.includes(requirement.id)) {
@@ -67,7 +67,7 @@ function requirementResult(requirement: Requirement, run: FinishedRun): Requirem
   if (stopped !== undefined) return { ...requirement, verdict, reason: { code: "stopped", text: stopped }, checks };
   const { effects } = run.options;
   if (permits(effects, requirement.effect)) {
-    // A check that the caller's lack of something left out may have been the one to fail.
+    // A check may have been left out because the caller did not provide something, and it might have failed.
     const lacking = run.checks.map((check) => check.notApplicable[requirement.id]).find(fromCaller);
     return { ...requirement, verdict, ...(lacking ? { reason: lacking } : {}), checks };
   }

@@ -54,8 +54,8 @@ const joined = (texts: readonly string[]) => {
 };
 
 /**
- * Returns the exchange that shows the first failed finding: its only one, or the one whose response the finding
- * describes. Returns `{}` if there is none.
+ * Returns the exchange that shows the first failed finding: the finding's only exchange, or the exchange whose response
+ * it describes. Returns `{}` if there is none.
  */
 function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shownBy?: number } {
   if (!first) return {};
@@ -129,7 +129,7 @@ function unfinished({ id, level }: Requirement, run: CheckRun, why: Early): Chec
   const soft = level === "must" ? "fail" : level === "should" ? "warn" : "could-not-run";
   const verdict = why.verdict === "fail" ? soft : why.verdict;
   const { expected, actual } = why;
-  // The request before a missing prerequisite shows it, so it comes first.
+  // The last request shows the missing prerequisite, so it comes first.
   const last = run.thrown instanceof Prerequisite ? run.exchanges.slice(-1) : [];
   return {
     name: nameOf(run, id),

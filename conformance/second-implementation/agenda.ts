@@ -1,4 +1,4 @@
-// A merchant's sandbox clock, and what is due on it.
+// A merchant's sandbox clock, and the tasks that are due on it.
 
 /** Something to do at a time on the sandbox clock. It is given the time at which it was due. */
 export type Task = { at: number; run: (at: number) => void | Promise<void> };

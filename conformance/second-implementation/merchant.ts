@@ -17,7 +17,7 @@ const newReference = (prefix: string) =>
 const checkoutLifetime = 30 * 60_000;
 const settleDelay = 2000;
 
-/** What the last digits of a phone number choose, where it is not success after the usual delay. */
+/** The outcomes that the last digits of a phone number choose. Other numbers succeed after the usual delay. */
 const outcomes: Record<string, { status: "success" | "failed" | "pending"; delay: number }> = {
   "001": { status: "success", delay: 0 },
   "002": { status: "failed", delay: 0 },
@@ -47,7 +47,7 @@ export class Ledger<Kind extends Payment> {
   }
 }
 
-/** What a reset of the sandbox deletes. */
+/** The data that a reset of the sandbox deletes. */
 class State {
   readonly agenda = new Agenda();
   readonly disbursements = new Ledger<Disbursement>();

@@ -1,5 +1,5 @@
-// An independent implementation of the contract proves what the broken versions of the reference server cannot: that
-// the suite judges the contract, not the reference server.
+// Certifies an independent implementation of the contract. This proves that the suite judges the contract and not the
+// reference server, which broken versions of the server cannot prove.
 import { describe, expect, test } from "vitest";
 import { trySecond } from "./trial.ts";
 

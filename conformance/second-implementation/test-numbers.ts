@@ -13,7 +13,7 @@ export class Dropped extends Error {
 }
 
 /**
- * Refuses a payment if its number asks for that: always with 500, or twice with 503.
+ * Refuses a payment whose number chooses a refusal: always with 500, or twice with 503.
  * @param refusals how often each payment was refused with 503
  */
 export function refuseByNumber(refusals: Map<string, number>, phoneNumber: string, payment: string): void {
@@ -26,5 +26,5 @@ export function refuseByNumber(refusals: Map<string, number>, phoneNumber: strin
   });
 }
 
-/** Returns for how long the response to a payment waits, in milliseconds. */
+/** Returns the delay of the response to a payment, in milliseconds. */
 export const responseDelay = (phoneNumber: string) => (phoneNumber.endsWith("408") ? 30_000 : 0);

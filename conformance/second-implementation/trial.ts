@@ -6,7 +6,7 @@ import { startSecond } from "./server.ts";
 /** The caller provides everything that the suite can use. */
 const provided = ["--effects", "money", "--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
 
-/** Runs the whole suite. Returns the verdict, and what failed or was only warned of. */
+/** Runs the whole suite. Returns the verdict, and the requirements that failed or gave a warning. */
 export async function trySecond(profile: Profile) {
   const server = await startSecond();
   try {

@@ -19,7 +19,7 @@ export const iso = (time: number) => new Date(time).toISOString();
 type Previous = { secret: string; until: number };
 const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
-/** A merchant's webhook secret, and the replaced ones that still sign. */
+/** A merchant's webhook secret, and the replaced secrets that still sign. */
 export class Secrets {
   #current = newSecret();
   #previous: Previous[] = [];
@@ -64,7 +64,7 @@ async function startOf({ body }: Response): Promise<string> {
     }
     await reader?.cancel();
   } catch {
-    // What was read so far is shown.
+    // Show the part that was read.
   }
   return Buffer.concat(chunks).subarray(0, 1024).toString();
 }

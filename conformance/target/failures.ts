@@ -17,7 +17,7 @@ const plainHttp = (host: string) =>
 
 const noRoute = (host: string) => `there is no route to ${host}. Check the network, the VPN and the firewall`;
 
-/** The host and port of a URL, with the port even if it is the default one. */
+/** The host and port of a URL, with the port even if it is the default. */
 export const hostOf = ({ hostname, port, protocol }: URL) =>
   `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
 

@@ -1,5 +1,6 @@
-// The forms of a key other than the key itself, in one list: checks send some of them to a target that must refuse them,
-// commands compute them in the shell, and reports hide all of them, because a target may return what it was sent.
+// The forms of a key other than the key itself, in one list: checks send some of them to a target that must refuse
+// them, commands compute them in the shell, and reports hide all of them, because a target may return a key that it was
+// sent.
 
 export type KeyForm = {
   what: string;
@@ -40,7 +41,7 @@ export const basic: KeyForm = {
 /** From the longest to the shortest, so that no form is cut by the replacement of another. */
 export const keyForms: readonly KeyForm[] = [basic, base64, oppositeCase, withoutLast, firstHalf];
 
-/** The shortest secret whose parts are hidden, and the shortest part. Parts of shorter ones are ordinary words. */
+/** The shortest secret whose parts are hidden, and the shortest part. Parts of shorter secrets are ordinary words. */
 const shortestCut = 16;
 const shortestPart = 8;
 
@@ -79,7 +80,7 @@ function partsOf(texts: readonly string[], least: number) {
 
 /** Finds the forms of a secret. */
 export type Finder = {
-  /** True of a text that may contain one. It takes a fraction of the time of `pattern`. */
+  /** Matches a text that may contain a form of the secret. Takes a fraction of the time of `pattern`. */
   hint: RegExp;
   pattern: RegExp;
 };
@@ -96,7 +97,7 @@ function finderOf(forms: readonly (readonly string[])[], least: (length: number)
 
 const base64Character = (each: string) => (each === "+" ? "[+-]" : each === "/" ? String.raw`(?:\\*\/|_)` : each);
 
-/** Returns what finds a secret in every form, whole or cut: in any case, escaped, reversed, in hex or in Base64. */
+/** Returns finders of a secret in every form, whole or cut: in any case, escaped, reversed, in hex or in Base64. */
 export function findersOf(secret: string): Finder[] {
   const isCut = secret.length >= shortestCut;
   const least = (length: number) => (isCut ? Math.max(shortestPart, Math.floor(length / 2)) : length);

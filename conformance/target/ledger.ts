@@ -1,4 +1,4 @@
-// Enforces what the run may do to the target, and records what it did.
+// Enforces the effects that the run may have on the target, and records the effects it had.
 import { BudgetExceeded, type Budget } from "./budget.ts";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
 import type { TargetResponse, TargetRequest } from "./exchange.ts";
@@ -76,7 +76,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
     get acceptedWrongly() {
       return acceptedWrongly;
     },
-    /** Stops the run, so that every further request throws. Returns the error, with the reason that was given first. */
+    /** Stops the run, so that every further request throws. Returns the error, with the reason of the first stop. */
     stop(reason: string) {
       stopped ??= reason;
       return new RunStopped(stopped);

@@ -18,7 +18,7 @@ export type Prompt = (text: string, timeoutMs: number) => Promise<string | undef
 
 const timeLimitMs = 300_000;
 
-/** Creates a person. After a task that nobody responded to, all further ones are skipped. */
+/** Creates a person. After a task without a response, all further tasks are skipped. */
 export function createPerson(prompt: Prompt): Person {
   let gone = false;
   return async ({ link, what, question }) => {

@@ -21,7 +21,7 @@ export type Responder = (response: ServerResponse, attempt: number) => void;
 export type Receiver = {
   /** Opens a mailbox. Its URL can be used as `webhookURL`. The default of `respond` returns 204. */
   openMailbox(respond?: Responder): { name: string; url: string; received: Notification[] };
-  /** Returns the name of the mailbox to which a webhookURL leads; undefined if it leads to none. */
+  /** Returns the name of the mailbox to which a webhookURL leads; undefined if it leads to no mailbox. */
   mailboxOf(webhookURL: unknown): string | undefined;
   /** The notifications of all mailboxes, in order of arrival. */
   readonly all: readonly Notification[];

@@ -16,7 +16,7 @@ const runReference = /\bc[0-9a-f]{10}(?=-\d)/;
 /** A replacement of the same length, which differs from second to second. */
 const newReference: Substitute = { text: runReference, shell: "c$(date +%s)" };
 
-/** Returns the merchant's reference in a request; "" if it has none, or none that is fresh. */
+/** Returns the merchant's reference in a request; "" if it has none, or one that this run did not make. */
 function referenceIn({ method, path }: TargetRequest, body: Buffer | undefined): string {
   const text = method === "POST" ? (body?.toString("utf8") ?? "") : "";
   const [found] = /"reference"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text) ?? [];
@@ -27,7 +27,7 @@ export type Sent = { request: TargetRequest } & Omit<CurlRequest, "method">;
 
 export type RecorderOptions = {
   redact: Redact;
-  /** What commands must not contain, such as keys and phone numbers of real people. */
+  /** Texts that commands must not contain, such as keys and phone numbers of real people. */
   substitutes: readonly Substitute[];
   /** The names of request headers whose values are redacted, in addition to the default ones. */
   secretHeaders: readonly string[];
@@ -45,7 +45,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
       const { method } = request;
       const requestHeaders = redactHeaders(headers, redact, secretHeaders);
       redact.learn(body?.toString("utf8") ?? "");
-      // A create repeats only with a new reference, and a duplicate only with the same one.
+      // A create can be repeated only with a new reference, and a duplicate only with the same reference.
       const reference = referenceIn(request, body);
       const replaced = reference === "" || used.has(reference) ? substitutes : [...substitutes, newReference];
       used.add(reference);

@@ -25,9 +25,10 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
 /**
- * Creates a function that redacts secrets wherever they occur, in every form of key-forms.ts. It masks the numbers in `phones` wherever they occur. In
- * `phoneNumber` fields it masks every number that the suite did not send, because the target may return the numbers of
- * other people. Numbers that the suite made up stay readable, because a masked number would make a request another one.
+ * Creates a function that redacts secrets wherever they occur, in every form of key-forms.ts. It masks the numbers in
+ * `phones` wherever they occur. In `phoneNumber` fields it masks every number that the suite did not send, because the
+ * target may return the numbers of other people. Numbers that the suite made up stay readable, because masking the
+ * number would change the request.
  * @param secrets API keys, webhook secrets and values of `--header`
  * @param phones phone numbers of real people
  */

@@ -1,5 +1,5 @@
-// Writes texts as words of a POSIX shell. What a report must not show, or what must differ in a repetition, is computed
-// by the shell.
+// Writes texts as words of a POSIX shell. The shell computes texts that a report must not show, or that must differ in
+// a repetition.
 
 import { keyForms } from "./key-forms.ts";
 
@@ -41,7 +41,7 @@ const repeated = (run: string) => String.raw`$(head -c ${run.length} /dev/zero |
 export function shellWord(text: string, substitutes: readonly Substitute[]): string {
   let parts: Part[] = [{ literal: text }];
   for (const { text: hidden, shell } of substitutes) {
-    // Most words contain none of them.
+    // Most words contain no substitute.
     if (typeof hidden === "string" && !text.includes(hidden)) continue;
     parts = split(parts, { text: typeof hidden === "string" ? escaped(hidden) : hidden, shell: () => shell });
   }

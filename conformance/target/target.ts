@@ -45,7 +45,7 @@ export type TargetDeps = {
   sleep: (ms: number) => Promise<void>;
   /** Resolves the hosts of links to other origins; by default with this machine's DNS. */
   lookup?: Lookup;
-  /** Says when a new record can be read. By default it can be read immediately. */
+  /** Determines when a new record can be read. By default it can be read immediately. */
   visibility?: Visibility;
   /** Tells a person, once, that the target makes the suite wait. */
   notice?: (text: string) => void;
@@ -94,7 +94,7 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   };
 }
 
-/** Returns what commands that repeat requests must not contain. */
+/** Returns the substitutes for texts that commands must not contain. */
 function substitutesFor({ key, secondKey, people = {} }: TargetOptions): Substitute[] {
   return [
     ...keySubstitutes(key, "API_KEY"),
@@ -205,7 +205,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   }
 
   /**
-   * Waits for a response. If its time limit is longer than the usual one, a dead target is noticed after the usual one.
+   * Waits for a response. If its time limit is longer than usual, a dead target is noticed after the usual time limit.
    */
   async function unlessDead(request: TargetRequest, sent: Promise<TargetResponse>): Promise<TargetResponse> {
     const { timeoutMs = options.timeoutMs, forced } = request;

@@ -26,7 +26,8 @@ const dayMs = 86_400_000;
 /**
  * Makes a certificate and its key, in PEM.
  * @param settings.hosts host names and IPv4 addresses
- * @param settings.validDays the days from now until the certificate expires; a negative number for an expired one
+ * @param settings.validDays the days from now until the certificate expires; a negative number for an expired
+ * certificate
  * @param settings.issuer the CA that signs the certificate. By default it is self-signed, and can sign others.
  */
 export function makeCertificate(settings: {

@@ -12,7 +12,7 @@ const outcomes = { success: "paid", failed: "failed", pending: "pending" } as co
 function outcomeOf(result: PayoutResult): string {
   if (result.ok) return outcomes[result.data.status];
   if (result.status === "unknown") return "unknown";
-  // The reference is in use. Unless its payout was read, it may be this one.
+  // The reference is in use. If its payout could not be read, it may be this entry's payout.
   if (result.status === 409 && result.error.matches === undefined) return "unknown";
   return "refused";
 }
@@ -23,8 +23,8 @@ const client = createClient({
   timeout,
   retry: { totalTime: 3 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
 });
-// Reach the service before anything is paid: as long as it never responded to it, the client takes a strange page for a
-// wrong address and does not retry.
+// Reach the service before anything is paid: until the service has responded once, the client takes a strange page for
+// a wrong address and does not retry.
 const isReached = async () => (await client.disbursements.verify("none").result()).status === 404;
 const patience = performance.now() + 2 * timeout;
 while (!(await isReached()) && performance.now() < patience) await sleep(timeout / 20);
