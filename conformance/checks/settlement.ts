@@ -65,8 +65,8 @@ export async function settled(context: Context, reference: string): Promise<Outc
 }
 
 /**
- * Like `settled`, but returns a record that is still pending if the target's clock moves: a payout must settle when the
- * time has passed, so the check can judge a pending record.
+ * Like `settled`, but on a target whose clock moves it returns a pending record instead of throwing. The payout should
+ * have settled by then, so the check can judge the record.
  */
 export async function settledByClock(context: Context, reference: string): Promise<Outcome> {
   return hasControl(context.options, "clock") ? poll(context, reference) : settled(context, reference);

@@ -113,7 +113,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return { notes, steps, isDone: false, created: [], payouts: 0, total: 0, durationMs: 0 };
   }
 
-  /** Runs a check to its end, or only until it starts to wait. What it throws is recorded. */
+  /** Runs a check to its end, or only until it starts to wait. Its errors are recorded. */
   async function proceed(check: Check, attempt: Attempt, toEnd: boolean): Promise<void> {
     const { notes } = attempt;
     const { payouts, total } = target.budget;
@@ -144,7 +144,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     attempt.total += target.budget.total - total;
     attempt.durationMs += deps.now().getTime() - start;
     attempt.created.push(...target.ledger.created.slice(createdBefore));
-    // A smallest amount raises the others.
+    // If the target has a smallest amount, other amounts are raised to it.
     const isExact = limits.all.smallestAmount === undefined;
     if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt);
   }
@@ -213,8 +213,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   /**
-   * Returns an error if a check paid more than it declares, because the plan and the budget rely on what it declares. A
-   * check with effect `must-be-rejected` declares nothing: what a faulty target pays for it is charged to the budget.
+   * Returns an error if a check paid more than it declares, because the plan and the budget rely on the declaration. A
+   * check with effect `must-be-rejected` declares nothing: if a faulty target pays, the payout is charged to the
+   * budget.
    */
   function undeclared(check: Check, { payouts: made, total }: Attempt): Error | undefined {
     const { name, effect } = check;

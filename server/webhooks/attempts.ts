@@ -28,7 +28,7 @@ export interface Attempted extends Claim {
   trace?: Trace | undefined;
 }
 
-/** Returns when an attempt that is sent at this real time happens on the merchant's clock. */
+/** Returns the time on the merchant's clock of an attempt that is sent at this real time. */
 export function attemptTime(merchant: Merchant, dueAt: number | undefined, sentAt: number): number {
   return dueAt === undefined ? sandboxTime(merchant, sentAt) : happensAt(merchant, dueAt, sentAt);
 }

@@ -69,7 +69,7 @@ const status =
 /** Runs the good client and changes what it reports. */
 const reports = (report: (job: Job, outcome: Outcome) => void): Partial<Client> => ({ report });
 
-/** What each client does wrong about references and requests. */
+/** Clients with faults in their references and requests. */
 const references: readonly BrokenClient[] = [
   broken("new-reference-on-retry", "client.pays-once", "recorded-dropped", {
     referenceOf: ({ entry }, attempt) => (attempt === 1 ? entry.reference : `${entry.reference}-${attempt}`),

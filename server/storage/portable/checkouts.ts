@@ -22,7 +22,7 @@ const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone
 const FINISH = `UPDATE checkouts SET status = :status, due_at = NULL, due_real = NULL, due_status = NULL,
   updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
-/** The operations that are tuned for each database. */
+/** The operations that each database implements with its own statements, in `tuned/`. */
 type Tuned = "insertCheckout" | "findCheckout";
 
 export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {

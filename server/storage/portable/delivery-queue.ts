@@ -44,7 +44,7 @@ const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at
 const RENEW = `UPDATE events AS e SET due_real = :leased + :lease::bigint FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.claimed = true AND e.claim_token = given.token`;
 
-/** The operations that are tuned for each database. */
+/** The operations that each database implements with its own statements, in `tuned/`. */
 type Tuned = "readyLanes" | "recordAttempt";
 
 export function deliveryQueue({ read, write, claim }: Executor): Omit<DeliveryQueue, Tuned> {

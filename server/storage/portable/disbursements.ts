@@ -12,7 +12,7 @@ const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, epoch, merchants_
   VALUES (:merchant, :epoch, :reference, 1)
   ON CONFLICT (merchant_id, epoch, merchants_reference) DO UPDATE SET count = r.count + 1 RETURNING count`;
 
-/** The operations that are tuned for each database. */
+/** The operations that each database implements with its own statements, in `tuned/`. */
 type Tuned = "insertDisbursement" | "findDisbursement";
 
 export function disbursements(executor: Executor): Omit<DisbursementStore, Tuned> {

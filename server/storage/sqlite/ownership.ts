@@ -10,7 +10,7 @@ export interface Ownership {
   /** Runs at the end of each transaction. @throws ServiceError if another server has taken the database over */
   require(): void;
   isChallenged(): boolean;
-  /** Removes the challenge of a second server. */
+  /** Removes the challenge that a second server has left at its start, to show that this server is running. */
   respond(): void;
 }
 
