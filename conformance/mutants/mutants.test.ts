@@ -1,4 +1,5 @@
 // Tries one mutant of each kind. `npm run mutants` tries them all.
+import { basename } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { allMutants } from "./mutants.ts";
 import { createPool } from "./pool.ts";
@@ -9,9 +10,9 @@ const pool = createPool();
 afterAll(pool.end);
 
 /**
- * A mutant of each kind that a single check catches: the function, the start of the text that the edit removes, its
- * replacement, and a check that catches it. Changes of order, limit and constraints in SQL are missing, because the
- * code around a statement hides their effect.
+ * A mutant of each kind that a single check catches: the function or, outside of functions, the file; the start of the
+ * text that the edit removes; its replacement; and a check that catches it. Changes of order, limit and constraints in
+ * SQL are missing, because the code around a statement hides their effect.
  */
 const sample = [
   ["removed property", "createCheckouts", "verify,", "", "Lists of records can be filtered"],
@@ -25,7 +26,7 @@ const sample = [
   ["removed call", "outcomeFor", "phoneNumber.slice(-3)", "phoneNumber", "002 fails immediately"],
   ["boundary", "requireHost", "<=", "<", "Invalid filters are refused"],
   ["condition", "createCheckouts.create", "inserted", "true", "Duplicate checkout reference is refused"],
-  ["removed element", "", '"x-api-key"', "", "Invalid filters are refused"],
+  ["removed element", "app", '"x-api-key"', "", "Invalid filters are refused"],
   [
     "operand",
     "draft",
@@ -46,7 +47,7 @@ const sample = [
     "Records of another merchant are inaccessible",
   ],
   ["pattern", "isWhole", "/0+$/", "/0+/", "Fraction that rounding would hide is refused with 400"],
-  ["SQL condition", "recordList", "merchants_reference =", "", "Lists of records can be filtered"],
+  ["SQL condition", "recordList.statement", "merchants_reference =", "", "Lists of records can be filtered"],
   ["SQL boundary", "recordList", ">=", ">", "Lists of records can be filtered"],
   ["SQL assignment", "checkouts", "status =", "", "Checkout can be finished once, with each outcome"],
   ["SQL arithmetic", "disbursements", " + ", " - ", "503 is returned twice, then the request is accepted"],
@@ -59,7 +60,7 @@ describe("catches a mutant of each kind", { timeout: 120_000 }, () => {
     const mutant = mutants.find(
       (each) =>
         each.operator === operator &&
-        each.where === where &&
+        (each.where || basename(each.file, ".ts")) === where &&
         each.before.startsWith(before) &&
         (after === "" || each.after === after),
     );

@@ -38,7 +38,7 @@ export function sqlEdits(raw: string): Edit[] {
   edit("SQL order", /\sORDER BY\s+[\w${}., ]+?(?=\s+LIMIT|[`")])/g, () => "");
   edit("SQL order", / (DESC|ASC)\b/g, (_, direction) => (direction === "DESC" ? " ASC" : " DESC"));
   edit("SQL limit", /\bLIMIT (\?\d?|:\w+|\d+)/g, (_, limit) => `LIMIT (${limit} + 1)`);
-  edit("SQL conflict", /ON CONFLICT \([\w, ]+\) DO UPDATE SET [\w =+]+?(?= RETURNING|[`"])/g, () => "");
+  edit("SQL conflict", /ON CONFLICT \([\w, ]+\) DO UPDATE SET [\w =+.]+?(?= RETURNING|[`"])/g, () => "");
   edit("SQL arithmetic", / ([-+]) (?=[\w:?$])/g, (_, sign) => (sign === "+" ? " - " : " + "));
   edit("SQL function", /\b(max|min)(?=\()/g, (_, name) => (name === "max" ? "min" : "max"));
   return edits;
