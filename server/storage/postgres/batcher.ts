@@ -9,13 +9,13 @@ export interface BatcherOptions {
   concurrency: number;
   /** Items in a batch. */
   largest: number;
-  /** Items that may wait; more are refused. */
+  /** The most waiting items; further items are refused. */
   capacity: number;
   /** How long an item may wait for its batch, in milliseconds. */
   patienceMs: number;
 }
 
-/** An item is not begun with less time than this, in milliseconds: a statement and its commit may need as much. */
+/** The least time, in milliseconds, with which an item is begun: a statement and its commit may need this long. */
 const LEAST_MS = 4_000;
 
 interface Job<Item, Result> {
@@ -46,12 +46,12 @@ export function createBatcher<Item, Result>(
   let waiting: Job<Item, Result>[] = [];
   const inProgress = new Set<Promise<void>>();
   let isScheduled = false;
-  /** The next look for items that have waited for too long. */
+  /** The timer of the next search for items that have waited too long. */
   let timer: NodeJS.Timeout | undefined;
 
   async function run(batch: Job<Item, Result>[]): Promise<void> {
     try {
-      // The batch ends in time for each of its items, whichever request it was begun for.
+      // The batch must end in time for each of its items, whichever request it was begun for.
       const leftMs = Math.min(...batch.map(({ deadline }) => deadline)) - performance.now();
       const results = await withBudget({ leftMs }, () => work(batch.map(({ item }) => item)));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);

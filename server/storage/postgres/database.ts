@@ -41,12 +41,15 @@ export interface Database extends Queries {
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
 /**
- * The longest that an operation may take, in milliseconds, and the part of it that the commit of a transaction gets at
- * least. Beside what an item may wait in a batcher, this lets a request have its response within ten seconds.
+ * The longest time of an operation, in milliseconds, and the least part of it for the commit of a transaction. Beside
+ * what an item may wait in a batcher, this lets a request have its response within ten seconds.
  */
 const LONGEST_MS = 6_500;
 const COMMIT_MS = 1_500;
-/** Operations in progress, most of which wait for a connection; more are refused. Webhooks use up to 1,024. */
+/**
+ * The most operations in progress, including those that wait for a connection; further operations are refused. Webhooks
+ * use up to 1,024.
+ */
 const MOST_OPERATIONS = 5_000;
 
 /** An attempt of an operation that must end by `deadline`, as `performance.now()` counts. */
@@ -73,7 +76,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
     try {
       return await use(client);
     } catch (error) {
-      // A server that has become read-only stays so, but a new connection may reach its successor.
+      // A server that has become read-only stays read-only, but a new connection may reach its successor.
       isLost = isOutage(error) || error instanceof UnknownOutcome || unusable.has(client);
       throw error;
     } finally {

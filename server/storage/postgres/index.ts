@@ -27,11 +27,11 @@ import { databaseTime, processTime } from "./time.ts";
 
 interface Options extends DurabilityOptions {
   clock: Clock;
-  /** True for a server, which finishes what an earlier one left undone; false for a command. */
+  /** True for a server, which finishes interrupted work of earlier servers; false for a command. */
   server: boolean;
-  /** What a server was told about its mode. The mode is not looked at if absent. */
+  /** The mode that a server asks for. If absent, the mode is not checked. */
   mode?: AskedMode;
-  /** Whose clock counts: the database's, which all processes share, or for tests that of this process. */
+  /** Whose clock counts: the database's, which all processes share, or for tests this process's. */
   time?: "database" | "process";
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
@@ -50,7 +50,7 @@ const WAITING = { capacity: 10_000, patienceMs: 3_000 };
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
   const { clock, mode: asked } = options;
   if (options.server) await withConnection(url, (client) => requireDurable(client, url, options));
-  // Before anything else, so that a refusal changes nothing, not even the schema.
+  // Check the mode first, so that a refusal changes nothing, not even the schema.
   const found = asked && (await withConnection(url, (client) => postgresMode(client, clock.now())));
   const mode = found && modeOfServer(found, asked);
   await migratePostgres(url);

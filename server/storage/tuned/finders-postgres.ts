@@ -10,7 +10,7 @@ type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
   Pick<DisbursementStore, "findDisbursement"> &
   Pick<CheckoutStore, "findCheckout">;
 
-/** Look-ups that arrive together share a statement. */
+/** Look-ups that arrive at the same time share a statement. */
 const TOGETHER = { concurrency: 2, largest: 256 };
 
 /**

@@ -16,7 +16,7 @@ import { writeEvents } from "./events-postgres.ts";
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
 export function insertions({ batched }: Context): Insertions {
-  /** One batch at a time: while it is being committed, the next one fills up. */
+  /** One batch at a time: while a batch is being committed, the next batch fills up. */
   const together = <T, D>(insertAll: (query: Query, drafts: readonly D[]) => Promise<Insertion<T>[]>) =>
     batched(
       (drafts: D[], queries) =>
@@ -66,7 +66,7 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merc
 
 /**
  * Returns a function that stores records unless their merchant's reference is in use (D4). It may be repeated with the
- * same records: one that exists already under its own id counts as inserted.
+ * same records: a record that exists already under its own id counts as inserted.
  */
 function recordInserter<T extends Disbursement | Checkout>({ table, columns, toRecord }: RecordTable<T>) {
   const insert = inserter(table, columns, "ON CONFLICT DO NOTHING RETURNING reference");
@@ -75,7 +75,7 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
     CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = wanted.merchant_id AND r.epoch = wanted.epoch
       AND r.merchants_reference = wanted.merchants_reference LIMIT 1) AS r`;
 
-  /** Finds the records that have the references of these. */
+  /** Finds the existing records with the references of these rows. */
   async function existing(query: Query, rows: readonly Values[]): Promise<Map<string, T>> {
     if (rows.length === 0) return new Map();
     const keys = ["merchant_id", "epoch", "merchants_reference"].map((name) => rows.map((row) => row[name]));
