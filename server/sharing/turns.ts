@@ -1,10 +1,11 @@
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 
-/**
- * For how many milliseconds of a turn of the event loop work may begin, and webhooks' work of these. Other work waits.
- */
+/** For how many milliseconds of a turn of the event loop work may begin. Other work waits. */
 const TURN_MS = 4;
+/** The same if several merchants have work: a merchant with little work must not wait for long turns. */
+const SHARED_TURN_MS = 1;
+/** For how many milliseconds of a turn attempts of webhooks may begin. */
 const WEBHOOKS_MS = 1;
 /** The most waiting requests of a merchant. Further requests are refused. */
 const MOST_WAITING = 1_024;
@@ -101,7 +102,7 @@ export function createTurns({ clock, defer }: Options): Turns {
       turnBegun = now;
       defer(endTurn);
     }
-    return now - turnBegun < TURN_MS;
+    return now - turnBegun < (merchants.size > 1 ? SHARED_TURN_MS : TURN_MS);
   }
 
   /** The one callback for all waiting work. Begins the next work. */
@@ -125,9 +126,9 @@ export function createTurns({ clock, defer }: Options): Turns {
   /** True if a merchant's work is next although it has not waited. */
   function isNext(merchant: Merchant, work: Work): boolean {
     const isOpen = hasTime();
-    if (work === "webhooks") return isOpen && waiting.size === 0 && webhooksMs < WEBHOOKS_MS;
     const least = next();
-    return least ? merchant.usedMs < least.usedMs : isOpen;
+    if (least) return merchant.usedMs < least.usedMs;
+    return isOpen && (work === "requests" || webhooksMs < WEBHOOKS_MS);
   }
 
   function wait(merchant: Merchant, work: Work): Promise<void> {
