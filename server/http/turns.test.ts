@@ -26,7 +26,6 @@ function heldTurns() {
     defer,
     hold: () => (held = []),
     waiting: () => held!.length,
-    begin: (count: number) => held!.splice(0, count).forEach((callback) => callback()),
     release() {
       const callbacks = held ?? [];
       held = undefined;
@@ -56,11 +55,8 @@ describe("while a merchant floods an operation", () => {
     let served = 0;
     const flood = Array.from({ length: FLOOD }, () => send().finally(() => (served += 1)));
     await vi.waitFor(() => expect(turns.waiting()).toBe(1 + FLOOD), 5_000);
-    const create = server.createPayout(aPayout(), { key: other });
-    await vi.waitFor(() => expect(turns.waiting()).toBe(1 + FLOOD + 1), 5_000);
-    // The end of the turn, and the first request of the next one.
-    turns.begin(2);
-    expect((await create).status).toBe(200);
+    // The other merchant has used less time, and so does not wait.
+    expect((await server.createPayout(aPayout(), { key: other })).status).toBe(200);
     expect(served).toBe(0);
     turns.release();
     const responses = await Promise.all(flood);
