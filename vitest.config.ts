@@ -4,12 +4,17 @@ import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Starts the slowest files first, so that none is left running alone at the end. */
+/**
+ * Starts the slowest files first, so that none is left running alone at the end, and ends with the quick ones. A worker
+ * only goes on to files of the same project.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const long =
       /(certify|sound|catch|prism|browser|money|imposters|accessible|package|runtimes|faults|journey)\.test\.ts$/;
-    return files.toSorted((a, b) => Number(long.test(b.moduleId)) - Number(long.test(a.moduleId)));
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      project.name === "quick" ? 2 : long.test(moduleId) ? 0 : 1;
+    return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
@@ -17,10 +22,14 @@ class LongestFirst extends BaseSequencer {
 const SLOW = /child_process|postgres|playwright|browser|spawn|testing\/(process|command-line|sound-target)|certify\.ts/;
 const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
 
-/** Test files that take seconds for another reason: they wait for time-outs, or try thousands of inputs. */
+/**
+ * Test files that take seconds for another reason (they wait for time-outs, or try thousands of inputs), or whose packages
+ * replace global objects.
+ */
 const LONG = new Set([
   "client/hover.test.ts",
   "client/limiter.test.ts",
+  "client/receiver.test.ts",
   "conformance/merchants/receiver/run.test.ts",
   "conformance/merchants/receiver/subject.test.ts",
   "conformance/report/compact.test.ts",
@@ -49,7 +58,8 @@ process.env.NODE_COMPILE_CACHE ??= resolve("node_modules/.cache/node");
 export default defineConfig({
   test: {
     projects: [
-      // `npm run test:quick` runs only these, for the loop of a contributor. They share the modules of a worker.
+      // `npm run test:quick` runs only these, for the loop of a contributor. The files that a worker runs share their
+      // modules, because loading those for each file takes most of the time: a file must restore what it replaces.
       { extends: true, test: { name: "quick", include: all.filter(isQuick), isolate: false } },
       { extends: true, test: { name: "slow", include: all.filter((file) => !isQuick(file)) } },
     ],
