@@ -58,9 +58,8 @@ process.env.NODE_COMPILE_CACHE ??= resolve("node_modules/.cache/node");
 export default defineConfig({
   test: {
     projects: [
-      // `npm run test:quick` runs only these, for the loop of a contributor. The files that a worker runs share their
-      // modules, because loading those for each file takes most of the time: a file must restore what it replaces.
-      { extends: true, test: { name: "quick", include: all.filter(isQuick), isolate: false } },
+      // `npm run test:quick` runs only these, for the loop of a contributor.
+      { extends: true, test: { name: "quick", include: all.filter(isQuick) } },
       { extends: true, test: { name: "slow", include: all.filter((file) => !isQuick(file)) } },
     ],
     globalSetup: "./server/testing/postgres-setup.ts",

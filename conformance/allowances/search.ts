@@ -96,7 +96,7 @@ export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinar
 
 /** Returns true if the target accepts an ordinary reference with capitals. Otherwise it is broken, not limited. */
 const acceptsOrdinary = ({ ordinary, attempt }: Search) =>
-  attempt({ reference: padded(`Aa${String(ordinary()["reference"]).slice(2)}`, ordinaryLength) });
+  attempt({ reference: padded(`${String(ordinary()["reference"])}-Aa`, ordinaryLength) });
 
 /** Returns the length of the longest reference that the target accepts, if it is a limit. */
 export async function longestReference(search: Search): Promise<number | undefined> {
@@ -105,19 +105,24 @@ export async function longestReference(search: Search): Promise<number | undefin
   return bisect(ordinaryLength, longestTried, accepts);
 }
 
-/** Returns a reference with these characters, in place of the start of a fresh one. */
-export const spelled = ({ ordinary }: Search, text: string) =>
-  text + String(ordinary()["reference"]).slice(-Math.max(10, ordinaryLength - [...text].length));
+/** Returns a fresh reference after these characters; only the end of the reference if the whole is too long. */
+export function spelled({ ordinary }: Search, text: string, longest = ordinaryLength): string {
+  const reference = String(ordinary()["reference"]);
+  const whole = `${text}-${reference}`;
+  if ([...whole].length <= longest) return whole;
+  return text + reference.slice(-Math.max(10, ordinaryLength - [...text].length));
+}
 
 /** Returns the characters of references that the target accepts, if it refuses some. */
 export async function referenceCharacters(search: Search, known: Declaration): Promise<string | undefined> {
-  const all = spelled(search, kinds.map(({ sample }) => sample).join(""));
-  const fits = [...all].length <= (known.longestReference ?? longestTried);
+  const longest = known.longestReference ?? longestTried;
+  const all = spelled(search, kinds.map(({ sample }) => sample).join(""), longest);
+  const fits = [...all].length <= longest;
   if (fits && (await search.attempt({ reference: all }))) return undefined;
   if (!(await acceptsOrdinary(search))) return undefined;
   const allowed: string[] = [];
   for (const { range, sample } of kinds)
-    if (await search.attempt({ reference: spelled(search, sample) })) allowed.push(range);
+    if (await search.attempt({ reference: spelled(search, sample, longest) })) allowed.push(range);
   return allowed.length < kinds.length ? `A-Za-z0-9${allowed.join("")}-` : undefined;
 }
 
