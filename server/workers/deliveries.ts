@@ -45,8 +45,8 @@ export interface DeliveryOptions extends AttemptContext {
   sender: Pick<Sender, "send">;
   chaos: ChaosSwitch;
   fairness: Fairness;
-  /** Decides when each attempt begins; all at once if absent. */
-  turns?: Pick<Turns, "takeForWebhook">;
+  /** Decides when each attempt begins. */
+  turns: Pick<Turns, "takeForWebhook">;
   log: Logger;
   stopping: AbortSignal;
   /** Is told the result of each attempt. */
@@ -71,13 +71,14 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
   const prevented: ClaimedDelivery[] = [];
   /** Emits the id of each delivery whose attempt has ended. */
   const ends = new EventEmitter().setMaxListeners(0);
+  const hasLapsed = ({ heldUntil }: HeldClaim) => heldUntil <= clock.counter();
 
   /**
    * Starts the attempt of a claimed delivery. If an attempt is already in progress in this process, it continues under
    * the new claim, and the result is undefined. Also undefined if the claim arrived too late: then the claim lapses.
    */
   function start(claim: HeldClaim): Promise<void> | undefined {
-    if (claim.heldUntil <= clock.counter()) return undefined;
+    if (hasLapsed(claim)) return undefined;
     const { id, merchantId } = claim.event;
     const current = underway.get(id);
     if (current) {
@@ -87,9 +88,11 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     const lane = { merchantId, host: receiverOf(claim.url) };
     const entry: Underway = { claim, ending: new AbortController(), hasLapsed: false, ended: Promise.resolve() };
     const makeOne = async () => {
+      // The claim may have lapsed while the attempt waited for its turn. The delivery is then claimed again.
+      if (entry.hasLapsed || hasLapsed(entry.claim)) return;
       if (stopping.aborted || !(await makeAttempt(options, entry))) prevented.push(entry.claim);
     };
-    const attempt = fairness.run(lane, makeOne, options.turns?.takeForWebhook(merchantId));
+    const attempt = fairness.run(lane, makeOne, options.turns.takeForWebhook(merchantId));
     entry.ended = attempt
       .catch((error: unknown) => log.error({ err: error, event: id }, "an attempt could not be recorded"))
       .finally(() => {
@@ -138,7 +141,7 @@ export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
     },
     endLapsed() {
       for (const entry of underway.values()) {
-        if (entry.claim.heldUntil > clock.counter()) continue;
+        if (!hasLapsed(entry.claim)) continue;
         entry.hasLapsed = true;
         entry.ending.abort();
       }

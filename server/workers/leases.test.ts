@@ -23,6 +23,8 @@ let worker: DeliveryWorker;
 /** The attempts in progress, each with the function that makes its receiver respond. */
 let attempts: { signal: AbortSignal; respond(): void }[];
 let recorded: number;
+/** Begins the attempts that wait for their turn; undefined while attempts do not wait. */
+let turns: (() => void)[] | undefined;
 let storage: Pick<DeliveryQueue, "promoteDue" | "readyLanes" | "claimDeliveries" | "renewClaims" | "recordAttempt">;
 
 /** Makes an attempt that lasts until its receiver responds or its signal is aborted. */
@@ -37,6 +39,7 @@ beforeEach(() => {
   clock = createFakeClock();
   attempts = [];
   recorded = 0;
+  turns = undefined;
   storage = {
     promoteDue: async () => 0,
     readyLanes: async () => [{ merchantId: "m", host: "receiver.example" }],
@@ -48,6 +51,7 @@ beforeEach(() => {
     storage: storage as DeliveryQueue,
     clock,
     sender: { send },
+    turns: { takeForWebhook: () => turns && new Promise((resolve) => turns!.push(resolve)) },
     chaos: createChaosSwitch(() => 0, false),
     fairness: createFairness({ perHost: 1, total: 100, now: clock.now }),
     chance: () => 0,
@@ -103,4 +107,28 @@ test("a claim that arrives too late is not attempted", async () => {
   };
   expect(await worker.begin()).toBe(0);
   expect(attempts).toEqual([]);
+});
+
+test.each([
+  ["not yet ended", () => clock.advance(LEASE_MS)],
+  ["ended", () => pass(LEASE_MS)],
+])("an attempt whose claim lapsed before its turn is neither sent nor recorded (%s)", async (_, lapse) => {
+  turns = [];
+  storage.renewClaims = () => Promise.reject(new Error("the database is away"));
+  await worker.begin();
+  await lapse();
+  turns[0]!();
+  await worker.idle();
+  expect([attempts.length, recorded]).toEqual([0, 0]);
+});
+
+test("an attempt whose claim is renewed is sent when its turn comes", async () => {
+  turns = [];
+  await worker.begin();
+  await pass(3 * LEASE_MS);
+  turns[0]!();
+  await new Promise(setImmediate);
+  attempts[0]!.respond();
+  await worker.idle();
+  expect(recorded).toBe(1);
 });
