@@ -105,7 +105,7 @@ export function createTurns({ clock, defer }: Options): Turns {
     return now - turnBegun < (merchants.size > 1 ? SHARED_TURN_MS : TURN_MS);
   }
 
-  /** The one callback for all waiting work. Begins the next work. */
+  /** Begins the next work. Each waiting request and webhook defers a call, which may begin the work of another. */
   function begin() {
     const merchant = hasTime() ? next() : undefined;
     if (!merchant) return defer(begin);
