@@ -109,6 +109,11 @@ export const faults: readonly Fault[] = [
   fault("list-other-merchant", "A merchant can list another merchant's records.", "lists.merchants-apart", (world) => ({
     handle: (call, ask) => ask(isOf(call, lists) && keyOf(call) === world.secondKey ? withKey(call, world.key) : call),
   })),
+  fault("list-second-merchant-no-items", "A second merchant's pages have no items.", "lists.merchants-apart", (world) =>
+    responses(lists, (reply, call) =>
+      reply.status === 200 && keyOf(call) === world.secondKey ? withBody(reply, { statusCode: 200, data: {} }) : reply,
+    ),
+  ),
   fault(
     "code-missing",
     "Errors have no code.",
