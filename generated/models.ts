@@ -128,6 +128,8 @@ export interface Disbursement {
     merchantsReference: string;
     /** `pending` becomes `success` or `failed`; these two are final. */
     status: DisbursementStatus;
+    /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+    failure?: Failure;
     /**
      * When the record was created.
      *
@@ -298,6 +300,8 @@ export interface Checkout {
      * not paid within 30 minutes becomes `cancelled`.
      */
     status: CheckoutStatus;
+    /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+    failure?: Failure;
     /**
      * When the record was created.
      *
@@ -350,6 +354,14 @@ export interface Customer {
     phoneNumber: string;
 }
 
+/** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+export interface Failure {
+    /** Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes. */
+    code: FailureCode;
+    /** Why the payment failed, for people. */
+    message: string;
+}
+
 /**
  * `pending` becomes `success`, `failed` or `cancelled`; these three are final. A checkout that is
  * not paid within 30 minutes becomes `cancelled`.
@@ -398,3 +410,6 @@ export interface CheckoutCancelledEvent {
 
 /** The rule that the value breaks. The section "Field codes" explains each code. Later versions may add codes. */
 export type FieldErrorCode = "required" | "one_of" | "type" | "pattern" | "format" | "min_length" | "max_length" | "minimum" | "maximum" | "enum" | "encoding" | "unknown";
+
+/** Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes. */
+export type FailureCode = "wallet_not_found" | "wallet_blocked" | "wallet_limit_reached" | "amount_not_allowed" | "customer_declined" | "payer_insufficient_funds" | "declined" | "rejected" | "not_approved" | "other";

@@ -626,6 +626,20 @@ export interface components {
          * @enum {string}
          */
         CheckoutStatus: "pending" | "success" | "failed" | "cancelled";
+        /** @description **Extension.** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+        Failure: {
+            code: components["schemas"]["FailureCode"];
+            /**
+             * @description Why the payment failed, for people.
+             * @example The phone number has no wallet.
+             */
+            message: string;
+        };
+        /**
+         * @description Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes.
+         * @enum {string}
+         */
+        FailureCode: "wallet_not_found" | "wallet_blocked" | "wallet_limit_reached" | "amount_not_allowed" | "customer_declined" | "payer_insufficient_funds" | "declined" | "rejected" | "not_approved" | "other";
         /** @description A request to send money to a mobile wallet. */
         DisbursementRequest: {
             /**
@@ -690,6 +704,7 @@ export interface components {
             /** @description The merchant's own reference. */
             merchantsReference: components["schemas"]["MerchantReference"];
             status: components["schemas"]["DisbursementStatus"];
+            failure?: components["schemas"]["Failure"];
             /** @description When the record was created. */
             createdAt: components["schemas"]["Timestamp"];
             /** @description When the record was last updated. */
@@ -780,6 +795,7 @@ export interface components {
             /** @description The merchant's own reference, or the service's reference if the request had none. */
             merchantsReference: components["schemas"]["MerchantReference"];
             status: components["schemas"]["CheckoutStatus"];
+            failure?: components["schemas"]["Failure"];
             /** @description When the record was created. */
             createdAt: components["schemas"]["Timestamp"];
             /** @description When the record was last updated. */
