@@ -838,7 +838,7 @@ export interface components {
          *     anything was recorded and whether to retry. Later versions may add codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "rate_limited" | "internal_error" | "unavailable";
+        ErrorCode: "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
         /** @description What is wrong with one body field or query parameter. */
         FieldError: {
             /**
@@ -1281,7 +1281,10 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The request is well-formed, but a value violates a pattern, range or format. */
+        /**
+         * @description The request is well-formed, but a value violates a pattern, range or format. **Extension:** or the service cannot
+         *     move money for this country and currency.
+         */
         UnprocessableContent: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
