@@ -15,15 +15,11 @@ import type { Traces } from "./observability/traces.ts";
 import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
-import {
-  createDeliveryWorker,
-  END_LAPSED_EVERY_MS,
-  RENEW_EVERY_MS,
-  type DeliveryWorker,
-} from "./workers/deliveries.ts";
+import { createDeliveryWorker } from "./workers/deliveries.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { createListeners } from "./webhooks/listeners.ts";
 import { startLoop } from "./workers/loop.ts";
+import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReads, withLimitedLists } from "./sharing/reads.ts";
 import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
@@ -71,7 +67,7 @@ export interface Service {
   app: Express;
   checkouts: Checkouts;
   settlement: Settlement;
-  deliveries: DeliveryWorker;
+  deliveries: QueueWorker;
   replays: Replays;
   /** Makes the service not ready and ends its search for background work. It still serves requests. */
   drain(): void;

@@ -1,6 +1,7 @@
 import type { Actor } from "./audit.ts";
 import type { EventType, Event } from "./events.ts";
 import type { Merchant } from "./merchants.ts";
+import type { Claimed, Lane, Queue } from "./queues.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 
 export type DeliveryStatus = "pending" | "delivered" | "ended" | "exhausted";
@@ -28,26 +29,10 @@ export interface Delivery extends Event {
   attempts: Attempt[];
 }
 
-/** The deliveries of one merchant to one receiver. */
-export interface Lane {
-  merchantId: string;
-  /** Host and port of the receiver; never empty. */
-  host: string;
-}
-
-/** How many ready deliveries of a lane to claim. */
-export interface LaneClaim extends Lane {
-  count: number;
-}
-
-/**
- * A delivery that only its claimant may attempt until the lease ends. Each claim of a delivery has a different
- * fencing token, by which the storage recognises a claimant that has lost its claim.
- */
-export interface ClaimedDelivery {
+/** A claimed delivery. Its lane and id are those of its event. */
+export interface ClaimedDelivery extends Claimed {
   event: Event;
   url: string;
-  token: number;
   step: number;
   /** When the attempt fell due; absent if an earlier version had claimed the delivery for a replay. */
   dueAt?: number;
@@ -66,35 +51,22 @@ export interface NextStep {
   nextAttemptAt?: number;
 }
 
-/**
- * The queue of deliveries. A delivery waits until it is due, then becomes ready, and is then claimed for an attempt.
- * The cost of finding due deliveries does not depend on how many are waiting. The caller decides which ready deliveries
- * to claim.
- */
+/** The queue of deliveries. */
 export interface DeliveryQueue {
-  /** Makes at most `limit` deliveries ready that are due or whose lease has lapsed. Resolves with their number. */
-  promoteDue(limit: number, merchantId?: string): Promise<number>;
-  /**
-   * Lists at most `limit` lanes with ready deliveries, ordered by merchant and host, starting after the lane `after`.
-   */
-  readyLanes(query: { after?: Lane; limit: number; merchantId?: string }): Promise<Lane[]>;
+  promoteDue: Queue<ClaimedDelivery>["promoteDue"];
+  readyLanes: Queue<ClaimedDelivery>["readyLanes"];
+  claimDeliveries: Queue<ClaimedDelivery>["claim"];
+  renewClaims: Queue<ClaimedDelivery>["renew"];
   /**
    * Makes at most `limit` deliveries of a lane ready that wait for a retry, if at least `least` wait. The early attempt
    * does not count as an attempt of the schedule. Resolves with their number.
    */
   advanceRetries(lane: Lane, query: { least: number; limit: number }): Promise<number>;
-  /** Claims ready deliveries. Within a lane, deliveries that fell due first are claimed first. */
-  claimDeliveries(lanes: readonly LaneClaim[], leaseMs: number): Promise<ClaimedDelivery[]>;
   /**
    * Makes a delivery, in any status, ready again as if its event had just been written, so that a server delivers it.
    * Resolves with "claimed", and changes nothing, if an attempt is in progress.
    */
   requestReplay(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
-  /**
-   * Extends the leases of claims whose attempts are in progress; a lease of 0 ends the claims, and the deliveries are
-   * due immediately. Ignores claims that are no longer valid.
-   */
-  renewClaims(claims: readonly Claim[], leaseMs: number): Promise<void>;
   /**
    * Logs an attempt, releases the claim and schedules the next attempt. If the lease lapsed and the delivery has become
    * ready or been claimed again since, the attempt is only logged. After a reset nothing is recorded, and neither is a

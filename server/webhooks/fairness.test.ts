@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Lane } from "../domain/deliveries.ts";
+import type { Lane } from "../domain/queues.ts";
 import { createFairness, type Fairness } from "./fairness.ts";
 
 beforeEach(() => {

@@ -1,4 +1,4 @@
-import type { Lane, LaneClaim } from "../domain/deliveries.ts";
+import type { Lane, LaneClaim } from "../domain/queues.ts";
 import { createPromptness } from "./promptness.ts";
 
 export interface FairnessLimits {

@@ -1,164 +1,37 @@
-import { EventEmitter, once } from "node:events";
-import type { Logger } from "pino";
 import type { ChaosSwitch } from "../domain/chaos.ts";
-import { receiverOf } from "../domain/events.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
-import type { Fairness } from "../webhooks/fairness.ts";
-import type { Sender } from "../webhooks/send.ts";
+import { LISTENER_HOST } from "../domain/events.ts";
 import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "../webhooks/attempts.ts";
+import type { Sender } from "../webhooks/send.ts";
+import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
 import type { Returns } from "./returns.ts";
-import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
-import type { Turns } from "../sharing/turns.ts";
 
-/**
- * The intervals at which the claims of attempts in progress are renewed, and at which lapsed claims are searched for.
- */
-export const RENEW_EVERY_MS = 1_000;
-export const END_LAPSED_EVERY_MS = 200;
-export interface DeliveryWorker {
-  /** Claims as many ready deliveries as the limits allow and starts their attempts. Returns their number. */
-  begin(merchantId?: string): Promise<number>;
-  /** Resolves when all attempts now in progress have been recorded. */
-  idle(): Promise<void>;
-  /** Resolves with true when an attempt of this merchant ends, or immediately with false if none is in progress. */
-  nextEnd(merchantId: string): Promise<boolean>;
-  /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
-  renew(): Promise<void>;
-  /**
-   * Ends the attempts whose claims could not be renewed in time, because another process may soon make them. Call it
-   * every `END_LAPSED_EVERY_MS`.
-   */
-  endLapsed(): void;
-  /**
-   * Gives up the claims whose attempts a stop has prevented, so that another process makes them at once. Call it when
-   * no attempt is in progress.
-   */
-  giveUp(): Promise<void>;
-  /** True while this process attempts the delivery. */
-  isUnderway(id: string): boolean;
-  /** Resolves when an attempt of the delivery ends in this process, or the signal is aborted. */
-  attemptOf(id: string, signal: AbortSignal): Promise<void>;
-}
-
-export interface DeliveryOptions extends AttemptContext {
+type WorkerOptions = Omit<QueueWorkerOptions<ClaimedDelivery>, "queue" | "serves" | "attempt">;
+export interface DeliveryOptions extends WorkerOptions, AttemptContext {
   storage: DeliveryQueue;
   sender: Pick<Sender, "send">;
   chaos: ChaosSwitch;
-  fairness: Fairness;
-  /** Decides when each attempt begins. */
-  turns: Pick<Turns, "takeForWebhook">;
-  log: Logger;
-  stopping: AbortSignal;
   /** Is told the result of each attempt. */
   returns?: Pick<Returns, "note">;
-  /** Called when an attempt has ended, because the limits may now allow another. */
-  onEnd(): void;
 }
 
-/** An attempt in progress. Its claim is replaced if the lease expires and this process claims the delivery again. */
-interface Underway {
-  claim: HeldClaim;
-  ending: AbortController;
-  /** True if the attempt was ended because its claim lapsed. */
-  hasLapsed: boolean;
-  ended: Promise<void>;
+/** Delivers webhooks at least once (D13). */
+export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
+  const { storage } = options;
+  return createQueueWorker({
+    ...options,
+    queue: {
+      promoteDue: (limit, merchantId) => storage.promoteDue(limit, merchantId),
+      readyLanes: (query) => storage.readyLanes(query),
+      claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
+      renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
+    },
+    serves: (host) => host !== LISTENER_HOST,
+    attempt: (entry) => makeAttempt(options, entry),
+  });
 }
 
-/** Delivers webhooks at least once: a claimed delivery without a recorded attempt is claimed again (D13). */
-export function createDeliveryWorker(options: DeliveryOptions): DeliveryWorker {
-  const { storage, clock, fairness, log, stopping } = options;
-  const underway = new Map<string, Underway>();
-  const prevented: ClaimedDelivery[] = [];
-  /** Emits the id of each delivery whose attempt has ended. */
-  const ends = new EventEmitter().setMaxListeners(0);
-  const hasLapsed = ({ heldUntil }: HeldClaim) => heldUntil <= clock.counter();
-
-  /**
-   * Starts the attempt of a claimed delivery. If an attempt is already in progress in this process, it continues under
-   * the new claim, and the result is undefined. Also undefined if the claim arrived too late: then the claim lapses.
-   */
-  function start(claim: HeldClaim): Promise<void> | undefined {
-    if (hasLapsed(claim)) return undefined;
-    const { id, merchantId } = claim.event;
-    const current = underway.get(id);
-    if (current) {
-      current.claim = claim;
-      return undefined;
-    }
-    const lane = { merchantId, host: receiverOf(claim.url) };
-    const entry: Underway = { claim, ending: new AbortController(), hasLapsed: false, ended: Promise.resolve() };
-    const makeOne = async () => {
-      // The claim may have lapsed while the attempt waited for its turn. The delivery is then claimed again.
-      if (entry.hasLapsed || hasLapsed(entry.claim)) return;
-      if (stopping.aborted || !(await makeAttempt(options, entry))) prevented.push(entry.claim);
-    };
-    const attempt = fairness.run(lane, makeOne, options.turns.takeForWebhook(merchantId));
-    entry.ended = attempt
-      .catch((error: unknown) => log.error({ err: error, event: id }, "an attempt could not be recorded"))
-      .finally(() => {
-        underway.delete(id);
-        ends.emit(id);
-        options.onEnd();
-      });
-    underway.set(id, entry);
-    return attempt;
-  }
-
-  const scan = createScan(options);
-
-  async function claimAndStart(merchantId: string | undefined): Promise<number> {
-    const claimed = await scan(merchantId);
-    return claimed.filter((claim) => start(claim)?.catch(() => {})).length;
-  }
-
-  // Scans run one at a time, because concurrent scans would use the same free capacity twice.
-  let scanning: Promise<unknown> = Promise.resolve();
-
-  const inProgress = (merchantId?: string) =>
-    [...underway.values()]
-      .filter(({ claim }) => merchantId === undefined || claim.event.merchantId === merchantId)
-      .map(({ ended }) => ended);
-
-  return {
-    begin(merchantId) {
-      const begun = scanning.then(() => claimAndStart(merchantId));
-      scanning = begun.catch(() => {});
-      return begun;
-    },
-    async idle() {
-      await Promise.all(inProgress());
-    },
-    async nextEnd(merchantId) {
-      const attempts = inProgress(merchantId);
-      if (attempts.length > 0) await Promise.race(attempts);
-      return attempts.length > 0;
-    },
-    async renew() {
-      const claims = [...underway.values()].map(({ claim }) => claim);
-      const heldUntil = clock.counter() + HELD_MS;
-      await storage.renewClaims(claims, LEASE_MS);
-      for (const claim of claims) claim.heldUntil = heldUntil;
-    },
-    endLapsed() {
-      for (const entry of underway.values()) {
-        if (!hasLapsed(entry.claim)) continue;
-        entry.hasLapsed = true;
-        entry.ending.abort();
-      }
-    },
-    giveUp: () => storage.renewClaims(prevented.splice(0), 0),
-    isUnderway: (id) => underway.has(id),
-    async attemptOf(id, signal) {
-      await once(ends, id, { signal }).catch(() => undefined);
-    },
-  };
-}
-
-/**
- * Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented it. An
- * attempt whose claim lapsed is not recorded either: the delivery is claimed and attempted again.
- */
-async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<boolean> {
+async function makeAttempt(options: DeliveryOptions, entry: Underway<ClaimedDelivery>): Promise<boolean> {
   const { clock, sender, chaos, stopping } = options;
   const now = clock.now();
   const { attempted, message } = prepareAttempt(entry.claim, options, now);
@@ -169,8 +42,7 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway): Promise<b
   if (entry.hasLapsed && result.httpStatus === undefined) return true;
   // The delivery may have been claimed again meanwhile.
   const { status } = await recordResult(options, { ...attempted, token: entry.claim.token }, result);
-  const { event, url, step } = entry.claim;
-  const lane = { merchantId: event.merchantId, host: receiverOf(url) };
+  const { lane, step } = entry.claim;
   options.returns?.note(lane, step, status === "delivered");
   return true;
 }

@@ -5,11 +5,14 @@ import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
 import { createFairness } from "../webhooks/fairness.ts";
 import type { AttemptResult, Message } from "../webhooks/send.ts";
-import { createDeliveryWorker, type DeliveryWorker } from "./deliveries.ts";
+import { createDeliveryWorker } from "./deliveries.ts";
+import type { QueueWorker } from "./queue-worker.ts";
 
 /** The lease of a claim (D47). */
 const LEASE_MS = 3_000;
 const claim = {
+  lane: { merchantId: "m", host: "receiver.example" },
+  id: "event-1",
   event: { id: "event-1", merchantId: "m", body: "{}" },
   url: "http://receiver.example/",
   secrets: { current: "whsec_AA==", previous: [] },
@@ -19,7 +22,7 @@ const claim = {
 } as unknown as ClaimedDelivery;
 
 let clock: FakeClock;
-let worker: DeliveryWorker;
+let worker: QueueWorker;
 /** The attempts in progress, each with the function that makes its receiver respond. */
 let attempts: { signal: AbortSignal; respond(): void }[];
 let recorded: number;

@@ -4,7 +4,7 @@ import { ServiceError } from "../domain/errors.ts";
 import { type ClockMove, MOST_AHEAD_MS } from "../domain/time.ts";
 import type { ClockStore } from "../domain/clock-store.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
-import type { DeliveryWorker } from "./deliveries.ts";
+import type { QueueWorker } from "./queue-worker.ts";
 import type { Settlement } from "./settlement.ts";
 
 /** Real milliseconds between checks while another process does the due work. */
@@ -29,7 +29,7 @@ export interface MerchantClockOptions {
   storage: Pick<ClockStore, "moveClock" | "hasDue" | "reset"> & Pick<MerchantStore, "findMerchant">;
   clock: Clock;
   settlement: Settlement;
-  deliveries: DeliveryWorker;
+  deliveries: QueueWorker;
   stopping: AbortSignal;
 }
 

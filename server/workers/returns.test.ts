@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Lane } from "../domain/deliveries.ts";
+import type { Lane } from "../domain/queues.ts";
 import { createReturns, type Returns } from "./returns.ts";
 
 const lane = (host: string): Lane => ({ merchantId: "m", host });

@@ -1,4 +1,5 @@
-import type { DeliveryQueue, Lane } from "../domain/deliveries.ts";
+import type { DeliveryQueue } from "../domain/deliveries.ts";
+import type { Lane } from "../domain/queues.ts";
 
 export const ADVANCE_EVERY_MS = 250;
 /** The most webhooks that a step makes ready: per second 100 to one receiver, and 200 in all. */

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
-import { LISTENER_HOST } from "../domain/events.ts";
-import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../domain/deliveries.ts";
+import type { Claimed, Lane, LaneClaim, Queue } from "../domain/queues.ts";
 import type { Fairness } from "../webhooks/fairness.ts";
 
 /**
@@ -15,7 +14,7 @@ export const LEASE_MS = 4_000;
  * the connection, so that another process never attempts the same delivery meanwhile.
  */
 export const HELD_MS = LEASE_MS - 1_500;
-/** Limits of one scan: deliveries made ready, lanes read per query, and lanes read in total. */
+/** Limits of one scan: entries made ready, lanes read per query, and lanes read in total. */
 const PROMOTED_PER_SCAN = 250;
 const LANES_PER_PAGE = 16;
 const LANES_PER_SCAN = 512;
@@ -25,30 +24,28 @@ const CLAIMED_PER_SCAN = 64;
 const LAST_HOST = "\uffff";
 
 /** A claim on which this process may rely until a time of its counter. */
-export interface HeldClaim extends ClaimedDelivery {
-  heldUntil: number;
-}
+export type HeldClaim<C extends Claimed> = C & { heldUntil: number };
 
-interface Options {
-  storage: DeliveryQueue;
+interface Options<C extends Claimed> {
+  queue: Queue<C>;
   clock: Clock;
   fairness: Fairness;
+  serves(host: string): boolean;
 }
 
 /**
- * Scans the lanes for ready deliveries, other than those to listeners, and claims as many as the limits allow. Each scan
- * continues after the lane where the previous one stopped, so that every lane gets its turn.
+ * Scans the lanes of the hosts that are served for ready entries, and claims as many as the limits allow. Each scan continues after the lane where the previous one stopped, so that every lane gets its turn.
  */
-export function createScan({ storage, clock, fairness }: Options) {
+export function createScan<C extends Claimed>({ queue, clock, fairness, serves }: Options<C>) {
   let place: Lane | undefined;
 
   /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */
   async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
     const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
-    const lanes = await storage.readyLanes(query);
-    const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes.filter(({ host }) => host !== LISTENER_HOST)));
+    const lanes = await queue.readyLanes(query);
+    const plan = atMost(CLAIMED_PER_SCAN, fairness.plan(lanes.filter(({ host }) => serves(host))));
     const heldUntil = clock.counter() + HELD_MS;
-    const found = plan.length > 0 ? await storage.claimDeliveries(plan, LEASE_MS) : [];
+    const found = plan.length > 0 ? await queue.claim(plan, LEASE_MS) : [];
     const claimed = found.map((claim) => ({ ...claim, heldUntil }));
     const last = lanes.at(-1);
     if (!last || lanes.length < LANES_PER_PAGE) return { claimed, next: undefined };
@@ -56,9 +53,9 @@ export function createScan({ storage, clock, fairness }: Options) {
     return { claimed, next: isFull ? { merchantId: last.merchantId, host: LAST_HOST } : last };
   }
 
-  return async (merchantId?: string): Promise<HeldClaim[]> => {
+  return async (merchantId?: string): Promise<HeldClaim<C>[]> => {
     if (fairness.room() === 0) return [];
-    await storage.promoteDue(PROMOTED_PER_SCAN, merchantId);
+    await queue.promoteDue(PROMOTED_PER_SCAN, merchantId);
     let after = merchantId === undefined ? place : undefined;
     for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
       const { claimed, next } = await claimAfter(after, merchantId);

@@ -2,7 +2,7 @@ import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DeliveryQueue, Delivery } from "../domain/deliveries.ts";
 import type { EventLog } from "../domain/event-log.ts";
-import type { DeliveryWorker } from "./deliveries.ts";
+import type { QueueWorker } from "./queue-worker.ts";
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
@@ -17,7 +17,7 @@ const LOOKS_MS = { first: 100, longest: 1_000 };
 interface Options {
   storage: Pick<DeliveryQueue, "requestReplay"> & Pick<EventLog, "findDelivery">;
   clock: Clock;
-  deliveries: Pick<DeliveryWorker, "isUnderway" | "attemptOf">;
+  deliveries: Pick<QueueWorker, "isUnderway" | "attemptOf">;
   stopping: AbortSignal;
   /** Called when a delivery has become ready. */
   onReady(): void;

@@ -9,6 +9,8 @@ import { createDeliveryWorker } from "./deliveries.ts";
 
 const merchant = { id: "m", epoch: 0, clockOffset: 0 };
 const claims = Array.from({ length: 9 }, (_, index) => ({
+  lane: { merchantId: merchant.id, host: `receiver-${index}.example` },
+  id: `event-${index}`,
   event: { id: `event-${index}`, merchantId: merchant.id, body: "{}" },
   url: `http://receiver-${index}.example/`,
   secrets: { current: "whsec_AA==", previous: [] },

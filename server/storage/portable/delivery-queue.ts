@@ -1,38 +1,24 @@
-import type { DeliveryQueue } from "../../domain/deliveries.ts";
+import type { ClaimedDelivery, DeliveryQueue } from "../../domain/deliveries.ts";
+import type { LaneClaim } from "../../domain/queues.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { optional, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
+import { toEvent } from "./event-rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Query } from "./query.ts";
+import { run, type Executor, type QueueTable, type Work } from "./query.ts";
+import { CURRENT_EPOCH, queueOf, READY, updateSelected } from "./queue.ts";
+import { secretsQuery, toSecrets } from "./secrets.ts";
 
-/**
- * Changes selected events, except those that another process is changing. PostgreSQL gets arrays, because it expects a few
- * elements of an array, and so uses the index; for a join it may expect many rows and read the whole table.
- */
-const update = (changes: string, which: string): Query["text"] => ({
-  sqlite: `UPDATE events SET ${changes} WHERE seq IN (SELECT seq FROM events WHERE ${which})`,
-  postgres: `WITH due AS MATERIALIZED (SELECT merchant_id, id FROM events WHERE ${which} FOR UPDATE SKIP LOCKED)
-    UPDATE events SET ${changes} WHERE merchant_id = ANY(ARRAY(SELECT merchant_id FROM due)) AND id = ANY(ARRAY(SELECT id FROM due))`,
-});
-
-const CURRENT = "(SELECT epoch FROM merchants WHERE id = :merchant)";
-/** Whether a retry is due, or a lease has ended. The first condition is the range of the index. */
-const DUE = `due_real <= greatest((SELECT :now), :leased)
-  AND due_real <= CASE WHEN claimed THEN :leased ELSE (SELECT :now) END`;
-/** Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table. */
-const ANY_DUE = `SELECT 1 FROM events WHERE ${DUE} ORDER BY due_real LIMIT 1`;
-const READY = "ready = true, claimed = false, due_real = NULL";
-const PROMOTE = update(READY, `${DUE} ORDER BY due_real LIMIT :limit`);
-const PROMOTE_OF_MERCHANT = update(
-  READY,
-  `merchant_id = :merchant AND epoch = ${CURRENT}
-     AND next_attempt_at <= (SELECT :now + clock_offset FROM merchants WHERE id = :merchant) AND ${DUE}
-   ORDER BY next_attempt_at LIMIT :limit`,
-);
+export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
 
 const WAITING = `merchant_id = :merchant AND host = :host AND due_real IS NOT NULL AND claimed = false
-  AND epoch = ${CURRENT} ORDER BY next_attempt_at LIMIT :limit`;
+  AND epoch = ${CURRENT_EPOCH} ORDER BY next_attempt_at LIMIT :limit`;
 const COUNT_WAITING = `SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE ${WAITING}) AS found`;
-const ADVANCE = update("ready = true, due_real = NULL, next_attempt_at = :at, step = greatest(step - 1, 0)", WAITING);
+const ADVANCE = updateSelected(
+  "events",
+  "ready = true, due_real = NULL, next_attempt_at = :at, step = greatest(step - 1, 0)",
+  WAITING,
+);
 
 /** Finds a delivery, unless a reset has deleted it. */
 const LOCK_ONE = `SELECT e.status, e.claimed AND e.due_real > :leased AS is_underway
@@ -41,23 +27,51 @@ const LOCK_ONE = `SELECT e.status, e.claimed AND e.due_real > :leased AS is_unde
 /** Makes a delivery due, at the first step of the schedule. */
 const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :at, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
-const RENEW = `UPDATE events AS e SET due_real = :leased + :lease::bigint FROM :rows
-  WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.claimed = true AND e.claim_token = given.token`;
+const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
+
+/** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
+export function* claimDeliveries(
+  { claim }: Pick<Executor, "claim">,
+  lanes: readonly LaneClaim[],
+  leaseMs: number,
+): Work<ClaimedDelivery[]> {
+  const rows = yield* claim(DELIVERIES, lanes, leaseMs);
+  if (rows.length === 0) return [];
+  const ids = [...new Set(rows.map((row) => row.merchant_id as string))];
+  const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
+  const merchants = new Map(found!.rows.map((row) => [row.id as string, toMerchant(row)]));
+  const secrets = toSecrets(previous!.rows);
+  return rows.map((row) => {
+    const event = toEvent(row);
+    const { id, merchantId } = event;
+    // A delivery that an earlier version had claimed for a replay has no time in the schedule.
+    const dueAt = optional<number>(row.next_attempt_at);
+    return {
+      lane: { merchantId, host: row.host as string },
+      id,
+      event,
+      url: row.url as string,
+      token: row.claim_token as number,
+      step: row.step as number,
+      merchant: merchants.get(merchantId)!,
+      secrets: secrets.get(merchantId)!,
+      ...(dueAt !== undefined && { dueAt }),
+    };
+  });
+}
 
 /** The operations that each database implements with its own statements, in `tuned/`. */
 type Tuned = "readyLanes" | "recordAttempt";
 
-export function deliveryQueue({ read, write, claim }: Executor): Omit<DeliveryQueue, Tuned> {
-  const repeatable = true;
+export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, Tuned> {
+  const { read, write } = executor;
+  const { promoteDue, renew } = queueOf(executor, DELIVERIES);
   return {
-    async promoteDue(limit, merchant) {
-      // Usually nothing is due. Avoid a transaction then.
-      if ((await read({ text: ANY_DUE })).length === 0) return 0;
-      const promoted = await (merchant === undefined
-        ? write(() => run(PROMOTE, { limit }), { commit: "writeUnflushed", repeatable })
-        : write(() => run(PROMOTE_OF_MERCHANT, { limit, merchant }), { repeatable }));
-      return promoted.count;
-    },
+    promoteDue,
+    renewClaims: renew,
+    // A claim whose outcome is unknown ends with its lease.
+    claimDeliveries: (lanes, leaseMs) =>
+      write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", repeatable: true }),
     async advanceRetries({ merchantId: merchant, host }, { least, limit }) {
       const [waiting] = await read({ text: COUNT_WAITING, values: { merchant, host, limit: least } });
       if ((waiting!.count as number) < least) return 0;
@@ -70,8 +84,6 @@ export function deliveryQueue({ read, write, claim }: Executor): Omit<DeliveryQu
         { commit: "writeUnflushed" },
       );
     },
-    // A claim whose outcome is unknown ends with its lease.
-    claimDeliveries: (lanes, leaseMs) => write(() => claim(lanes, leaseMs), { commit: "writeUnflushed", repeatable }),
     requestReplay: (merchantId, id, actor) =>
       write(function* () {
         const locked = yield* lockMerchant(merchantId, "shares");
@@ -83,12 +95,5 @@ export function deliveryQueue({ read, write, claim }: Executor): Omit<DeliveryQu
         yield* run(RESTART, { merchant: merchantId, id, at: sandboxTime(locked, locked.now) });
         return "requested";
       }),
-    async renewClaims(claims, lease) {
-      if (claims.length === 0) return;
-      const columns = { merchant_id: "text", id: "text", token: "bigint" };
-      const values = claims.map(({ event, token }) => ({ merchant_id: event.merchantId, id: event.id, token }));
-      const renew = { text: RENEW, values: { lease }, rows: { columns, values } };
-      await write(() => runAll([renew]), { commit: "writeUnflushed", repeatable });
-    },
   };
 }

@@ -1,6 +1,7 @@
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS, type ListenerSearch, type ListenerStore } from "../../domain/listeners.ts";
 import { keyRevoked, type Row } from "../rows.ts";
+import { claimDeliveries } from "./delivery-queue.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
 
@@ -59,7 +60,8 @@ function endOf([row]: readonly Row[], { session, poll }: ListenerSearch) {
   return row.poll === poll ? undefined : "superseded";
 }
 
-export function listeners({ read, write, claim }: Executor): ListenerStore {
+export function listeners(executor: Executor): ListenerStore {
+  const { read, write } = executor;
   return {
     connectListener: (merchant, { session, name, url, keyId }) =>
       write(function* () {
@@ -93,7 +95,7 @@ export function listeners({ read, write, claim }: Executor): ListenerStore {
         function* () {
           const { rows } = yield* run(`${FIND} FOR UPDATE`, { merchant });
           const lane = { merchantId: merchant, host: LISTENER_HOST, count };
-          return endOf(rows, search) ?? (yield* claim([lane], leaseMs));
+          return endOf(rows, search) ?? (yield* claimDeliveries(executor, [lane], leaseMs));
         },
         // A claim whose outcome is unknown ends with the next search.
         { commit: "writeUnflushed", repeatable: true },

@@ -1,6 +1,6 @@
 import type { Checkout } from "../../domain/checkouts.ts";
-import type { ClaimedDelivery, LaneClaim } from "../../domain/deliveries.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
+import type { LaneClaim } from "../../domain/queues.ts";
 import type { Row, StoredMerchant, Values } from "../rows.ts";
 
 export type Database = "sqlite" | "postgres";
@@ -56,8 +56,11 @@ export interface Executor {
   readAll(queries: readonly Query[]): Promise<(readonly Row[])[]>;
   /** Executes work in a transaction. Resolves with its result after the commit. */
   write<T>(work: () => Work<T>, options?: WriteOptions): Promise<T>;
-  /** Claims ready deliveries inside a transaction. Within a lane, those that fell due first are claimed first. */
-  claim(lanes: readonly LaneClaim[], leaseMs: number): Work<ClaimedDelivery[]>;
+  /**
+   * Claims ready rows of a queue inside a transaction. Returns them as the claim left them, in the order of the lanes, and
+   * within a lane in the order in which they fell due.
+   */
+  claim(queue: QueueTable, lanes: readonly LaneClaim[], leaseMs: number): Work<readonly Row[]>;
   /**
    * Writes the events of records that have become final, inside the transaction of that change. The transaction has the
    * merchants locked in `order`.
@@ -68,6 +71,17 @@ export interface Executor {
 export interface FinalRecord {
   record: Disbursement | Checkout;
   merchant: StoredMerchant;
+}
+
+/** A table whose rows wait for attempts. `queue.ts` has the statements, and the folder `tuned` those of each claim. */
+export interface QueueTable {
+  name: "events" | "handovers";
+  /** The column that makes a lane with the merchant. */
+  lane: "host" | "rail";
+  /** The column that orders rows that fell due in the same millisecond. */
+  order: "seq" | "id";
+  /** What a claim changes besides. May name `:now`. */
+  marks?: string;
 }
 
 /** Executes a statement as part of a transaction. */

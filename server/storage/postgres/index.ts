@@ -3,11 +3,12 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
+import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { portableStorage } from "../portable/index.ts";
 import { finishRebases } from "../portable/rebase.ts";
 import { attemptRecorder } from "../tuned/attempts-postgres.ts";
 import { backlog } from "../tuned/backlog-postgres.ts";
-import { claimLanes, laneReader } from "../tuned/claims-postgres.ts";
+import { claimRows, laneReader } from "../tuned/claims-postgres.ts";
 import { writeEvents } from "../tuned/events-postgres.ts";
 import { finders } from "../tuned/finders-postgres.ts";
 import { insertions } from "../tuned/insertions-postgres.ts";
@@ -86,7 +87,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
       return whileOpen(batcher.add) as never;
     },
   };
-  const executor = postgresExecutor(context.db, { claim: claimLanes, writeEvents });
+  const executor = postgresExecutor(context.db, { claim: claimRows, writeEvents });
   const portable = portableStorage(executor);
   const latest = await keepLatestTime(db, clock, { server });
   if (server) await finishRebases(executor, { all: true });
@@ -95,7 +96,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     ...insertions(context),
     ...finders(context),
     settleDue: settler(context),
-    readyLanes: laneReader(context),
+    readyLanes: laneReader(context, DELIVERIES),
     recordAttempt: attemptRecorder(context),
     takeRequest: requestRates(context),
     exclusively: (work) =>

@@ -4,6 +4,7 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
+import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { portableStorage } from "../portable/index.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
 import { backlog } from "../tuned/backlog-sqlite.ts";
@@ -100,7 +101,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...insertions(context),
       ...finders(context),
       settleDue: settler(context),
-      readyLanes: laneReader(context),
+      readyLanes: laneReader(context, DELIVERIES),
       recordAttempt: attemptRecorder(context),
       takeRequest: requestRates(times.now),
       // Only one server may use the file.

@@ -1,58 +1,47 @@
 import type { SQLInputValue } from "node:sqlite";
-import type { ClaimedDelivery, DeliveryQueue, Lane, LaneClaim } from "../../domain/deliveries.ts";
-import { toEvent } from "../portable/event-rows.ts";
-import type { Work } from "../portable/query.ts";
-import { readSecrets } from "../portable/secrets.ts";
-import { optional } from "../rows.ts";
+import type { Lane, LaneClaim, Queue, Claimed } from "../../domain/queues.ts";
+import type { QueueTable, Work } from "../portable/query.ts";
 import type { Context, Row } from "../sqlite/context.ts";
 
-export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased" | "merchantOf">) {
-  const selectReady = db.prepare(
-    `SELECT * FROM events WHERE ready = 1 AND merchant_id = ? AND host = ? ORDER BY next_attempt_at LIMIT ?`,
-  );
-  const claim = db.prepare(
-    `UPDATE events SET ready = 0, claimed = 1, due_real = ?, claim_token = claim_token + 1 WHERE seq = ?
-     RETURNING claim_token`,
-  );
-  const forget = db.prepare("UPDATE events SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE seq = ?");
+/** Returns a function that claims rows of queues inside a transaction. */
+export function claimer({ db, now, leased, merchantOf }: Pick<Context, "db" | "now" | "leased" | "merchantOf">) {
+  const known = new Map<QueueTable, ReturnType<typeof statementsFor>>();
 
-  /** Claims a row. Returns undefined if it belongs to a record that a reset has deleted. */
-  function claimRow(row: Row, leaseMs: number): Omit<ClaimedDelivery, "secrets"> | undefined {
-    const stored = merchantOf(row.merchant_id as string);
-    if (stored?.epoch !== row.epoch) {
-      forget.run(row.seq!);
-      return undefined;
-    }
-    const { epoch: _, ...merchant } = stored!;
-    const { claim_token: token } = claim.get(leased() + leaseMs, row.seq!)!;
-    // A delivery that an earlier version had claimed for a replay has no time in the schedule.
-    const dueAt = optional<number>(row.next_attempt_at);
+  function statementsFor({ name, lane, marks = "" }: QueueTable) {
+    const changes = `ready = 0, claimed = 1, due_real = ?1, claim_token = claim_token + 1${marks && ", "}${marks}`;
     return {
-      event: toEvent(row),
-      url: row.url as string,
-      token: token as number,
-      step: row.step as number,
-      merchant,
-      ...(dueAt !== undefined && { dueAt }),
+      selectReady: db.prepare(
+        `SELECT rowid AS place, merchant_id, epoch FROM ${name} WHERE ready = 1 AND merchant_id = ? AND ${lane} = ?
+         ORDER BY next_attempt_at LIMIT ?`,
+      ),
+      claim: db.prepare(`UPDATE ${name} SET ${changes.replaceAll(":now", "?3")} WHERE rowid = ?2 RETURNING *`),
+      times: marks.includes(":now") ? [now] : [],
+      forget: db.prepare(`UPDATE ${name} SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE rowid = ?`),
     };
   }
 
-  /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
-  return function* claimLanes(lanes: readonly LaneClaim[], leaseMs: number): Work<ClaimedDelivery[]> {
-    const claimed = lanes
+  return function* claim(queue: QueueTable, lanes: readonly LaneClaim[], leaseMs: number): Work<readonly Row[]> {
+    yield [];
+    const statements = known.get(queue) ?? statementsFor(queue);
+    known.set(queue, statements);
+    const { selectReady, claim: claimRow, times, forget } = statements;
+    return lanes
       .flatMap(({ merchantId, host, count }) => selectReady.all(merchantId, host, count))
-      .flatMap((row) => claimRow(row, leaseMs) ?? []);
-    if (claimed.length === 0) return [];
-    const secrets = yield* readSecrets([...new Set(claimed.map(({ merchant }) => merchant.id))]);
-    return claimed.map((each) => ({ ...each, secrets: secrets.get(each.merchant.id)! }));
+      .flatMap((row): Row[] => {
+        if (merchantOf(row.merchant_id as string)?.epoch === row.epoch)
+          return [claimRow.get(leased() + leaseMs, row.place!, ...times.map((time) => time()))!];
+        // A reset has deleted the record that the row belongs to.
+        forget.run(row.place!);
+        return [];
+      });
   };
 }
 
-/** Jumps from lane to lane in the index, so that the number of deliveries in a lane does not matter. */
-export function laneReader({ db }: Pick<Context, "db">): DeliveryQueue["readyLanes"] {
+/** Jumps from lane to lane in the index, so that the number of rows in a lane does not matter. */
+export function laneReader({ db }: Pick<Context, "db">, { name, lane }: QueueTable): Queue<Claimed>["readyLanes"] {
   const nextLane = db.prepare(
-    `SELECT merchant_id, host FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
-     ORDER BY merchant_id, host LIMIT 1`,
+    `SELECT merchant_id, ${lane} AS host FROM ${name} WHERE ready = 1 AND (merchant_id, ${lane}) > (?, ?)
+     ORDER BY merchant_id, ${lane} LIMIT 1`,
   );
   return async ({ after, limit, merchantId }) => {
     const lanes: Lane[] = [];

@@ -29,6 +29,8 @@ export function claimTests(storage: Current): void {
     });
     const [claimed] = await claimAll(storage());
     expect(claimed).toEqual({
+      lane: { merchantId: merchant.id, host: "merchant.example" },
+      id,
       event: {
         id,
         merchantId: merchant.id,

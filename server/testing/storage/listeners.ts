@@ -115,6 +115,8 @@ export function listenerTests(storage: Current): void {
     const others = (await claim(ada.id, ada.id, poll)) as ClaimedDelivery[];
     expect([idsOf(first), idsOf(others)]).toEqual([ids.slice(0, 2), ids.slice(2)]);
     expect(first[0]).toEqual({
+      lane: { merchantId: ada.id, host: "#listener" },
+      id: ids[0],
       event: expect.objectContaining({ id: ids[0], merchantId: ada.id, body: expect.any(String) }),
       url: URL,
       token: expect.any(Number),
