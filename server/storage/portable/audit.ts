@@ -3,6 +3,7 @@ import { storedEntry, type ActorName, type AuditEntry, type NewEntry, type Audit
 import { openCursor, sealCursor } from "../cursor.ts";
 import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";
+import { toPage } from "./pages.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
 /**
@@ -44,12 +45,9 @@ export function auditLog({ database, read, write }: Executor): AuditLog {
       const which = merchantId === undefined ? "" : "merchant_id = :merchant AND ";
       const found = await read({
         text: `SELECT * FROM audit WHERE ${which}${end}`,
-        // One extra row shows whether another page follows.
         values: { merchant: scope, at: at!, id: toUuid(id), limit: limit + 1 },
       });
-      const rows = found.slice(0, limit);
-      const last = found.length > limit ? rows.at(-1) : undefined;
-      return { items: rows.map(toEntry), ...(last && { cursor: sealCursor("audit", scope, position(last)) }) };
+      return toPage(found, limit, toEntry, (last) => sealCursor("audit", scope, position(last)));
     },
   };
 }

@@ -3,6 +3,7 @@ import type { RecordQuery } from "../../domain/records.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";
+import { toPage } from "./pages.ts";
 import type { Executor } from "./query.ts";
 
 interface RecordTable<T> {
@@ -72,11 +73,9 @@ export function recordList<T>({ database, read }: Executor, { table, statuses, t
     const [before, ...numbers] = position && position[0]! < createdBefore ? position : [createdBefore];
     const range = { merchant: merchantId, epoch, from: createdAfter, before: before!, key: keyOf(numbers) };
     const which = { reference: merchantsReference ?? null, phone: phoneNumber ?? null, status };
-    // One extra row shows whether another page follows.
     const found = await read({ text: statement(query), values: { ...range, ...which, limit: limit + 1 } });
-    const rows = found.slice(0, limit);
-    const last = found.length > limit ? rows.at(-1) : undefined;
-    const next = last && sealCursor(table, scope, [last.created_at as number, ...numbersOf(last)]);
-    return { items: rows.map(toRecord), ...(next === undefined ? {} : { cursor: next }) };
+    return toPage(found, limit, toRecord, (last) =>
+      sealCursor(table, scope, [last.created_at as number, ...numbersOf(last)]),
+    );
   };
 }

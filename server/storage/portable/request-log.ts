@@ -1,6 +1,7 @@
 import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type RequestLog } from "../../domain/request-log.ts";
 import { REQUEST_COLUMNS } from "../columns.ts";
-import { requestPage, requestPosition, toRequestRow } from "./request-rows.ts";
+import { toPage } from "./pages.ts";
+import { requestPosition, requestsAfter, toLoggedRequest, toRequestRow } from "./request-rows.ts";
 import { insertNew, runAll, type Executor } from "./query.ts";
 
 const OF_ONE_KIND = `merchant_id = :merchant AND coalesce(status >= ${FIRST_FAILED_STATUS}, true) = :failed`;
@@ -33,7 +34,8 @@ export function requestLog({ read, write }: Executor): RequestLog {
       const { merchantId, statusClass = null, operation = null, reference = null, requestId = null, limit } = query;
       const filters = { class: statusClass, operation, reference, request: requestId };
       const range = { merchant: merchantId, kept: REQUESTS_KEPT.forMs, at: at!, number: number!, limit: limit + 1 };
-      return requestPage(await read({ text: SELECT, values: { ...range, ...filters } }), query);
+      const found = await read({ text: SELECT, values: { ...range, ...filters } });
+      return toPage(found, limit, toLoggedRequest, requestsAfter);
     },
   };
 }

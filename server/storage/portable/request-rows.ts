@@ -48,9 +48,6 @@ export function requestPosition({ merchantId, cursor }: RequestQuery): number[] 
   return cursor === undefined ? [Number.MAX_SAFE_INTEGER, 0] : openCursor("requests", merchantId, cursor, 2);
 }
 
-/** Makes a page of rows, of which one more than `limit` was read to see whether another page follows. */
-export function requestPage(rows: readonly Row[], { merchantId, limit }: RequestQuery) {
-  const items = rows.slice(0, limit).map(toLoggedRequest);
-  const last = rows.length > limit ? items.at(-1) : undefined;
-  return { items, ...(last && { cursor: sealCursor("requests", merchantId, [last.at, last.number]) }) };
-}
+/** The cursor of the page after this row. */
+export const requestsAfter = (row: Row): string =>
+  sealCursor("requests", row.merchant_id as string, [row.at_real as number, row.number as number]);
