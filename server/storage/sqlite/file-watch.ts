@@ -19,30 +19,41 @@ export interface FileWatch {
 export function watchFiles(path: string): FileWatch {
   const file = realpathSync(path);
   const [log, index] = [`${file}-wal`, `${file}-shm`] as const;
-  const first = { main: statOf(path), log: statOf(log), index: statOf(index) };
   const { read } = openWalIndex(index);
-  const isMainForeign = watchMain(() => statOf(path), read);
+  const before = read();
+  const first = { main: statOf(path), log: statOf(log), index: statOf(index) };
+  const isMainForeign = watchMain({ state: first.main, index: before }, read);
   const end = watchLog(log, read);
   let harm: Harm | undefined;
 
+  // Each commit waits for two looks. A look reads the index once, and the file's state once, unless there was a change.
   function find(): Harm | undefined {
-    if (!isSame(statOf(path), first.main) || !isSame(statOf(log), first.log)) return "moved";
+    const now = read();
+    const main = statOf(path);
+    if (!isSame(main, first.main) || !isSame(statOf(log), first.log)) return "moved";
     if (!isSame(statOf(index), first.index)) return "index-moved";
-    if (isMainForeign()) return "changed";
-    return end.isForeign() ? "log-changed" : undefined;
+    // Another process is rewriting the index.
+    if (!now) return undefined;
+    if (isMainForeign({ state: main, index: now })) return "changed";
+    return end.isForeign(now) ? "log-changed" : undefined;
   }
   return { look: () => (harm ??= find()), close: end.close };
 }
 
 type ReadIndex = () => WalIndex | undefined;
 
+/** The state of the database file, and the index as it was before the file had this state. */
+interface Known {
+  state: Stats | undefined;
+  index: WalIndex | undefined;
+}
+
 /**
  * The database file changes only when a checkpoint copies frames of the log into it, and the `-shm` file tells of each
  * checkpoint, whichever process makes it. Any other change comes from a program that does not use SQLite.
  * @returns a function that tells whether there was such a change since its last call
  */
-function watchMain(stat: () => Stats | undefined, read: ReadIndex): () => boolean {
-  let known = { state: stat(), index: read() };
+function watchMain(known: Known, read: ReadIndex): (now: Known & { index: WalIndex }) => boolean {
   let copying = false;
 
   /** True if a checkpoint has ended or begun since the last look, or is in progress. */
@@ -57,16 +68,14 @@ function watchMain(stat: () => Stats | undefined, read: ReadIndex): () => boolea
     return copying || now.copying !== index.copying;
   }
 
-  return () => {
-    // The index is read before and after the file's state, because another process may end a checkpoint in between.
-    const before = read();
-    const state = stat();
-    const isChanged = !isUnchanged(state, known.state);
-    const after = isChanged ? read() : before;
+  return (now) => {
+    const isChanged = !isUnchanged(now.state, known.state);
+    // Another process may have ended a checkpoint since the index was read.
+    const after = isChanged ? read() : now.index;
     // Another process is rewriting the index.
-    if (!before || !after) return false;
-    const isExplained = [before, after].map(isCheckpointed).includes(true);
-    known = { state, index: before };
+    if (!after) return false;
+    const isExplained = [now.index, after].map(isCheckpointed).includes(true);
+    known = now;
     return isChanged && !isExplained;
   };
 }
@@ -88,9 +97,8 @@ function watchLog(path: string, read: ReadIndex) {
   }
 
   return {
-    isForeign() {
-      const before = read();
-      if (!before || !isForeign(before)) return false;
+    isForeign(before: WalIndex) {
+      if (!isForeign(before)) return false;
       // Another process may have restarted the log in between.
       const after = read();
       return after !== undefined && after.frames === before.frames && after.salts.equals(before.salts);
