@@ -119,10 +119,13 @@ export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amo
 export class Prerequisite extends Error {
   readonly expected: string;
   readonly actual: string;
-  constructor(expected: string, actual: string) {
+  /** The responses that show it. */
+  readonly evidence: readonly TargetResponse[];
+  constructor(expected: string, actual: string, evidence: readonly TargetResponse[] = []) {
     super(`${expected}; instead: ${actual}`);
     this.expected = expected;
     this.actual = actual;
+    this.evidence = evidence;
   }
 }
 
@@ -134,7 +137,7 @@ export class OutOfTime extends Error {}
 
 /** Throws `Prerequisite` unless the response is one on which the check can build. */
 export function given(ok: unknown, expected: string, response: TargetResponse): asserts ok {
-  if (!ok) throw new Prerequisite(expected, describeResponse(response));
+  if (!ok) throw new Prerequisite(expected, describeResponse(response), [response]);
 }
 
 /** A rule for every response of a run, whichever check sent the request. */

@@ -128,6 +128,8 @@ export interface Disbursement {
     merchantsReference: string;
     /** `pending` becomes `success` or `failed`; these two are final. */
     status: DisbursementStatus;
+    /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+    failure?: Failure;
     /**
      * When the record was created.
      *
@@ -298,6 +300,8 @@ export interface Checkout {
      * not paid within 30 minutes becomes `cancelled`.
      */
     status: CheckoutStatus;
+    /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+    failure?: Failure;
     /**
      * When the record was created.
      *
@@ -319,7 +323,7 @@ export type WebhookEvent = DisbursementCompletedEvent | DisbursementFailedEvent 
  * Says what went wrong, for programs. The section "Error codes" explains each code, with whether
  * anything was recorded and whether to retry. Later versions may add codes.
  */
-export type ErrorCode = "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "rate_limited" | "internal_error" | "unavailable";
+export type ErrorCode = "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
 
 /** What is wrong with one body field or query parameter. */
 export interface FieldError {
@@ -348,6 +352,14 @@ export interface Customer {
     name: string;
     /** A phone number in international format, 10 to 15 digits without a plus sign. */
     phoneNumber: string;
+}
+
+/** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+export interface Failure {
+    /** Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes. */
+    code: FailureCode;
+    /** Why the payment failed, for people. */
+    message: string;
 }
 
 /**
@@ -398,3 +410,6 @@ export interface CheckoutCancelledEvent {
 
 /** The rule that the value breaks. The section "Field codes" explains each code. Later versions may add codes. */
 export type FieldErrorCode = "required" | "one_of" | "type" | "pattern" | "format" | "min_length" | "max_length" | "minimum" | "maximum" | "enum" | "encoding" | "unknown";
+
+/** Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes. */
+export type FailureCode = "wallet_not_found" | "wallet_blocked" | "wallet_limit_reached" | "amount_not_allowed" | "customer_declined" | "payer_insufficient_funds" | "declined" | "rejected" | "not_approved" | "other";

@@ -626,6 +626,20 @@ export interface components {
          * @enum {string}
          */
         CheckoutStatus: "pending" | "success" | "failed" | "cancelled";
+        /** @description **Extension.** Why the payment failed. Only a `failed` record has it, and it may be absent. */
+        Failure: {
+            code: components["schemas"]["FailureCode"];
+            /**
+             * @description Why the payment failed, for people.
+             * @example The phone number has no wallet.
+             */
+            message: string;
+        };
+        /**
+         * @description Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes.
+         * @enum {string}
+         */
+        FailureCode: "wallet_not_found" | "wallet_blocked" | "wallet_limit_reached" | "amount_not_allowed" | "customer_declined" | "payer_insufficient_funds" | "declined" | "rejected" | "not_approved" | "other";
         /** @description A request to send money to a mobile wallet. */
         DisbursementRequest: {
             /**
@@ -690,6 +704,7 @@ export interface components {
             /** @description The merchant's own reference. */
             merchantsReference: components["schemas"]["MerchantReference"];
             status: components["schemas"]["DisbursementStatus"];
+            failure?: components["schemas"]["Failure"];
             /** @description When the record was created. */
             createdAt: components["schemas"]["Timestamp"];
             /** @description When the record was last updated. */
@@ -780,6 +795,7 @@ export interface components {
             /** @description The merchant's own reference, or the service's reference if the request had none. */
             merchantsReference: components["schemas"]["MerchantReference"];
             status: components["schemas"]["CheckoutStatus"];
+            failure?: components["schemas"]["Failure"];
             /** @description When the record was created. */
             createdAt: components["schemas"]["Timestamp"];
             /** @description When the record was last updated. */
@@ -822,7 +838,7 @@ export interface components {
          *     anything was recorded and whether to retry. Later versions may add codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "rate_limited" | "internal_error" | "unavailable";
+        ErrorCode: "invalid_request" | "unauthorized" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
         /** @description What is wrong with one body field or query parameter. */
         FieldError: {
             /**
@@ -1265,7 +1281,10 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The request is well-formed, but a value violates a pattern, range or format. */
+        /**
+         * @description The request is well-formed, but a value violates a pattern, range or format. **Extension:** or the service cannot
+         *     move money for this country and currency.
+         */
         UnprocessableContent: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];

@@ -35,8 +35,9 @@ describe("a declaration", () => {
     ["maxAmount: 5", 'unknown field "maxAmount"; the fields are largestAmount, smallestAmount'],
     ["- largestAmount: 5", "the file must contain fields such as largestAmount"],
     ["largestAmount: [", "Flow sequence"],
-    ["smallestAmount: 50001\nlargestAmount: 50000", "smallestAmount must not be larger than largestAmount"],
     ["referenceCharacters: 'z-a'", "referenceCharacters must be characters and ranges"],
+    ["referenceCharacters: '0-9a'", "referenceCharacters must include the digits 0-9"],
+    ["smallestAmount: 10001", "smallestAmount must be <= 10000"],
     ["referenceCharacters: 'a-z'", "referenceCharacters must include the digits 0-9"],
   ])("names the field and what to do: %s", (text, message) => {
     expect(problemsOf(text).join("\n")).toContain(message);

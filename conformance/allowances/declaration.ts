@@ -82,15 +82,16 @@ const isClass = (text: string) => {
   }
 };
 
-function problemsBetween(given: Declaration): string[] {
-  const { smallestAmount = 1, largestAmount = Infinity, referenceCharacters: characters } = given;
+function problemsBeyondSchema({ referenceCharacters: characters }: Declaration): string[] {
   const problems: string[] = [];
-  if (smallestAmount > largestAmount) problems.push("smallestAmount must not be larger than largestAmount");
   if (characters === undefined) return problems;
   if (!isClass(characters)) {
     problems.push("referenceCharacters must be characters and ranges such as A-Za-z0-9_- (put - at the end)");
-  } else if (!new RegExp(`^[${characters}]*$`, "u").test("0123456789") || !/[a-z]|[A-Z]/.test(characters)) {
-    problems.push("referenceCharacters must include the digits 0-9 and the letters a-z or A-Z");
+  } else {
+    const letters = "abcdefghijklmnopqrstuvwxyz";
+    const includes = (text: string) => new RegExp(`^[${characters}]*$`, "u").test(text);
+    if (!includes("0123456789") || !(includes(letters) || includes(letters.toUpperCase())))
+      problems.push("referenceCharacters must include the digits 0-9 and the letters a-z or A-Z");
   }
   return problems;
 }
@@ -104,7 +105,7 @@ export function readDeclaration(text: string): Declaration {
   if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));
   const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
   if (!validate(given)) throw new DeclarationError((validate.errors ?? []).map(problemOf));
-  const problems = problemsBetween(given as Declaration);
+  const problems = problemsBeyondSchema(given as Declaration);
   if (problems.length > 0) throw new DeclarationError(problems);
   return given as Declaration;
 }

@@ -10,10 +10,10 @@ import { createLimits } from "./limits.ts";
 
 type Fields = Record<string, unknown>;
 type Refuses = (fields: Fields, path: string) => boolean | number;
-type Over = { declared?: Declaration; safe?: boolean };
+type Over = { declared?: Declaration; safe?: boolean; maxPayouts?: number };
 
 /** Finds the limits of a target that refuses what matches with 422, or with another status, and records the rest. */
-async function find(refuses: Refuses, { declared, safe = true }: Over = {}) {
+async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500 }: Over = {}) {
   const received: Fields[] = [];
   const http: HttpClient = {
     async send({ path, method, body = Buffer.from("{}") }) {
@@ -28,7 +28,7 @@ async function find(refuses: Refuses, { declared, safe = true }: Over = {}) {
     close() {},
   };
   const options = { baseUrl: "http://127.0.0.1:1", key: "k", headers: {}, timeoutMs: 1000, effects: "money" } as const;
-  const budget = createBudget(500, 1e9);
+  const budget = createBudget(maxPayouts, 1e9);
   const clock = { now: () => new Date(0), sleep: async () => {} };
   const target = createTarget(options, { http, budget, redact: createRedactor([], []), ...clock });
   const limits = createLimits(declared);
@@ -133,6 +133,11 @@ describe("a declared limit", () => {
     const { target } = await find(() => false, { declared });
     expect(target.ledger.stopped).toContain(`--declare: ${Object.keys(declared)[0]}: `);
     expect(target.ledger.stopped).toContain(evidence);
+  });
+
+  test("whose proof the budget does not cover is not proved", async () => {
+    const { outcome } = await find(above(50_000), { declared: { largestAmount: 50_000 }, maxPayouts: 1 });
+    expect(outcome).toMatchObject({ unproved: ["largestAmount"] });
   });
 
   test("that is too wide stops the run", async () => {

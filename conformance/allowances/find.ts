@@ -10,7 +10,7 @@ import type { Target } from "../target/target.ts";
 import { dataOf } from "./delays.ts";
 import { notAfforded, rendered, type Answer, type Answers } from "./file.ts";
 import { fitted } from "./fit.ts";
-import { isAccepted, isCleanRefusal } from "./gate.ts";
+import { isAccepted, isCleanRefusal } from "./unknown.ts";
 import type { Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, type Fields, type Search } from "./search.ts";
 import { shownLimits } from "./table.ts";
@@ -198,6 +198,8 @@ export async function findLimits(options: RunOptions, deps: Deps) {
   const asking = await createSearch(options, deps);
   const answers: Answers = {};
   let throttled: string | undefined;
+  /** The declared limits whose proof the budget does not cover. */
+  const unproved: string[] = [];
 
   async function ask(limit: Shown): Promise<Answer> {
     const { field } = limit;
@@ -208,12 +210,15 @@ export async function findLimits(options: RunOptions, deps: Deps) {
     const declared = limits.declared[field];
     if (declared !== undefined) {
       const why = await falsehoodOf(limit, declared, asking);
-      if (why === undefined) return { value: declared, text: "Declared and proved." };
+      const isProved = attempts.length > 0;
+      if (why === undefined)
+        return { value: declared, text: isProved ? "Declared and proved." : "Declared, not tried." };
       throw target.ledger.stop(`--declare: ${field}: ${rendered(declared)} is not what the target limits: ${why}`);
     }
     const found = await limit.find(search, limits.all);
     if (attempts.length === 0) return { text: "Not asked, because --max-total is too small." };
     const flaw = await flawOf(limit, asking);
+    limits.settle(field);
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found !== undefined) limits.add({ [field]: found });
     return answerTo(limit, found, attempts, search.recipient);
@@ -228,9 +233,10 @@ export async function findLimits(options: RunOptions, deps: Deps) {
         answers[limit.field] = { text: throttledText };
       } else if (error instanceof BudgetExceeded) {
         answers[limit.field] = notAfforded(error);
+        if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
       } else throw error;
     }
   }
   answers.velocity = velocityAnswer(limited, throttled);
-  return { answers, usual: asking.usual, ...(throttled === undefined ? {} : { throttled }) };
+  return { answers, unproved, usual: asking.usual, ...(throttled === undefined ? {} : { throttled }) };
 }

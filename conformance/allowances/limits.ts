@@ -6,6 +6,7 @@ export type Limits = ReturnType<typeof createLimits>;
 /** Creates the limits of a target. `found` is empty until the run adds to it. */
 export function createLimits(declared: Declaration = {}) {
   const found: Declaration = {};
+  const settled = new Set(Object.keys(declared));
   return {
     declared,
     /** The limits that the run found and the caller did not declare. */
@@ -16,5 +17,8 @@ export function createLimits(declared: Declaration = {}) {
     },
     /** Adds limits that were found. */
     add: (more: Declaration) => void Object.assign(found, more),
+    /** Records that a field was searched for, so that its limit is known, or known not to exist. */
+    settle: (field: keyof Declaration) => void settled.add(field),
+    isSettled: (field: keyof Declaration) => settled.has(field),
   };
 }

@@ -29,6 +29,8 @@ type Limit<Value> = {
   example: Value;
   /** Says what the target refuses if a request with valid values exceeds the limit, such as "amounts above 1000000". */
   exceeded?: (limit: Value, fields: Fields) => string | undefined;
+  /** Returns the widest limit that these fields exceed. */
+  widest?: (fields: Fields) => Value;
   shown?: Shown<Value>;
 };
 
@@ -80,6 +82,7 @@ export const table: Table = {
   largestAmount: {
     phrase: (amount) => `amounts up to ${amount}`,
     example: 1_000_000,
+    widest: (fields) => amountOf(fields) - 1,
     exceeded: (most, { amount }) => (typeof amount === "number" && amount > most ? `amounts above ${most}` : undefined),
     shown: {
       label: amountLabel,
@@ -92,6 +95,7 @@ export const table: Table = {
   smallestAmount: {
     phrase: (amount) => `amounts from ${amount}`,
     example: 100,
+    widest: (fields) => amountOf(fields) + 1,
     // The interface demands that an amount of 1 is accepted, so a smallest amount excuses nothing.
     exceeded: (least, { amount }) =>
       typeof amount === "number" && amount > 1 && amount < least ? `amounts below ${least}` : undefined,
@@ -106,6 +110,7 @@ export const table: Table = {
   longestReference: {
     phrase: (length) => `references of at most ${length} characters`,
     example: 20,
+    widest: (fields) => lengthOf(fields) - 1,
     exceeded: (most, fields) =>
       typeof fields["reference"] === "string" && lengthOf(fields) > most
         ? `references of more than ${most} characters`

@@ -1,6 +1,7 @@
 // Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3), and text as
 // text (D7).
 import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
+import { exceeded } from "../allowances/table.ts";
 import { commonPairs, pairOf } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
@@ -62,14 +63,18 @@ function judgePage(context: Context, body: Record<string, unknown>, created: Tar
 /** Creates a checkout for each common country, with different amounts. */
 async function startAll(context: Context) {
   const made = [];
-  for (const { country, currency } of new Set([pairOf(context.options.recipient), ...commonPairs])) {
+  const { options, limits, random } = context;
+  const most = Math.min(99_999, Math.floor((limits.all.largestAmount ?? Infinity) / 100));
+  for (const { country, currency } of new Set([pairOf(options.recipient), ...commonPairs])) {
+    if (exceeded(limits.all, { country, currency }) !== undefined) continue;
     // Whole hundreds, because a page may show some currencies without decimals.
-    const body = checkoutBody(context, { amount: 100 * context.random(1001, 99_999), country, currency });
+    const body = checkoutBody(context, { amount: 100 * random(Math.min(1001, most - 20), most), country, currency });
     const created = await startCheckout(context, body);
     const { status = 0 } = created;
     const link = linkOf(created);
     if (status < 300 && link !== undefined) made.push({ body, created, link });
-    else if (made.length === 0) throw new Prerequisite("a 2xx with a link for a checkout", describeResponse(created));
+    else if (made.length === 0)
+      throw new Prerequisite("a 2xx with a link for a checkout", describeResponse(created), [created]);
   }
   return made;
 }

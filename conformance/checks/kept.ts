@@ -2,6 +2,7 @@
 import { given, type Check, type Context } from "../check.ts";
 import type { Facts } from "../observer/facts.ts";
 import type { History } from "../observer/history.ts";
+import { exceeded } from "../allowances/table.ts";
 import { hasControl } from "../run-options.ts";
 import { expectStatus } from "./expect.ts";
 import { lookAt, retrievable } from "./looks.ts";
@@ -61,12 +62,12 @@ const spellings: [what: string, spell: (text: string) => string, other: (referen
 const address = ({ receiver }: Context) => (receiver ? { webhookURL: receiver.openMailbox().url } : {});
 
 function plans(context: Context): Plan[] {
-  const { failingRecipient } = context.options;
+  const { failingRecipient: phoneNumber } = context.options;
   const all: Plan[] = [
     { what: "a payout", over: address(context) },
     { what: "a payout without a webhookURL", over: {} },
-    ...(failingRecipient
-      ? [{ what: "a failing payout", over: { phoneNumber: failingRecipient, ...address(context) } }]
+    ...(phoneNumber && exceeded(context.limits.all, { phoneNumber }) === undefined
+      ? [{ what: "a failing payout", over: { phoneNumber, ...address(context) } }]
       : []),
     ...spellings.map(([what, spell, other]) => {
       const reference = spell(context.fresh());
@@ -82,8 +83,7 @@ async function create(context: Context, { what, over, otherSpelling }: Plan): Pr
   const body = disbursementBody(context, over);
   const response = await pay(context, body);
   const { reference } = dataOf(response);
-  const mayBeRefused = otherSpelling !== undefined || response.limit !== undefined;
-  if (mayBeRefused && isRefusal(response)) return undefined;
+  if (otherSpelling !== undefined && isRefusal(response)) return undefined;
   given(response.status === 200 && typeof reference === "string", `200 with a service reference for ${what}`, response);
   // Retrieve the record before it settles, to know its facts.
   await verifyDisbursement(context, reference);

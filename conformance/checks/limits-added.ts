@@ -22,8 +22,16 @@ export const checks: Check[] = [
         return own.startsWith("http:") ? own : plainAddress;
       };
       try {
-        const { throttled } = await findLimits(options, { ...context, largest: largestTried(options), address });
+        const { throttled, unproved } = await findLimits(options, {
+          ...context,
+          largest: largestTried(options),
+          address,
+        });
         context.observe(id, "limits", limits.found);
+        if (unproved.length > 0) {
+          const fields = unproved.join(", ");
+          context.couldNotRun(id, `declared, but not proved, because of --max-payouts and --max-total: ${fields}`);
+        }
         if (throttled !== undefined) context.couldNotRun(id, `${throttled} Declare velocity in certify.yaml.`);
       } catch (error) {
         if (error instanceof NotAsked) context.couldNotRun(id, error.message);

@@ -1,7 +1,7 @@
 // Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §6, §8).
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import type { RunOptions } from "../run-options.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { exceeded } from "../allowances/table.ts";
 import { arrived, mailbox } from "./notifications.ts";
 import { judgeRecord } from "./records.ts";
 import { disbursementBody, pay, someAddress } from "./requests.ts";
@@ -30,8 +30,11 @@ const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
 export const largestTried = (options: RunOptions): number => Math.max(0, ...tried({ ...options, declared: undefined }));
 const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
 
-/** Returns true if the target refuses the amount cleanly, because of a limit of its own. */
-const isLimit = ({ limit }: TargetResponse) => limit !== undefined;
+/** Returns the amounts that the target's limits permit, and the others. */
+function divided({ limits }: Context, all: readonly number[]): [permitted: number[], refused: number[]] {
+  const isPermitted = (amount: number) => exceeded(limits.all, { amount }) === undefined;
+  return [all.filter(isPermitted), all.filter((amount) => !isPermitted(amount))];
+}
 
 /** Returns the values of the fields named `amount` in a JSON value. */
 function amountsIn(value: unknown, name = ""): string[] {
@@ -40,19 +43,19 @@ function amountsIn(value: unknown, name = ""): string[] {
   return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
 }
 
-/** Creates a payout with a mailbox as its webhookURL. Returns undefined if the target's limits do not allow it. */
+/** Creates a payout with a mailbox as its webhookURL. */
 async function payNotified(context: Context, amount: number) {
   const box = mailbox(context);
   const { recipient: phoneNumber } = context.options;
   const body = disbursementBody(context, { phoneNumber, webhookURL: box.url });
   const response = await pay(context, { ...body, amount });
-  if (isLimit(response)) return undefined;
   const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
-  if (typeof reference !== "string") throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`);
+  if (typeof reference !== "string")
+    throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`, [response]);
   return { amount, box, reference };
 }
 
-type Notified = NonNullable<Awaited<ReturnType<typeof payNotified>>>;
+type Notified = Awaited<ReturnType<typeof payNotified>>;
 
 /** Judges the notification of a payout, and returns true if it states an amount. */
 async function judgeNotification(context: Context, { amount, box, reference }: Notified): Promise<boolean> {
@@ -75,16 +78,14 @@ export const checks: Check[] = [
     async run(context) {
       const sent = tried(context.options);
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
-      const refused: number[] = [];
-      for (const amount of sent) {
+      const [accepted, refused] = divided(context, sent);
+      for (const amount of accepted) {
         const { recipient: phoneNumber } = context.options;
         const usual = disbursementBody(context, { phoneNumber, webhookURL: someAddress(context) });
         const body = { ...usual, amount };
         const response = await pay(context, body);
-        if (isLimit(response)) refused.push(amount);
-        else await judgeRecord(context, "numbers.exact", body, response);
+        await judgeRecord(context, "numbers.exact", body, response);
       }
-      const accepted = sent.filter((amount) => !refused.includes(amount));
       context.observe("numbers.largest-amount", "largest accepted", accepted.at(-1) ?? "none");
       context.observe("numbers.largest-amount", "refused", refused);
       context.observe("numbers.largest-amount", "not tried (--max-total)", amounts.slice(sent.length));
@@ -99,10 +100,8 @@ export const checks: Check[] = [
     needs: ["receiver"],
     async *run(context) {
       const made: Notified[] = [];
-      for (const amount of triedInWebhooks(context.options)) {
-        const payout = await payNotified(context, amount);
-        if (payout) made.push(payout);
-      }
+      const [permitted] = divided(context, triedInWebhooks(context.options));
+      for (const amount of permitted) made.push(await payNotified(context, amount));
       yield;
       let stated = false;
       for (const payout of made) {

@@ -113,7 +113,8 @@ export const checks: Check[] = [
       }
       const winner = responses.findIndex(({ status }) => status === 200);
       const accepted = responses[winner];
-      if (!accepted) throw new Prerequisite("200 for one of the requests", responses.map(describeResponse).join("; "));
+      if (!accepted)
+        throw new Prerequisite("200 for one of the requests", responses.map(describeResponse).join("; "), responses);
       yield;
       const { data } = await settled(context, String(dataOf(accepted)["reference"]));
       for (const field of ["amount", "webhookURL"] as const) {

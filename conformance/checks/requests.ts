@@ -3,6 +3,7 @@ import type { components } from "../../generated/openapi.ts";
 import { given, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { fitted } from "../allowances/fit.ts";
+import { exceeded } from "../allowances/table.ts";
 import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
 
 type Schemas = components["schemas"];
@@ -41,10 +42,20 @@ export function checkoutBody(context: Context, over: Record<string, unknown> = {
 }
 
 /**
+ * Returns true if the target's limits permit values that a requirement is about. If they do not, the requirement is not
+ * applicable.
+ */
+export function permitted({ limits, notApplicable }: Context, id: string, fields: Record<string, unknown>): boolean {
+  const limit = exceeded(limits.all, fields);
+  if (limit !== undefined) notApplicable(id, `the target refuses ${limit}`);
+  return limit === undefined;
+}
+
+/**
  * Returns a webhook URL at the suite's own receiver or, if the run has no receiver, at a host reserved for examples.
  */
-export const someAddress = ({ receiver, limits, options }: Context): string =>
-  receiver && !(limits.all.httpsWebhooks && !options.webhookUrl?.startsWith("https:"))
+export const someAddress = ({ receiver }: Context): string =>
+  receiver
     ? `${receiver.openMailbox().url}?order=1&from=certify`
     : "https://merchant.example/hooks?order=1&from=certify";
 

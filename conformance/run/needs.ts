@@ -2,6 +2,7 @@
 import type { Check, Need } from "../check.ts";
 import type { NotJudged } from "../results.ts";
 import type { Declaration } from "../allowances/declaration.ts";
+import { exceeded } from "../allowances/table.ts";
 import { allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
 
 type Unmet = (options: RunOptions, listening: boolean) => NotJudged | undefined;
@@ -85,7 +86,10 @@ const unmet: Record<Need, Unmet> = {
 /** Returns true if a run with these options listens for webhooks. */
 export const listens = ({ webhookListen, effects }: RunOptions) => webhookListen !== undefined && effects === "money";
 
-const isSecure = ({ webhookUrl }: RunOptions) => webhookUrl?.startsWith("https:") ?? false;
+/** Returns true if the target's limits permit the address of the run's receiver. */
+export const permitsReceiver = ({ webhookUrl = "" }: RunOptions, { httpsWebhooks }: Declaration) =>
+  !httpsWebhooks || webhookUrl.startsWith("https:");
+
 const insecure: NotJudged = {
   code: "caller",
   text: "a webhook receiver with an https address, because the target refuses http (--webhook-url)",
@@ -99,6 +103,9 @@ export function unmetNeed(
   listening: boolean,
   limits: Declaration = options.declared ?? {},
 ): NotJudged | undefined {
-  if (needs.includes("receiver") && listening && limits.httpsWebhooks && !isSecure(options)) return insecure;
+  if (needs.includes("receiver") && listening && !permitsReceiver(options, limits)) return insecure;
+  const { failingRecipient: phoneNumber } = options;
+  const limit = needs.includes("failing-recipient") ? exceeded(limits, { phoneNumber }) : undefined;
+  if (limit !== undefined) return { code: "target", text: `the target refuses ${limit}` };
   return needs.map((need) => unmet[need](options, listening)).find((reason) => reason);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BudgetExceeded, createBudget } from "../target/budget.ts";
-import { Prerequisite, type Check, type Context } from "../check.ts";
+import { given, Prerequisite, type Check, type Context } from "../check.ts";
 import type { HttpClient } from "../target/http.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -13,18 +13,21 @@ const should = "create.phone-422";
 const open = "create.initial-status";
 
 const http: HttpClient = {
-  send: async ({ path }) => ({
-    status: path.includes("broken") ? 500 : 200,
-    headers: { "content-type": "application/json" },
-    body: Buffer.from('{"statusCode":200,"data":{}}'),
-  }),
+  send: async ({ path, body = "" }) => {
+    const refused = String(body).includes("too-much");
+    return {
+      status: path.includes("broken") ? 500 : refused ? 422 : 200,
+      headers: { "content-type": "application/json" },
+      body: Buffer.from(refused ? '{"statusCode":422,"error":"Too much"}' : '{"statusCode":200,"data":{}}'),
+    };
+  },
   close() {},
 };
 
 const now = () => new Date(0);
 const sleep = async () => {};
 
-function session(over: Partial<RunOptions> = {}, maxPayouts = 2) {
+function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000) {
   const options = {
     baseUrl: "http://127.0.0.1:1",
     profile: "core",
@@ -39,7 +42,7 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2) {
     assumed: [],
     ...over,
   } as unknown as RunOptions;
-  const budget = createBudget(maxPayouts, 1000);
+  const budget = createBudget(maxPayouts, maxTotal);
   const target = createTarget(options, { http, budget, redact: createRedactor(["key-of-the-tests"], []), now, sleep });
   return createSession(options, { target, now, sleep });
 }
@@ -130,6 +133,28 @@ describe("a check", () => {
     const report = await session(over).runCheck(check(() => undefined, { needs: [need] }));
     expect(report.notApplicable[must]?.code).toBe(code);
     expect(report.results).toEqual({});
+  });
+
+  test("whose request is refused for an unknown limit could not run, and one that other evidence fails fails", async () => {
+    const large = { reference: "too-much", amount: 20_000 };
+    const create = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: large } as const;
+    const found = await session({}, 9, 1e6).runCheck(
+      check(
+        async (context) => {
+          const refused = await context.target.send(create);
+          context.judge(must, false, "200", "422", refused);
+          context.judge("create.amount-echoed", false, "435", "4.35", []);
+          context.judge("create.amount-echoed", false, "200", "422", refused);
+          given(false, "200", refused);
+        },
+        { ids: [must, "create.amount-echoed", "create.status-known"] },
+      ),
+    );
+    expect(found.results[must]).toMatchObject({ verdict: "could-not-run" });
+    expect(found.results[must]?.actual).toContain('add a line such as "largestAmount: 19999" to certify.yaml');
+    expect(found.results["create.amount-echoed"]).toMatchObject({ verdict: "fail", actual: "4.35" });
+    expect(found.results["create.status-known"]?.verdict).toBe("could-not-run");
+    expect(found.notApplicable).toEqual({});
   });
 
   test("redacts keys in findings and observations", async () => {

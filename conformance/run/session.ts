@@ -1,9 +1,9 @@
 // Holds the state that the checks of a run share, and runs a single check.
 import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
-import { excuseOf, excuseOfUnjudged } from "../allowances/excuse.ts";
 import { freshReference } from "../allowances/fit.ts";
-import { withLimits } from "../allowances/gate.ts";
 import { createLimits, type Limits } from "../allowances/limits.ts";
+import { createPacer } from "../allowances/pace.ts";
+import { unknownLimit } from "../allowances/unknown.ts";
 import { BudgetExceeded, type Budget } from "../target/budget.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type { Person } from "../target/person.ts";
@@ -16,7 +16,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
 import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
-import { unmetNeed } from "./needs.ts";
+import { permitsReceiver, unmetNeed } from "./needs.ts";
 import { redactedReport } from "./redacted.ts";
 import { selectedRequirements } from "./selection.ts";
 import { conclude, type CheckReport } from "./verdicts.ts";
@@ -40,9 +40,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const dredd = new Map<string, boolean>();
   /** The checks that wait for payouts to settle. */
   const started = new Map<Check, { attempt: Attempt; exchanges: Exchange[] }>();
-  /** The last response that a check received. */
-  let last: TargetResponse | undefined;
-  const target = withLimits(deps.target, limits, deps);
+  const pace = createPacer(() => limits.all.velocity ?? [], deps);
+  const target: Target = { ...deps.target, send: (request) => pace(request, deps.target.send) };
   const selected = selectedRequirements(options);
   const validators = new Map<string, Validator>();
   const compile = createValidators(options.profile);
@@ -55,14 +54,15 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return known;
   }
 
+  /** Returns why a failure does not count; undefined if it counts. A limit changes nothing about the extended profile. */
+  const openLimit = (id: string, evidence: readonly TargetResponse[]) =>
+    selected.get(id)?.profile === "core" ? unknownLimit(limits, options.recipient, evidence) : undefined;
+
   function contextOf(check: Check, notes: Notes): Context {
     const { findings, observed, notApplicable, notRun, responses } = notes;
     const noted = async (sent: Promise<TargetResponse>) => {
       const response = await sent;
-      last = response;
-      // A limit of the target excuses only a finding that names the refused request as its evidence.
-      const { limit: _, ...plain } = response;
-      responses.push(plain);
+      responses.push(response);
       return response;
     };
     return {
@@ -76,13 +76,13 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       limits,
       validator,
       facts,
-      ...(receiver ? { receiver } : {}),
+      ...(receiver && permitsReceiver(options, limits.all) ? { receiver } : {}),
       ...(deps.person ? { person: deps.person } : {}),
       judge(id, ok, expected, actual, evidence) {
         const shown = [evidence].flat() as readonly TargetResponse[];
-        const excuse = ok ? undefined : excuseOf(selected.get(id), shown);
-        if (excuse) {
-          notApplicable[id] = excuse;
+        const open = ok ? undefined : openLimit(id, shown);
+        if (open !== undefined) {
+          notRun[id] = open;
           return false;
         }
         const exchanges = shown.map((response) => response.exchange);
@@ -136,8 +136,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       attempt.thrown = isCause ? new Prerequisite("the request is refused", error.message) : error;
       attempt.isDone = true;
       for (const id of check.ids.filter((each) => !notes.findings.some((finding) => finding.id === each))) {
-        const excuse = excuseOfUnjudged(selected.get(id), attempt.thrown, last);
-        if (excuse) notes.notApplicable[id] = excuse;
+        const open = openLimit(id, error instanceof Prerequisite ? error.evidence : []);
+        if (open !== undefined) notes.notRun[id] = open;
       }
     }
     attempt.payouts += target.budget.payouts - payouts;

@@ -29,8 +29,6 @@ export type TargetResponse = {
   text: string;
   /** The parsed body; undefined if it is not JSON. */
   json: unknown;
-  /** The limit of the target because of which it refused the request, in words; undefined if there is none (D45). */
-  limit?: string;
   /** The faults that Prism found; undefined if the response did not pass through Prism. */
   prism?: string[];
 };

@@ -2,6 +2,7 @@ import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "./clock.ts";
 import type { DisbursementStore } from "./disbursements.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
+import { failureOf, type Failure } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
@@ -37,10 +38,11 @@ export interface CheckoutStore {
   findPublicCheckout(reference: string): Promise<{ checkout: Checkout; merchant: Merchant } | undefined>;
   /**
    * Sets the payer and replaces the due status. Resolves with false if the checkout is final or already has a payer.
+   * @param failure why the payment will fail, if that is known already
    */
-  payCheckout(reference: string, customer: Customer, due: DueAfter | undefined): Promise<boolean>;
+  payCheckout(reference: string, customer: Customer, due: DueAfter | undefined, failure?: Failure): Promise<boolean>;
   /** Gives a pending checkout its final status and writes the event. Resolves with false if it was already final. */
-  finishCheckout(reference: string, status: FinalStatus): Promise<boolean>;
+  finishCheckout(reference: string, status: FinalStatus, failure?: Failure): Promise<boolean>;
   /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
   cancelCheckout(reference: string): Promise<boolean>;
 }
@@ -146,14 +148,15 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     },
     async pay(opened, phoneNumber) {
       const { checkout, merchant } = opened;
-      const { refuse: when, status, at, response } = outcomeFor(phoneNumber, context.sandbox);
+      const { refuse: when, status, failure, at, response } = outcomeFor(phoneNumber, context.sandbox);
       if (when) await refuseIfForced(storage, opened, when);
 
       // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer
       // expires, because only unpaid checkouts do (D9).
       const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
       const payer = { id: ids.record(sandboxTime(merchant, clock.now())), phoneNumber };
-      if (!(await storage.payCheckout(checkout.reference, payer, due))) return;
+      const reason = failure && failureOf(failure);
+      if (!(await storage.payCheckout(checkout.reference, payer, due, reason))) return;
 
       if (response === "dropped") throw new ConnectionDropped();
       if (response === "held") await clock.sleep(HOLD_MS, context.stopping);
@@ -163,7 +166,8 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     },
     async finish(merchant, reference, outcome) {
       await verify(merchant, reference);
-      const finished = await storage.finishCheckout(reference, outcome);
+      const failure = outcome === "failed" ? failureOf("declined") : undefined;
+      const finished = await storage.finishCheckout(reference, outcome, failure);
       const checkout = await verify(merchant, reference);
       if (!finished) {
         throw new ServiceError("checkout_final", `The checkout has already ended with status ${checkout.status}.`);

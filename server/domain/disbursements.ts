@@ -1,6 +1,7 @@
 import type { components } from "../../generated/openapi.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
+import { failureOf } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
@@ -99,7 +100,7 @@ function draft(
   { clock, ids, fee, settleDelayMs }: DisbursementContext,
   merchant: Merchant,
   request: Request,
-  { status, at }: ForcedOutcome,
+  { status, failure, at }: ForcedOutcome,
 ): Draft<Disbursement> {
   const now = sandboxTime(merchant, clock.now());
   const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = request;
@@ -116,6 +117,7 @@ function draft(
     status: "pending",
   };
   if (webhookURL !== undefined) record.webhookURL = webhookURL;
+  if (failure !== undefined) record.failure = failureOf(failure);
   if (status === undefined || status === "cancelled") return record;
   if (at === "once") record.status = status;
   else record.due = { afterMs: settleDelayMs, status };

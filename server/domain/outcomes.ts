@@ -1,3 +1,4 @@
+import type { FailureCode } from "./failures.ts";
 import type { FinalStatus } from "./records.ts";
 
 /** The outcome of a disbursement, or of a payment on the checkout page, with a certain phone number. */
@@ -9,6 +10,8 @@ export interface ForcedOutcome {
   refuse?: "always" | "at-first";
   /** The final status. Absent for records that stay pending indefinitely. */
   status?: FinalStatus;
+  /** Why the payment fails. Set if the status is `failed`. */
+  failure?: FailureCode;
   /** When the status becomes final: immediately (`once`) or after the settle delay (`settlement`). */
   at: "once" | "settlement";
   /** What happens to the response once the record is committed. */
@@ -20,8 +23,8 @@ const usual: ForcedOutcome = { status: "success", at: "settlement", response: "s
 /** Outcomes that the last three digits of a phone number force in the sandbox (D17). */
 export const FORCED_OUTCOMES: Readonly<Record<string, ForcedOutcome>> = {
   "001": { ...usual, at: "once" },
-  "002": { ...usual, status: "failed", at: "once" },
-  "089": { ...usual, status: "failed" },
+  "002": { ...usual, status: "failed", failure: "rejected", at: "once" },
+  "089": { ...usual, status: "failed", failure: "declined" },
   "129": { at: "settlement", response: "sent" },
   "500": { ...usual, refuse: "always" },
   "503": { ...usual, refuse: "at-first" },

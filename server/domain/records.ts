@@ -1,3 +1,4 @@
+import type { Failure } from "./failures.ts";
 import { DEFAULT_LIMIT } from "./pages.ts";
 
 /**
@@ -40,6 +41,8 @@ export interface PaymentRecord {
   updatedAt: number;
   /** Absent if the status is final, and for records that stay pending indefinitely. */
   due?: Due;
+  /** Why the payment fails, or will fail (D75). Merchants see it only once the status is `failed`. */
+  failure?: Failure;
   /** The W3C trace context of the request that created the record, if that request had one. */
   traceparent?: string;
 }

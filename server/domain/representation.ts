@@ -1,6 +1,7 @@
 import type { components } from "../../generated/openapi.ts";
 import type { Checkout } from "./checkouts.ts";
 import type { Disbursement } from "./disbursements.ts";
+import type { Failure } from "./failures.ts";
 import type { Customer } from "./records.ts";
 
 type Schemas = components["schemas"];
@@ -26,6 +27,7 @@ export function checkoutView(record: Checkout, merchantName: string): Schemas["C
 }
 
 function recordView(record: Disbursement | Checkout, merchantName: string) {
+  const failure = failureIn(record);
   const { id, merchantId: userId, country, currency, amount, fee, webhookURL, reference, merchantsReference } = record;
   return {
     id,
@@ -38,10 +40,15 @@ function recordView(record: Disbursement | Checkout, merchantName: string) {
     ...(webhookURL === undefined ? {} : { webhookURL }),
     reference,
     merchantsReference,
+    ...(failure === undefined ? {} : { failure }),
     createdAt: timestamp(record.createdAt),
     updatedAt: timestamp(record.updatedAt),
   };
 }
+
+/** Why a payment failed, if it has failed. The reason can be known before the record is final. */
+export const failureIn = ({ status, failure }: Disbursement | Checkout): Failure | undefined =>
+  status === "failed" ? failure : undefined;
 
 /** Requests contain no customer name, so the name is made from the last four digits of the number (D19). */
 function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {

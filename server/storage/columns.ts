@@ -52,6 +52,7 @@ export const DISBURSEMENT_COLUMNS = {
   due_at: "bigint",
   due_real: "bigint",
   due_status: "text",
+  failure: "text",
   traceparent: "text",
 } as const;
 export const CHECKOUT_COLUMNS = { ...DISBURSEMENT_COLUMNS, locale: "text", redirect_url: "text" } as const;

@@ -2,6 +2,7 @@ import type { RecordSettled } from "../domain/telemetry.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
+import type { Failure } from "../domain/failures.ts";
 import type { Draft, DueAfter, FinalStatus } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
@@ -42,10 +43,14 @@ export function toValues(
     due_at: record.due?.at ?? null,
     due_real: record.due === undefined ? null : record.due.at - clockOffset - heldMs,
     due_status: record.due?.status ?? null,
+    failure: failureValue(record.failure),
     traceparent: record.traceparent ?? null,
     ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null } : {}),
   };
 }
+
+export const failureValue = (failure: Failure | undefined): string | null =>
+  failure === undefined ? null : JSON.stringify(failure);
 
 /** Returns the columns for a record's due time, computed with the merchant's clock. */
 export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, now: number): Values {
@@ -61,6 +66,7 @@ export function settledReport({ merchantId, traceparent }: Disbursement | Checko
 function toRecord(row: Row) {
   const webhookURL = optional<string>(row.webhook_url);
   const dueAt = optional<number>(row.due_at);
+  const failure = optional<string>(row.failure);
   const traceparent = optional<string>(row.traceparent);
   return {
     id: row.id as string,
@@ -75,6 +81,7 @@ function toRecord(row: Row) {
     createdAt: row.created_at as number,
     updatedAt: row.updated_at as number,
     ...(dueAt === undefined ? {} : { due: { at: dueAt, status: row.due_status as FinalStatus } }),
+    ...(failure === undefined ? {} : { failure: JSON.parse(failure) as Failure }),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
 }

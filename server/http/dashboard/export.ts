@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
-import { timestamp } from "../../domain/representation.ts";
+import { failureIn, timestamp } from "../../domain/representation.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { stateOf } from "../request-state.ts";
@@ -27,6 +27,8 @@ const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => str
   phoneNumber: ({ customer }) => customer?.phoneNumber ?? "",
   createdAt: ({ createdAt }) => timestamp(createdAt),
   updatedAt: ({ updatedAt }) => timestamp(updatedAt),
+  failureCode: (payment) => failureIn(payment)?.code ?? "",
+  failureMessage: (payment) => failureIn(payment)?.message ?? "",
 };
 
 /** Sends all payments that a search finds as CSV (RFC 4180), when the merchant's other exports have ended. */

@@ -87,12 +87,15 @@ describe("the export", () => {
     expect(all.headers.get("content-disposition")).toBe("attachment; filename=disbursements.csv");
     const lines = all.html.split("\r\n");
     expect(lines[0]).toBe(
-      "reference,merchantsReference,status,amount,fee,currency,country,phoneNumber,createdAt,updatedAt",
+      "reference,merchantsReference,status,amount,fee,currency,country,phoneNumber,createdAt,updatedAt,failureCode,failureMessage",
     );
     expect(lines).toHaveLength(32);
-    expect(lines[1]).toMatch(/^DSB\w+,order-29,pending,10000,100,XOF,CI,2257038102473,\d{4}-.+Z,\d{4}-.+Z$/);
+    expect(lines[1]).toMatch(/^DSB\w+,order-29,pending,10000,100,XOF,CI,2257038102473,\d{4}-.+Z,\d{4}-.+Z,,$/);
     const failed = await visitor.get(`${list}.csv?status=failed`);
-    expect(failed.html.trim().split("\r\n")).toHaveLength(4);
+    const [, ...failures] = failed.html.trim().split("\r\n");
+    expect(failures).toHaveLength(3);
+    for (const line of failures)
+      expect(line).toMatch(/Z,rejected,The provider rejected the request for the payment\.$/);
     const [entry] = (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items;
     expect(entry).toMatchObject({ actor: "dashboard Ada", action: "payments.export" });
   });

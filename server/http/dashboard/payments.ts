@@ -1,4 +1,5 @@
 import { Router, type Request, type Response } from "express";
+import { failureIn } from "../../domain/representation.ts";
 import { curlLine } from "../curl-line.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { sendCsv } from "./export.ts";
@@ -83,6 +84,6 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
     context,
     res,
     { template: "payment", title, section: kind },
-    { kind, name: KINDS[kind].one, payment, timeline },
+    { kind, name: KINDS[kind].one, payment, failure: failureIn(payment), timeline },
   );
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
+import { failureOf } from "../../domain/failures.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy } from "../../testing/postgres-proxy.ts";
@@ -71,7 +72,9 @@ async function fill(storage: Storage) {
   const pending = aDisbursement(ada.id, { amount: LARGEST, merchantsReference: "Pâques 🐣" });
   await storage.insertDisbursement(pending);
   await attempted(storage, kofi.id, "ended");
-  await storage.insertDisbursement(aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0 }));
+  await storage.insertDisbursement(
+    aDisbursement(kofi.id, { status: "failed", due: undefined!, fee: 0, failure: failureOf("other") }),
+  );
   const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
   for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
   await storage.payCheckout(

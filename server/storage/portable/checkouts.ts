@@ -1,6 +1,7 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
+import type { Failure } from "../../domain/failures.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { dueValues, toCheckout } from "../record-rows.ts";
+import { dueValues, failureValue, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
@@ -18,8 +19,8 @@ const INSERT_CUSTOMER = `INSERT INTO customers (merchant_id, epoch, phone_number
 const SELECT_CUSTOMER =
   "SELECT id FROM customers WHERE merchant_id = :merchant AND epoch = :epoch AND phone_number = :phone";
 const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_real = :due_real,
-  due_status = :due_status, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
-const FINISH = `UPDATE checkouts SET status = :status, due_at = NULL, due_real = NULL, due_status = NULL,
+  due_status = :due_status, failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
+const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_real = NULL, due_status = NULL,
   updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
 /** The operations that each database implements with its own statements, in `tuned/`. */
@@ -43,9 +44,10 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       return row !== undefined && (yield* change(row, merchant));
     });
 
-  function* finish(reference: string, status: string, merchant: LockedMerchant): Work<true> {
+  function* finish(reference: string, status: string, merchant: LockedMerchant, failure?: Failure): Work<true> {
     const at = sandboxTime(merchant, merchant.now);
-    const [row] = (yield* run(FINISH, { merchant: merchant.id, reference, status, at })).rows;
+    const values = { merchant: merchant.id, reference, status, failure: failureValue(failure), at };
+    const [row] = (yield* run(FINISH, values)).rows;
     yield* writeEvents([{ record: toCheckout(row!), merchant }]);
     return true;
   }
@@ -58,7 +60,7 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       const [merchant] = await read({ text: SELECT_MERCHANT, values: { merchant: found.merchant_id as string } });
       return { checkout: toCheckout(found), merchant: toMerchant(merchant!) };
     },
-    payCheckout: (reference, { id, phoneNumber: phone }, due) =>
+    payCheckout: (reference, { id, phoneNumber: phone }, due, failure) =>
       changePending(reference, "shares", function* (row, locked) {
         if (row.customer_id !== null) return false;
         const merchant = locked.id;
@@ -67,11 +69,12 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
         const [, customers] = yield* runAll([INSERT_CUSTOMER, SELECT_CUSTOMER].map((text) => ({ text, values })));
         const customer = customers!.rows[0]!.id as string;
         const at = sandboxTime(locked, locked.now);
-        yield* run(PAY, { merchant, reference, customer, phone, at, ...dueValues(due, locked, locked.now) });
+        const ends = { ...dueValues(due, locked, locked.now), failure: failureValue(failure) };
+        yield* run(PAY, { merchant, reference, customer, phone, at, ...ends });
         return true;
       }),
-    finishCheckout: (reference, status) =>
-      changePending(reference, "orders", (_, merchant) => finish(reference, status, merchant)),
+    finishCheckout: (reference, status, failure) =>
+      changePending(reference, "orders", (_, merchant) => finish(reference, status, merchant, failure)),
     cancelCheckout: (reference) =>
       changePending(reference, "orders", function* (row, merchant) {
         return row.customer_id === null && (yield* finish(reference, "cancelled", merchant));

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { failureOf } from "../../domain/failures.ts";
 import type { Current } from "./current.ts";
 import { addMerchant, aCheckout, aDisbursement, concurrently, MINUTE, nextId, START, storedAt } from "./fixtures.ts";
 
@@ -52,9 +53,10 @@ export function checkoutTests(storage: Current): void {
     const { checkout, reference, read, types } = await pendingCheckout();
     const customer = payer();
     storage.clock().advance(MINUTE);
-    expect(await storage().payCheckout(reference, customer, soon)).toBe(true);
+    const failure = failureOf("customer_declined");
+    expect(await storage().payCheckout(reference, customer, soon, failure)).toBe(true);
     const due = { at: START + MINUTE + 2_000, status: "success" };
-    expect(await read()).toEqual({ ...checkout, customer, due, updatedAt: START + MINUTE });
+    expect(await read()).toEqual({ ...checkout, customer, due, failure, updatedAt: START + MINUTE });
     expect(await types()).toEqual([]);
   });
 
@@ -96,6 +98,15 @@ export function checkoutTests(storage: Current): void {
     const [event] = await events();
     expect(event).toMatchObject({ createdAt: START + MINUTE, reference });
     expect(JSON.parse(event!.body)).toMatchObject({ event: type, data: { id: checkout.id, status } });
+  });
+
+  test("finishing replaces the reason with which a payment was going to fail", async () => {
+    const { reference, read, events } = await pendingCheckout();
+    await storage().payCheckout(reference, payer(), soon, failureOf("customer_declined"));
+    const failure = failureOf("declined");
+    await storage().finishCheckout(reference, "failed", failure);
+    expect((await read()).failure).toEqual(failure);
+    expect(JSON.parse((await events())[0]!.body).data.failure).toEqual(failure);
   });
 
   test("a final checkout never changes", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Disbursement } from "../../domain/disbursements.ts";
+import { failureOf } from "../../domain/failures.ts";
 import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import { addMerchant, aCheckout, aDisbursement, concurrently, LATEST, MINUTE, START } from "./fixtures.ts";
@@ -19,7 +20,8 @@ export function settlementTests(storage: Current): void {
     ["success", "disbursement.completed"],
     ["failed", "disbursement.failed"],
   ] as const)("settles as %s when due and writes the event %s", async (status, type) => {
-    const { record, read, events } = await pendingDisbursement({ due: { afterMs: 2_000, status } });
+    const failure = failureOf("wallet_not_found", "No wallet: “é\u0000🐣”");
+    const { record, read, events } = await pendingDisbursement({ due: { afterMs: 2_000, status }, failure });
     storage.clock().advance(1_999);
     expect(await storage().settleDue(10)).toBe(0);
     expect(await read()).toEqual(record);
@@ -32,7 +34,10 @@ export function settlementTests(storage: Current): void {
     const [event, ...others] = await events();
     expect(others).toEqual([]);
     expect(event).toMatchObject({ type, createdAt: START + 2_000, reference: record.reference });
-    expect(JSON.parse(event!.body)).toMatchObject({ event: type, data: { id: record.id, status } });
+    const { event: name, data } = JSON.parse(event!.body);
+    expect(name).toBe(type);
+    expect(data).toMatchObject({ id: record.id, status });
+    expect(data.failure).toEqual(status === "failed" ? failure : undefined);
   });
 
   test("concurrent workers settle each disbursement once, with one event", async () => {
