@@ -35,6 +35,14 @@ describe("a list", () => {
     );
   });
 
+  test("and a read return a failure whose code this version does not know", async () => {
+    const failed = { ...record, status: "failed", failure: { code: "from_the_future", message: "New.", more: 1 } };
+    const { client, time } = scriptedClient([ok({ items: [failed] }), ok(failed)]);
+    const records = client.disbursements.list()[Symbol.asyncIterator]();
+    expect((await time.run(records.next())).value).toEqual(failed);
+    expect(await time.run(client.disbursements.verify("DSB1"))).toEqual(failed);
+  });
+
   test("ends at a page whose nextCursor is null", async () => {
     const { client, time, sent } = scriptedClient([page(["a"], null)]);
     expect(await time.run(referencesOf(client.disbursements.list()))).toEqual(["a"]);

@@ -40,8 +40,11 @@ const responses: [name: string, schema: string, within: string][] = [
   ["listed-delivery", "Attempt", "items-attempts-"],
 ];
 
-/** Optional fields that need no faults, because they appear only in states that the checks do not produce. */
-const seldom = new Set(["customer", "nextAttemptAt", "responseBody"]);
+/**
+ * Optional fields that need no faults here: they appear only in states that the checks do not produce, or have faults of
+ * their own (`failures.ts`).
+ */
+const seldom = new Set(["customer", "failure", "nextAttemptAt", "responseBody"]);
 
 const fieldsOf = (schema: string): string[] => {
   const { required = [], properties = {} } = openapi.components.schemas[schema] as Schema;

@@ -22,8 +22,9 @@ import { otherStatus } from "./webhooks.ts";
 
 const later = "on a later verify, status";
 
-/** Returns the record without the fields that a change of status affects. */
-const unchanging = (record: Record<string, unknown>) => ({ ...record, status: undefined, updatedAt: undefined });
+/** The fields that a change of status affects. */
+const changing = { status: undefined, failure: undefined, updatedAt: undefined };
+const unchanging = (record: Record<string, unknown>) => ({ ...record, ...changing });
 
 /** Judges that a response is a 409 with a valid Location, and requests that address. Returns undefined if it is not. */
 async function followLocation(context: Context, refused: TargetResponse, id: string) {
@@ -70,7 +71,7 @@ export const checks: Check[] = [
         const moves = "a later updatedAt after the status change";
         context.judge("status.updated-at-moves", moved, moves, times, context.responses);
       }
-      const what = "the fields other than status and updatedAt";
+      const what = "the fields other than status, failure and updatedAt";
       same(context, "status.updated-at-moves", { what, actual: unchanging(final), expected: unchanging(before) });
     },
   },

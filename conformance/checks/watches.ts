@@ -121,6 +121,15 @@ const coreWatches: Watch[] = [
 const ofApi = ({ request }: TargetResponse) =>
   !/^\/(healthz|readyz|metrics|docs|dashboard|checkouts)\b/.test(request.path);
 
+/** The operations that return records, or lists of them. */
+const showsRecords = new Set(["verifyDisbursement", "listDisbursements", "verifyCheckout", "listCheckouts"]);
+
+function recordsIn(json: unknown): Record<string, unknown>[] {
+  const { data } = (json ?? {}) as { data?: Record<string, unknown> };
+  const found = Array.isArray(data?.["items"]) ? (data["items"] as unknown[]) : [data];
+  return found.filter((each): each is Record<string, unknown> => typeof each === "object" && each !== null);
+}
+
 const isRetryAfter = (value: string) =>
   /^\d+$/.test(value) || (value.endsWith(" GMT") && !Number.isNaN(Date.parse(value)));
 /** `undefined` would be a valid name of a method, so only names in upper case count. */
@@ -168,6 +177,18 @@ const extendedWatches: Watch[] = [
       "a status documented for the operation, Content-Type application/json, and a body that matches its schema",
     applies: (response) => response.status !== undefined && routeOfResponse(response) !== undefined,
     faults: (response, validator) => [...typeFaults(response), ...differences(response, validator)],
+  },
+  {
+    id: "failure.only-failed",
+    name: "Only failed records have a failure",
+    expected: "no failure in a record whose status is not failed",
+    applies: (response) => response.status === 200 && showsRecords.has(operationOf(response)),
+    faults: ({ json }) =>
+      recordsIn(json).flatMap(({ reference, status, failure }) =>
+        failure === undefined || status === "failed"
+          ? []
+          : [`${String(reference)} is ${String(status)} and has the failure ${JSON.stringify(failure)}`],
+      ),
   },
   {
     id: "answers.envelope-200",

@@ -105,6 +105,7 @@ const decisions: Record<string, string> = {
   D62: "Traces",
   D69: "Listeners",
   D71: "Clients and receivers",
+  D75: "Why a payment failed",
 };
 
 /**

@@ -1,0 +1,40 @@
+// Servers that show a failure too early, or another failure elsewhere than in the record (D75).
+import { type Fault, fault } from "../fault.ts";
+import { changesData } from "../messages.ts";
+import { data, verifyDisbursement, without, type Fields } from "../ways.ts";
+
+const declined = { code: "declined", message: "The provider declined the payment." };
+
+export const faults: readonly Fault[] = [
+  fault(
+    "failure-before-the-end",
+    "A pending payout shows already why it will fail.",
+    "failure.only-failed",
+    data(verifyDisbursement, (record) => (record["status"] === "pending" ? { ...record, failure: declined } : record)),
+    "forced.089-fails-later",
+  ),
+  fault(
+    "failure-unknown",
+    "A failure has a code that the contract does not list.",
+    "answers.exact",
+    data(verifyDisbursement, (record) =>
+      record["failure"] === undefined ? record : { ...record, failure: { ...declined, code: "do_not_honor" } },
+    ),
+    "forced.089-fails-later",
+  ),
+  fault(
+    "failure-not-in-lists",
+    "Lists leave out why a payout failed.",
+    "failure.same-everywhere",
+    data("listDisbursements", (page) => ({
+      ...page,
+      items: (page["items"] as Fields[]).map((record) => without(record, "failure")),
+    })),
+  ),
+  fault(
+    "failure-not-in-webhooks",
+    "Webhooks leave out why a payment failed.",
+    "failure.same-everywhere life.events-agree",
+    changesData((record) => without(record, "failure")),
+  ),
+];
