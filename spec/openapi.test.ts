@@ -86,6 +86,7 @@ function responsesOf({ responses }: Node): Node[] {
 test.each([
   ["ErrorCode", "Error codes"],
   ["FieldErrorCode", "Field codes"],
+  ["FailureCode", "Failure codes"],
 ])("the introduction explains each %s in the section %s", (name, section) => {
   const { enum: codes, description } = spec.components.schemas[name];
   expect(description).toContain(`"${section}"`);

@@ -27,7 +27,7 @@ function table(heads: Row, rows: readonly Row[]): string {
 export function outcomeTable(): string {
   const endings = Object.keys(FORCED_OUTCOMES).toSorted();
   return table(
-    ["Ends in", "A payout", "On the payment page"],
+    ["Ends in", "A payout", "On the payment page", "Failure code"],
     [
       ...endings.map((ending) => outcomeRow(`\`${ending}\``, FORCED_OUTCOMES[ending]!)),
       outcomeRow("anything else", outcomeFor("", true)),
@@ -44,6 +44,7 @@ const outcomeRow = (ending: string, outcome: ForcedOutcome) => [
     each: "checkout",
     late: "next page",
   }),
+  outcome.failure ? `\`${outcome.failure}\`` : "",
 ];
 
 function describe(

@@ -19,17 +19,27 @@ export interface ForcedOutcome {
 }
 
 const usual: ForcedOutcome = { status: "success", at: "settlement", response: "sent" };
+const fails = (failure: FailureCode): ForcedOutcome => ({ ...usual, status: "failed", failure });
 
 /** Outcomes that the last three digits of a phone number force in the sandbox (D17). */
 export const FORCED_OUTCOMES: Readonly<Record<string, ForcedOutcome>> = {
   "001": { ...usual, at: "once" },
-  "002": { ...usual, status: "failed", failure: "rejected", at: "once" },
-  "089": { ...usual, status: "failed", failure: "declined" },
+  "002": { ...fails("rejected"), at: "once" },
+  "089": fails("declined"),
   "129": { at: "settlement", response: "sent" },
   "500": { ...usual, refuse: "always" },
   "503": { ...usual, refuse: "at-first" },
   "504": { ...usual, response: "dropped" },
   "408": { ...usual, response: "held" },
+  "601": fails("wallet_not_found"),
+  "602": fails("wallet_blocked"),
+  "603": fails("wallet_limit_reached"),
+  "604": fails("amount_not_allowed"),
+  "605": fails("customer_declined"),
+  "606": fails("payer_insufficient_funds"),
+  "607": fails("rejected"),
+  "608": fails("not_approved"),
+  "609": fails("other"),
 };
 
 /** How many attempts with the same reference are refused for a phone number ending in `503` (D17). */

@@ -1,10 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import document from "../../generated/openapi.json" with { type: "json" };
 import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
 
 const number = (ending: string) => `2257038102${ending}`;
 const DAY = 24 * 3_600_000;
+/** The numbers that fail, with the code that says why (D75). */
+const FAILURES = {
+  "002": "rejected",
+  "089": "declined",
+  "601": "wallet_not_found",
+  "602": "wallet_blocked",
+  "603": "wallet_limit_reached",
+  "604": "amount_not_allowed",
+  "605": "customer_declined",
+  "606": "payer_insufficient_funds",
+  "607": "rejected",
+  "608": "not_approved",
+  "609": "other",
+};
 
 describe("in the sandbox (D17)", () => {
   let server: TestServer;
@@ -25,7 +40,7 @@ describe("in the sandbox (D17)", () => {
 
   test("every forced outcome is tested below", () => {
     expect(Object.keys(FORCED_OUTCOMES).toSorted()).toEqual(
-      ["001", "002", "089", "129", "408", "500", "503", "504"].toSorted(),
+      ["001", "129", "408", "500", "503", "504", ...Object.keys(FAILURES)].toSorted(),
     );
   });
 
@@ -45,6 +60,30 @@ describe("in the sandbox (D17)", () => {
     expect([await statusOf(reference), eventsOf(reference)]).toEqual([last, [event]]);
     await server.pass(DAY);
     expect([await statusOf(reference), eventsOf(reference)]).toEqual([last, [event]]);
+  });
+
+  test("each code of a failure has a number", () => {
+    expect([...new Set(Object.values(FAILURES))].toSorted()).toEqual(
+      document.components.schemas.FailureCode.enum.toSorted(),
+    );
+  });
+
+  test.each(Object.entries(FAILURES))("%s: fails with %s, in verify, list and webhook", async (ending, code) => {
+    const payout = { phoneNumber: number(ending), webhookURL: receiver.url };
+    const { reference, merchantsReference, status } = (await server.createPayout(payout)).body.data;
+    const read = async () => (await server.request("GET", `/v1/disbursements/${reference}`)).body.data;
+    expect((await read()).failure?.code).toBe(status === "failed" ? code : undefined);
+    await server.pass(2_000);
+    const record = await read();
+    expect(record).toMatchObject({
+      status: "failed",
+      failure: { code, message: expect.stringMatching(/^[A-Z].+\.$/) },
+    });
+    const { items } = (await server.request("GET", `/v1/disbursements?merchantsReference=${merchantsReference}`)).body
+      .data;
+    expect(items).toEqual([record]);
+    const { body } = receiver.received.find((each) => each.body.data.reference === reference)!;
+    expect(body).toEqual({ event: "disbursement.failed", data: record });
   });
 
   test("129: stays pending", async () => {
@@ -122,6 +161,6 @@ test("outside the sandbox no outcome is forced: every payout succeeds", async ()
   }
   await server.pass(2_000);
   const { items: settled } = await server.storage.listEvents({ merchantId: server.merchant.id, limit: 100 });
-  expect(settled.map(({ type }) => type)).toEqual(Array.from({ length: 8 }, () => "disbursement.completed"));
+  expect(settled.map(({ type }) => type)).toEqual(Object.keys(FORCED_OUTCOMES).map(() => "disbursement.completed"));
   await server.close();
 });

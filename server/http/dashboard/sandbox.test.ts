@@ -62,6 +62,7 @@ test.each(["07", "", "2250700000408"])("refuses the number %j", async (number) =
 test("shows every outcome beside the form", async () => {
   const { html } = await visitor.get(`${area}/sandbox`);
   for (const digits of Object.keys(FORCED_OUTCOMES)) expect(html).toContain(`<code>${digits}</code>`);
+  expect(html).toContain("fails after 2 s: wallet_not_found");
 });
 
 test("moves the clock forward, which settles what falls due", async () => {

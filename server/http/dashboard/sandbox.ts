@@ -111,13 +111,14 @@ function amountIn(typed: string): number {
 /** What a payout to a number with each ending does, in words. */
 function outcomeTable(settleDelayMs: number): { digits: string; text: string; number?: string }[] {
   const later = `after ${settleDelayMs / 1_000} s`;
-  const describe = ({ refuse, status, at, response }: ForcedOutcome) => {
+  const describe = ({ refuse, status, failure, at, response }: ForcedOutcome) => {
     if (refuse === "always") return "is refused with 500";
     if (refuse === "at-first") return "is refused with 503 at first";
     const result =
       status === undefined
         ? "stays pending"
         : `${OUTCOMES[status].will.toLowerCase()} ${at === "once" ? "immediately" : later}`;
+    if (failure) return `${result}: ${failure}`;
     return response === "sent" ? result : `${result}; the response is ${response === "held" ? "late" : "lost"}`;
   };
   const sorted = Object.entries(FORCED_OUTCOMES).toSorted(([a], [b]) => a.localeCompare(b));
