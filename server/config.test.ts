@@ -283,6 +283,18 @@ describe("invalid values are reported with what is expected", () => {
     expect(readConfig(live).simulatedLive).toBe(false);
   });
 
+  test("a server refuses a SANDBOX_API_KEY that begins like the keys of the other mode", () => {
+    const key = "0123456789abcdef";
+    for (const [prefix, SANDBOX] of [
+      ["live_", "true"],
+      ["test_", "false"],
+    ] as const) {
+      const env = { SANDBOX, SIMULATED_LIVE: String(SANDBOX === "false"), SANDBOX_API_KEY: `${prefix}${key}` };
+      expect(serving(env)).toEqual([expect.stringMatching(/^SANDBOX_API_KEY is a .+\. Use a .+ \(its value is not/)]);
+      expect(readConfig(env)).toMatchObject({ sandboxApiKey: env.SANDBOX_API_KEY });
+    }
+  });
+
   test("reports all problems together, without the values of secrets", () => {
     const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
     expect(problemsOf(env).map((problem) => problem.split(" ")[0])).toEqual([

@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { FeeRule } from "./domain/fees.ts";
-import type { AskedMode } from "./domain/mode.ts";
+import { otherModeOf } from "./domain/keys.ts";
+import { modeOf, type AskedMode } from "./domain/mode.ts";
 import type { TracesSettings } from "./observability/traces.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 
@@ -108,6 +109,8 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   // A server that others reach through a proxy also listens on loopback, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
+  const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
+  if (otherMode) problems.push(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
   const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
   const traces = readTraces(read);
   const retentionDays = read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500));

@@ -9,6 +9,7 @@ import { createSystemClock, type Clock } from "./domain/clock.ts";
 import { createLink, linkAddress } from "./domain/sign-in.ts";
 import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
+import { modeOf } from "./domain/mode.ts";
 import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
@@ -38,7 +39,7 @@ async function start(config: Config): Promise<void> {
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
   const clock = createSystemClock((report) => telemetry.emit("clock", report));
-  const ids = createIds(randomBytes);
+  const ids = createIds(randomBytes, modeOf(config));
   const open = () =>
     openStorage(config.database, {
       clock,

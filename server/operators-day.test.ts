@@ -121,7 +121,7 @@ async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
       return new RegExp(`/dashboard/m/([\\w-]+)/disbursements"><bdi>${name}<`).exec(await get(""))![1]!;
     },
     createKey: async (merchant, name) =>
-      taken(secrets, /id="new-key">(sk_\w+)</, await post(`/m/${merchant}/settings/keys`, { name })),
+      taken(secrets, /id="new-key">((?:test|live)_\w+)</, await post(`/m/${merchant}/settings/keys`, { name })),
     readSecret: async (merchant) =>
       taken(secrets, /id="current-secret">(whsec_[^<]+)</, await post(`/m/${merchant}/settings/secret/reveal`)),
     async setDefaultWebhook(merchant, url) {
@@ -170,11 +170,11 @@ function commandLine(seen: Seen, secrets: Set<string>): Operator {
   return {
     async createMerchant(name) {
       const printed = await show("create-merchant", name);
-      taken(secrets, /Key \(shown only once\): (sk_\w+)/, printed);
+      taken(secrets, /Key \(shown only once\): ((?:test|live)_\w+)/, printed);
       return /^Merchant (\S+)$/m.exec(printed)![1]!;
     },
     createKey: async (merchant, name) =>
-      taken(secrets, /Key \(shown only once\): (sk_\w+)/, await show("create", merchant, "--name", name)),
+      taken(secrets, /Key \(shown only once\): ((?:test|live)_\w+)/, await show("create", merchant, "--name", name)),
     readSecret: async (merchant) => taken(secrets, /Webhook secret: (whsec_\S+)/, await show("secret", merchant)),
     async setDefaultWebhook(merchant, url) {
       await run("default-webhook", merchant, url);

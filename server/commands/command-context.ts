@@ -36,7 +36,7 @@ export async function withStorage<T>(config: Config, use: (context: CommandConte
   const storage = await openStorage(config.database, { clock, server: false });
   try {
     const webhooks = createWebhooks({ storage, clock, random: randomBytes, attempt: storage.requestReplay });
-    const ids = createIds(randomBytes);
+    const ids = createIds(randomBytes, config.mode);
     return await use({ config, storage, webhooks, clock, ids, random: randomBytes, actor: operator("command") });
   } finally {
     await storage.close();

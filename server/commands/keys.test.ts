@@ -38,7 +38,7 @@ const statusWith = async (key: string) => (await server.client(key).request("GET
 describe("beside a running server", () => {
   test("a new key works immediately, and is refused within a second after it is revoked", async () => {
     const [, merchantId] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
-    const [key] = /sk_\w+/.exec(await keys("create", merchantId!, "--name", "Payroll"))!;
+    const [key] = /(?:test|live)_\w+/.exec(await keys("create", merchantId!, "--name", "Payroll"))!;
     expect(await statusWith(key)).toBe(200);
 
     const listed = await keys("list");
@@ -56,7 +56,7 @@ describe("beside a running server", () => {
   });
 
   test("a new merchant has a key and no access to other merchants' records", async () => {
-    const [, id, key] = /^Merchant (\S+)\nKey \(shown only once\): (sk_\w+)\n$/.exec(
+    const [, id, key] = /^Merchant (\S+)\nKey \(shown only once\): ((?:test|live)_\w+)\n$/.exec(
       await keys("create-merchant", "  Kofi & Söhne "),
     )!;
     expect(await keys("merchants")).toContain(`${id}  Kofi & Söhne\n`);

@@ -1,4 +1,6 @@
 import { v7 } from "uuid";
+import { KEY_PREFIX } from "./keys.ts";
+import type { AskedMode } from "./mode.ts";
 
 /** Returns this many random bytes. */
 export type Random = (length: number) => Uint8Array;
@@ -26,13 +28,14 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_LENGTH = 7;
 const RANDOM_LENGTH = 17;
 
-export function createIds(source: Random): Ids {
+/** @param mode decides what new keys begin with */
+export function createIds(source: Random, mode: AskedMode = "unset"): Ids {
   const random = pooled(source);
   const text = (length: number) => random(length).reduce((letters, byte) => letters + ALPHABET[byte & 31], "");
   return {
     record: (now) => v7({ msecs: now, random: random(16) }),
     reference: (prefix, now) => prefix + timeText(now) + text(RANDOM_LENGTH),
-    apiKey: () => `sk_${text(32).toLowerCase()}`,
+    apiKey: () => KEY_PREFIX[mode] + text(32).toLowerCase(),
     request: () => `req_${text(16).toLowerCase()}`,
     trace: () => hexId(random(16)),
     span: () => hexId(random(8)),

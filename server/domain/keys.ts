@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { AskedMode, Mode } from "./mode.ts";
 
 /** A stored API key. Only its SHA-256 is stored, never its text. */
 export interface ApiKey {
@@ -15,6 +16,20 @@ export interface ApiKey {
   usedAt?: number;
   /** Real time. */
   revokedAt?: number;
+}
+
+/** What new keys begin with. A key with another beginning is valid in both modes (D84). */
+export const KEY_PREFIX: Readonly<Record<AskedMode, string>> = { sandbox: "test_", live: "live_", unset: "sk_" };
+
+/** Returns why a key cannot belong to a service of this mode; undefined if it can. */
+export function otherModeOf(key: string, mode: Mode): string | undefined {
+  if (mode === "live" && key.startsWith(KEY_PREFIX.sandbox)) {
+    return "is a key for a sandbox, because it begins with test_, and this is a live service. Use a live key";
+  }
+  if (mode === "sandbox" && key.startsWith(KEY_PREFIX.live)) {
+    return "is a live key, because it begins with live_, and this is a sandbox. Use a key for a sandbox";
+  }
+  return undefined;
 }
 
 /** The most keys of a merchant that are not revoked. */

@@ -28,7 +28,7 @@ describe("the first merchant", () => {
   test("is created with a key at the first start only", async () => {
     const { newKey } = await prepareFirstMerchant(context);
     expect(newKey).toMatch(/^sk_/);
-    expect((await authenticate(context.storage, newKey)).merchant.name).toBe("Sandbox Merchant");
+    expect((await authenticate(context.storage, newKey, "sandbox")).merchant.name).toBe("Sandbox Merchant");
     expect(await prepareFirstMerchant(context)).toEqual({});
     expect(await context.storage.listMerchants()).toHaveLength(1);
     expect(await context.storage.listKeys()).toHaveLength(1);
@@ -38,8 +38,8 @@ describe("the first merchant", () => {
     const { newKey } = await prepareFirstMerchant(context);
     for (let starts = 0; starts < 3; starts += 1) expect(await prepareFirstMerchant(context, CONFIGURED)).toEqual({});
     expect(await context.storage.listKeys()).toHaveLength(2);
-    const { merchant } = await authenticate(context.storage, newKey);
-    expect((await authenticate(context.storage, CONFIGURED)).merchant).toEqual(merchant);
+    const { merchant } = await authenticate(context.storage, newKey, "sandbox");
+    expect((await authenticate(context.storage, CONFIGURED, "sandbox")).merchant).toEqual(merchant);
   });
 
   test("does not get the configured key back after it was revoked", async () => {
@@ -48,7 +48,7 @@ describe("the first merchant", () => {
     await revokeKey(context, key!.id);
     for (let starts = 0; starts < 2; starts += 1) {
       expect(await prepareFirstMerchant(context, CONFIGURED)).toEqual({ revokedKeyId: key!.id });
-      await expect(authenticate(context.storage, CONFIGURED)).rejects.toThrow("This API key is not valid.");
+      await expect(authenticate(context.storage, CONFIGURED, "sandbox")).rejects.toThrow("This API key is not valid.");
     }
   });
 

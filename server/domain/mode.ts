@@ -3,3 +3,5 @@ export type Mode = "sandbox" | "live";
 
 /** The mode that SANDBOX asks for, if it is set. */
 export type AskedMode = Mode | "unset";
+
+export const modeOf = ({ sandbox }: { sandbox: boolean }): Mode => (sandbox ? "sandbox" : "live");

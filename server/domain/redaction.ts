@@ -42,7 +42,7 @@ const FIELDS = new Map<string, Show>([
   ...fieldsOf("failedRequestsPercent lostResponsesPercent lostWebhooksPercent", shownText),
   ...fieldsOf("phoneNumber", shownPhone),
   ...fieldsOf("webhookURL redirectURL url", shownAddress),
-  ...fieldsOf("data items fields customer attempts body", shownNested),
+  ...fieldsOf("data items fields customer failure attempts body", shownNested),
 ]);
 
 function show(value: object, { key, depth }: Context): unknown {
@@ -88,10 +88,13 @@ const PHONE = /\+\p{Nd}(?:[\s.()\-‐-―]{0,2}\p{Nd}){9,}|\p{Nd}(?:[\s.()]{0,2}
 export const withoutPhones = (text: string): string =>
   text.replace(PHONE, (found) => `${found.startsWith("+") ? "+" : ""}…${found.replace(/\P{Nd}/gu, "").slice(-3)}`);
 
+/** Keys and webhook secrets. Keys without a prefix are hidden only where the request's own key appears. */
+const SECRET = /\b(?:(sk|whsec)_[\w+/=-]+|(test|live)_[0-9a-z]{16,})/g;
+
 /** Shortens a text and hides parts that look like a key, a secret or a phone number. */
 export function masked(text: string, key?: string): string {
   if (OWN.test(text)) return text;
   const known = key ? text.replaceAll(key, "…") : text;
-  const safe = withoutPhones(known.replace(/\b(sk|whsec)_[\w+/=-]+/g, "$1_…"));
+  const safe = withoutPhones(known.replace(SECRET, "$1$2_…"));
   return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)}…` : safe;
 }

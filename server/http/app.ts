@@ -5,6 +5,7 @@ import { createContract } from "./contract.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
+import { modeOf } from "../domain/mode.ts";
 import { dashboardPages } from "./dashboard/routes.ts";
 import type { DashboardContext } from "./dashboard/dashboard-context.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
@@ -39,7 +40,7 @@ export function createApp(context: AppContext): Express {
     handlers: createHandlers(context),
     async authenticate(req) {
       try {
-        const owner = await authenticate(storage, req.get("x-api-key"));
+        const owner = await authenticate(storage, req.get("x-api-key"), modeOf(config));
         keyUses.note(owner);
         return owner;
       } catch (error) {

@@ -32,6 +32,26 @@ describe("the API key", () => {
     }
   });
 
+  test.each([
+    ["true", "test_", "live_", "is a live key, because it begins with live_, and this is a sandbox."],
+    ["false", "live_", "test_", "is a key for a sandbox, because it begins with test_, and this is a live service."],
+  ])("with SANDBOX=%s begins with %s, and one that begins with %s is refused", async (SANDBOX, own, other, reason) => {
+    const { merchants, merchant, key, request, close } = await startServer({ env: { SANDBOX } });
+    try {
+      expect(key).toMatch(new RegExp(`^${own}[0-9a-z]{32}$`));
+      const read = (text: string) => request("GET", "/v1/disbursements", { key: text });
+      // Also a key that an earlier version stored.
+      for (const text of [`${other}${key.slice(5)}`, `${own}chosen`, "sk_chosen", "chosen"]) {
+        await createKey(merchants, merchant.id, { text });
+        const { status, body } = await read(text);
+        expect([text, status]).toEqual([text, text.startsWith(other) ? 401 : 200]);
+        if (status === 401) expect(body.message).toContain(`This API key ${reason}`);
+      }
+    } finally {
+      await close();
+    }
+  });
+
   test("is read only from its header, whose name is case-insensitive", async () => {
     const elsewhere = { authorization: `Bearer ${server.key}`, cookie: `x-api-key=${server.key}` };
     const path = `/v1/disbursements/nothing?x-api-key=${server.key}`;

@@ -3,6 +3,7 @@ import type { components } from "../../generated/openapi.ts";
 import { readConfig, withPort, type Config } from "../config.ts";
 import { listen } from "../http/http-server.ts";
 import { createIds } from "../domain/ids.ts";
+import { modeOf } from "../domain/mode.ts";
 import { createKey, createMerchant, type MerchantContext, type Merchant } from "../domain/merchants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createTelemetry, type Emit, type Telemetry } from "../domain/telemetry.ts";
@@ -68,8 +69,8 @@ export interface TestServerOptions {
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const random = seededRandom(options.seed ?? 1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
-  const ids = createIds(random.bytes);
   let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", ...options.env });
+  const ids = createIds(random.bytes, modeOf(config));
   const lines: string[] = [];
   const log = pino({ level: config.logLevel }, { write: (line) => lines.push(line) });
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));

@@ -21,7 +21,7 @@ const lastAction = async () => (await server.storage.listAudit({ merchantId: ser
 
 test("a key is shown once, works, and is refused after it is revoked", async () => {
   const created = await visitor.post(`${path}/keys`, { name: " Payroll & Söhne " });
-  const [, key] = /<code id="new-key">(sk_\w{32})<\/code>/.exec(created.html)!;
+  const [, key] = /<code id="new-key">(test_\w{32})<\/code>/.exec(created.html)!;
   expect(created.html).toContain(`x-api-key: ${key}`);
   expect(await statusWith(key!)).toBe(200);
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.create" });
