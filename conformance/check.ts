@@ -135,6 +135,12 @@ export class Prerequisite extends Error {
  */
 export class OutOfTime extends Error {}
 
+/**
+ * Thrown by a check if requests that must race did not. The requirements that the check has not judged then could not be
+ * judged.
+ */
+export class NoRace extends Error {}
+
 /** Throws `Prerequisite` unless the response is one on which the check can build. */
 export function given(ok: unknown, expected: string, response: TargetResponse): asserts ok {
   if (!ok) throw new Prerequisite(expected, describeResponse(response), [response]);

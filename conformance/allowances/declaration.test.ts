@@ -37,6 +37,8 @@ describe("a declaration", () => {
     ["largestAmount: [", "Flow sequence"],
     ["referenceCharacters: 'z-a'", "referenceCharacters must be characters and ranges"],
     ["referenceCharacters: '0-9a'", "referenceCharacters must include the digits 0-9"],
+    ["largestAmount: 29", "largestAmount must be >= 10000"],
+    ["velocity: [{ payouts: 1, seconds: 0.001, per: merchant }]", "velocity, entry 1, seconds must be >= 1"],
     ["smallestAmount: 10001", "smallestAmount must be <= 10000"],
     ["referenceCharacters: 'a-z'", "referenceCharacters must include the digits 0-9"],
   ])("names the field and what to do: %s", (text, message) => {

@@ -35,7 +35,7 @@ async function find(refuses: Refuses, { declared, safe = true, maxPayouts = 500 
   let count = 0;
   const fresh = () => `c0123456789-${(count += 1)}`;
   const run = { recipient: "2257038102473", seed: 1, loopback: safe, runId: "0123456789" } as RunOptions;
-  const deps = { target, limits, fresh, largest: 1e8 };
+  const deps = { target, limits, fresh, largest: 1e8, sleep: clock.sleep };
   const outcome = await findLimits(run, deps).catch((error: unknown) => error as Error);
   return { limits, outcome, target, received };
 }
@@ -133,6 +133,16 @@ describe("a declared limit", () => {
     const { target } = await find(() => false, { declared });
     expect(target.ledger.stopped).toContain(`--declare: ${Object.keys(declared)[0]}: `);
     expect(target.ledger.stopped).toContain(evidence);
+  });
+
+  test("of the number of payouts is proved by a payout more", async () => {
+    const declared: Declaration = { velocity: [{ payouts: 3, seconds: 1, per: "merchant" }] };
+    const { target, received } = await find(() => false, { declared });
+    expect(target.ledger.stopped).toContain("velocity: ");
+    expect(target.ledger.stopped).toContain("the target accepts 4 payouts at once");
+    let left = received.length - 1;
+    const limited = await find(() => (left -= 1) < 0, { declared });
+    expect(limited.target.ledger.stopped).toBeUndefined();
   });
 
   test("whose proof the budget does not cover is not proved", async () => {

@@ -5,7 +5,8 @@ import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
 import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
 import { dataOf } from "./delays.ts";
 import { notAfforded, rendered, type Answer, type Answers } from "./file.ts";
@@ -34,6 +35,7 @@ type Deps = {
   largest: number;
   /** Returns a new http address for webhooks, so that webhooks do not go to an unknown host. */
   address?: () => string;
+  sleep: (ms: number) => Promise<void>;
 };
 
 /** The largest number of payouts that finding all limits takes. */
@@ -68,6 +70,9 @@ function answerTo(limit: Shown, value: unknown, attempts: readonly Attempt[], re
 const throttledText =
   "Not asked, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
+/** The most payouts that a check sends at once. A rule that permits as many changes nothing about the checks' races. */
+export const largestRace = 24;
+
 /** Says what the statuses of a run of payouts show about their permitted number. */
 function velocityAnswer(limited: number, throttled: string | undefined): Answer {
   if (throttled !== undefined) return { text: `Fill this in by hand: ${throttled}` };
@@ -80,7 +85,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answer 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createSearch(
   options: RunOptions,
-  { target, limits, fresh, largest, address = () => plainAddress }: Deps,
+  { target, limits, fresh, largest, address = () => plainAddress, sleep }: Deps,
 ) {
   const { recipient } = options;
   const random = createRandom(options.seed, "limits");
@@ -89,15 +94,15 @@ async function createSearch(
   let amount = 100;
   const ordinary = () => fitted(limits.all, { reference: fresh(), amount, ...home }, home, [recipient]);
 
-  const create = (path: string, json: Fields) => {
+  const create = (path: string, json: Fields, more: Partial<TargetRequest> = {}) => {
     const webhookURL = json["webhookURL"] === plainAddress ? address() : json["webhookURL"];
-    return target.send({ method: "POST", path, effect: "moves-money", json: { ...json, webhookURL } });
+    return target.send({ method: "POST", path, effect: "moves-money", json: { ...json, webhookURL }, ...more });
   };
   const start = budget.payouts;
-  async function pay(json: Fields) {
+  async function pay(json: Fields, more?: Partial<TargetRequest>) {
     if (budget.payouts - start >= mostPayouts)
       throw new BudgetExceeded(`the limits were not found with ${mostPayouts} payouts`);
-    return create("/v1/disbursements", json);
+    return create("/v1/disbursements", json, more);
   }
   const checkout = ({ country, currency, webhookURL }: Fields) =>
     create("/v1/checkouts", { amount: 2500, country, currency, webhookURL });
@@ -153,7 +158,17 @@ async function createSearch(
     // If the reference itself is the reason, the same refusal shows that the first request did not use it up.
     return isCleanRefusal(again);
   }
-  return { search, attempts, usual, recordedNothing };
+  /** Sends this many ordinary payouts at once, whatever the declared velocity. */
+  async function race(payouts: number): Promise<Attempt[]> {
+    const together = createTogether(payouts, 0, sleep);
+    return Promise.all(
+      Array.from({ length: payouts }, async () => {
+        const fields = ordinary();
+        return { fields, response: await pay(fields, { exceedsVelocity: true, together }) };
+      }),
+    );
+  }
+  return { search, attempts, usual, recordedNothing, race };
 }
 
 type Asking = Awaited<ReturnType<typeof createSearch>>;
@@ -224,6 +239,22 @@ export async function findLimits(options: RunOptions, deps: Deps) {
     return answerTo(limit, found, attempts, search.recipient);
   }
 
+  /** Proves the declared rules that make the checks' races smaller: the target must refuse a payout more. */
+  async function proveVelocity() {
+    for (const rule of limits.declared.velocity ?? []) {
+      if (rule.payouts >= largestRace) continue;
+      const before = limited;
+      const attempts = await asking.race(rule.payouts + 1);
+      const refused = attempts.filter((attempt) => !isPaid(attempt));
+      const unclean = refused.find(({ response }) => !isCleanRefusal(response));
+      if (!unclean && (refused.length > 0 || limited > before)) continue;
+      const why = unclean
+        ? `this is not a clean refusal: ${describeResponse(unclean.response)}`
+        : `the target accepts ${attempts.length} payouts at once`;
+      throw target.ledger.stop(`--declare: velocity: ${rendered(rule)} is not what the target limits: ${why}`);
+    }
+  }
+
   for (const limit of shownLimits) {
     try {
       answers[limit.field] = throttled === undefined ? await ask(limit) : { text: throttledText };
@@ -236,6 +267,12 @@ export async function findLimits(options: RunOptions, deps: Deps) {
         if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
       } else throw error;
     }
+  }
+  try {
+    await proveVelocity();
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error;
+    unproved.push("velocity");
   }
   answers.velocity = velocityAnswer(limited, throttled);
   return { answers, unproved, usual: asking.usual, ...(throttled === undefined ? {} : { throttled }) };

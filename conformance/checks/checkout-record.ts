@@ -91,7 +91,7 @@ export const checks: Check[] = [
     async run(context) {
       const body = checkoutBody(context, { reference: context.fresh() });
       const bodies = Array.from({ length: concurrency }, () => body);
-      const responses = await atOnce(context, bodies, startCheckout);
+      const responses = await atOnce(context, bodies, { path: "/v1/checkouts" });
       expectOneAccepted(context, "checkout-request.reference-unique", responses);
     },
   },

@@ -6,6 +6,7 @@ import { allowsMadeUpNumbers } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, same } from "./expect.ts";
 import {
+  atOnce,
   dataOf,
   disbursementBody,
   is4xx,
@@ -118,8 +119,8 @@ export const checks: Check[] = [
     ...pays(earlier + concurrency),
     async run(context) {
       const bodies = differentBodies(context, earlier + concurrency);
-      const payAll = (some: readonly Body[]) =>
-        Promise.all(some.map(async (body) => ({ body, response: await pay(context, body) })));
+      const payAll = async (some: readonly Body[]) =>
+        (await atOnce(context, some)).map((response, index) => ({ body: some[index]!, response }));
       const judgeAll = (made: Awaited<ReturnType<typeof payAll>>) =>
         Promise.all(made.map(({ body, response }) => judgeRecord(context, "records.concurrent", body, response)));
       const made = await payAll(bodies.slice(0, earlier));

@@ -1,7 +1,8 @@
 // Builds and sends the requests of the checks. A check states only what differs from a valid request.
 import type { components } from "../../generated/openapi.ts";
-import { given, type Context } from "../check.ts";
+import { given, NoRace, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { createTogether } from "../target/together.ts";
 import { fitted } from "../allowances/fit.ts";
 import { exceeded } from "../allowances/table.ts";
 import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
@@ -95,9 +96,29 @@ export const startCheckout = (context: Context, body: unknown, more: More = {}):
 export const startInvalidCheckout = (context: Context, body: unknown, more: More = {}): Promise<TargetResponse> =>
   startCheckout(context, body, { effect: "must-be-rejected", ...more });
 
-/** Sends a burst: one request for each body, all at once. */
-export const atOnce = (context: Context, bodies: readonly unknown[], send = pay): Promise<TargetResponse[]> =>
-  Promise.all(bodies.map((body) => send(context, body)));
+/**
+ * Sends one request for each body, so that they race. If the deployment declares how many payouts it accepts in a period,
+ * fewer requests race.
+ * @param gapMs the time between the last bytes of two requests; by default they are sent together
+ * @throws NoRace if the requests did not race
+ */
+export async function atOnce(
+  { target, limits, sleep }: Context,
+  bodies: readonly unknown[],
+  { path = "/v1/disbursements", gapMs = 0 } = {},
+): Promise<TargetResponse[]> {
+  const most = Math.min(...(limits.all.velocity ?? []).map(({ payouts }) => payouts));
+  const racing = bodies.slice(0, most);
+  const together = createTogether(racing.length, gapMs, sleep);
+  await target.pause();
+  const create = { method: "POST", path, effect: "moves-money", together } as const;
+  const responses = await Promise.all(racing.map((json) => target.send({ ...create, json })));
+  if (together.raced < 2) {
+    const why = racing.length < 2 ? "velocity in certify.yaml permits" : "the target processed";
+    throw new NoRace(`a race needs two requests at the same time, but ${why} only ${together.raced}`);
+  }
+  return responses;
+}
 
 /** Retrieves a disbursement by its reference. */
 export const verifyDisbursement = (context: Context, reference: string, more: More = {}): Promise<TargetResponse> =>

@@ -64,8 +64,8 @@ async function askTarget(options: RunOptions): Promise<Asked> {
   try {
     let references = 0;
     const fresh = () => freshReference(options.runId, (references += 1));
-    const { answers, usual } = await findLimits(options, { target, limits, fresh, largest: largestTried(options) });
     const deps = { target, limits, now: () => new Date(), sleep: (ms: number) => sleep(ms) };
+    const { answers, usual } = await findLimits(options, { ...deps, fresh, largest: largestTried(options) });
     const delays = await measureDelays(options, deps, usual);
     const { payouts, total } = target.budget;
     return {

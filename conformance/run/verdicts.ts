@@ -1,7 +1,7 @@
 // Turns the findings of one check into a result for each of its requirements.
 import type { Declaration } from "../allowances/declaration.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import { describeResponse, OutOfTime, Prerequisite, type Check } from "../check.ts";
+import { describeResponse, NoRace, OutOfTime, Prerequisite, type Check } from "../check.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type {
   CheckResult,
@@ -88,7 +88,7 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
 function verdictOfError(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
   const actual = error instanceof Error ? error.message : String(error);
-  if (error instanceof RunStopped || error instanceof BudgetExceeded || error instanceof OutOfTime) {
+  if ([RunStopped, BudgetExceeded, OutOfTime, NoRace].some((known) => error instanceof known)) {
     return { verdict: "could-not-run", expected: checkRuns, actual };
   }
   const harness = error instanceof Error ? (error.stack ?? actual) : actual;

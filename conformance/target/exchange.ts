@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Effect, Exchange } from "../results.ts";
+import type { Together } from "./together.ts";
 
 export type TargetRequest = {
   method: string;
@@ -18,6 +19,10 @@ export type TargetRequest = {
   timeoutMs?: number;
   /** Set if the request forces an outcome of the sandbox (D17). A 5xx or a missing response is then not a fault. */
   forced?: boolean;
+  /** Set if the request is to exceed the declared velocity. By default it waits until the velocity allows it. */
+  exceedsVelocity?: boolean;
+  /** The race in which the request takes part. */
+  together?: Together;
 };
 
 export type TargetResponse = {

@@ -33,6 +33,8 @@ export type HttpClient = {
     timeoutMs: number;
     /** The address to connect to, if it was decided before. Otherwise the name is resolved. */
     address?: string | undefined;
+    /** Called when all bytes of the request but the last are sent. The last byte waits for the result. */
+    beforeLastByte?: (() => Promise<void>) | undefined;
   }): Promise<HttpResponse | HttpFailure>;
   close(): void;
 };
@@ -56,7 +58,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
   const identified = new HttpsAgent({ ...kept, secureContext: tlsContext(tls) });
   const anonymous = new HttpsAgent({ ...kept, secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }) });
   return {
-    send: ({ origin, path, method, headers, body, timeoutMs, address }) =>
+    send: ({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) =>
       new Promise((resolve) => {
         const secure = origin.protocol === "https:";
         const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
@@ -87,7 +89,13 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
             settle({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
           );
         });
-        request.end(body);
+        if (beforeLastByte && body) {
+          const last = body.length - 1;
+          request.write(
+            body.subarray(0, last),
+            () => void beforeLastByte().then(() => request.end(body.subarray(last))),
+          );
+        } else request.end(body);
       }),
     close() {
       http.destroy();

@@ -12,6 +12,7 @@ import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
 import { keySubstitutes, type Substitute } from "./shell.ts";
 import type { TargetRequest, TargetResponse } from "./exchange.ts";
+import type { Together } from "./together.ts";
 import type { EffectsAllowed } from "../results.ts";
 
 export type TargetOptions = {
@@ -52,6 +53,7 @@ export type TargetDeps = {
 };
 
 const longestWaitMs = 120_000;
+const longestPauseMs = 5000;
 /** A person is told of waits from this length on. */
 const noticedWaitMs = 5000;
 const userAgent = { "user-agent": `disbursement-checkout-conformance/${suiteVersion()}` };
@@ -136,6 +138,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const { patienceMs = defaultPatienceMs } = options;
   const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
   let isNoticed = false;
+  let longestRetryMs = 0;
   /** Stops the run. A check may have put the key into the URL of the request that the reason names. */
   const stop = (reason: string) => ledger.stop(redact(reason));
 
@@ -157,8 +160,13 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   }
 
   /** Sends a request once. */
-  async function sendOnce(request: TargetRequest, { origin, path }: Destination): Promise<TargetResponse> {
+  async function sendOnce(
+    request: TargetRequest,
+    { origin, path }: Destination,
+    together?: Together,
+  ): Promise<TargetResponse> {
     await pace();
+    await together?.start(request);
     const body = bodyOf(request);
     const headers = headersOf(request, options, body);
     const flags = options.curlFlags;
@@ -167,7 +175,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     // path prefix, because it was started with the base URL. The path is therefore sent without the prefix.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
     const { timeoutMs = options.timeoutMs, method } = request;
-    const result = await deps.http.send({ ...via, method, headers, body, timeoutMs });
+    const beforeLastByte = together && (() => together.finish(request));
+    const result = await deps.http.send({ ...via, method, headers, body, timeoutMs, beforeLastByte });
+    together?.end(request, "failure" in result || result.status === 429);
     recorder.end(exchange, result);
     if ("failure" in result) {
       if (result.unreachable && origin === base && patienceMs === 0)
@@ -227,6 +237,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   async function waitAfter429(response: TargetResponse, { method, path }: TargetRequest, waited: number) {
     const wait = retryAfterMs(response.headers["retry-after"], now());
     const total = waited + wait;
+    longestRetryMs = Math.max(longestRetryMs, wait);
     const limited = `the target answers ${method} ${path} with 429 (too many requests)`;
     if (total > longestWaitMs) {
       const demand = waited === 0 ? `and Retry-After: ${Math.round(wait / 1000)}` : "for two minutes";
@@ -246,10 +257,13 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
    */
   async function sendAndWait(request: TargetRequest): Promise<TargetResponse> {
     const { visibility } = deps;
+    let { together } = request;
     for (let [waited, repeats] = [0, 0]; ;) {
       const early = visibility?.before(request) ?? 0;
       if (early > 0) await deps.sleep(early);
-      const response = await unlessDead(request, sendOnce(request, { origin: base, path: prefix + request.path }));
+      const destination = { origin: base, path: prefix + request.path };
+      const response = await unlessDead(request, sendOnce(request, destination, together));
+      together = undefined;
       const death = await deathBy(response);
       if (death) {
         ledger.account(request, response);
@@ -275,11 +289,15 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
      * @throws RunStopped if the run was stopped, or if this request finds that the target has died
      */
     async send(request: TargetRequest): Promise<TargetResponse> {
-      await breaker.settled();
-      ledger.authorise(request);
-      const response = await sendAndWait(request);
-      ledger.account(request, response);
-      return response;
+      try {
+        await breaker.settled();
+        ledger.authorise(request);
+        const response = await sendAndWait(request);
+        ledger.account(request, response);
+        return response;
+      } finally {
+        request.together?.end(request);
+      }
     },
     /**
      * Requests a link that the target returned, by default with GET. The key is not sent. `--header` is sent only if the
@@ -307,6 +325,10 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     async requireAlive(): Promise<void> {
       if (ledger.stopped || patienceMs === 0 || (await breaker.isAlive())) return;
       throw stop("the target stopped responding while a check waited for it");
+    },
+    /** Waits as long as a 429 of this run requested, so that the target limits the following requests less. */
+    async pause(): Promise<void> {
+      if (longestRetryMs > 0) await deps.sleep(Math.min(longestRetryMs, longestPauseMs));
     },
     /** Calls `listener` with the response to every request of `send`, including each 429 that is then retried. */
     onResponse(listener: (response: TargetResponse) => void) {

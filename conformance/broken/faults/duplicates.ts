@@ -65,6 +65,25 @@ const races =
     };
   };
 
+/** Looks for a reference, and only later remembers it, as a server without a unique index does. */
+const windowOf =
+  (ms: number): How =>
+  ({ sleep }) => {
+    const used = new Set<string>();
+    let count = 0;
+    return {
+      async handle(call, ask) {
+        const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
+        const reference = String(fields?.["reference"]);
+        if (!fields || used.has(reference)) return ask(call);
+        await sleep(ms);
+        const isRaced = used.has(reference);
+        used.add(reference);
+        return ask(isRaced ? withFields(call, { ...fields, reference: `raced-${(count += 1)}` }) : call);
+      },
+    };
+  };
+
 /** Swaps two create responses if the second is ready within a few milliseconds after the first. */
 const mixed: How = ({ sleep }) => {
   let waiting: ((reply: Reply) => Reply) | undefined;
@@ -176,6 +195,14 @@ export const faults: readonly Fault[] = [
     "Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.",
     "create.duplicate-race",
     races((call, fields, count) => withFields(call, { ...fields, reference: `raced-${count}` })),
+  ),
+  ...[1, 3, 10].map((ms) =>
+    fault(
+      `race-window-of-${ms}-ms`,
+      `Two creates within ${ms} ms with the same reference are both paid.`,
+      "create.duplicate-race",
+      windowOf(ms),
+    ),
   ),
   fault(
     "race-500",
