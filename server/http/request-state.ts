@@ -21,6 +21,8 @@ export interface RequestState {
   visit: Visit;
   /** The checkout of a payment page. */
   opened: OpenCheckout;
+  /** True if this request was going to pay a checkout that nobody had paid, and it is known that it recorded nothing. */
+  notCharged: boolean;
   /** The documentation's resource at the path. */
   resource: Resource;
   /** The body of the response, for the log of requests. */

@@ -48,6 +48,8 @@ export async function openShop(env: Record<string, string> = {}) {
 
   return {
     checkouts: server.service.checkouts,
+    /** The storage of the server, in which a test can make an operation fail. */
+    storage: server.storage,
     origin: server.url,
     /** The site that customers return to, and the webhooks it received. */
     site,

@@ -112,7 +112,10 @@ async function pay(context: PageContext, res: Response, opened: OpenCheckout, ty
     await context.checkouts.pay(opened, number.digits);
     return true;
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== "unavailable") throw error;
+    // A `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
+    if (!(error instanceof ServiceError)) throw error;
+    stateOf(res).notCharged = true;
+    if (error.code !== "unavailable") throw error;
     showForm(context, res.set(toHttpError(error).headers), opened, { status: 503, typed });
     return false;
   }

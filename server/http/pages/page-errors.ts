@@ -6,24 +6,34 @@ import { stateOf } from "../request-state.ts";
 import { sendPage } from "./send-page.ts";
 import { texts, type Locale } from "./texts.ts";
 
-/** Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. */
+/** How long a page that could not show the payment waits before it is loaded again. */
+const CHECK_AGAIN_SECONDS = 10;
+
+/** The `Refresh` header that loads a page again. For the response to a form it names the page, relative to itself. */
+const loadAgain = ({ method, path }: Request): string =>
+  `${CHECK_AGAIN_SECONDS}${method === "POST" ? `; url=${path.slice(path.lastIndexOf("/") + 1)}` : ""}`;
+
+/**
+ * Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. Unless it is known that this
+ * attempt charged nobody, a page about an error of the server tells the customer not to pay again, and loads again.
+ */
 export function htmlErrors(context: PageContext): ErrorRequestHandler {
   const { log } = context;
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
-    const { requestId, opened } = stateOf(res);
+    const { requestId, opened, notCharged = false } = stateOf(res);
     const { status, headers } = describe(error);
     if (status >= 500 && !(error instanceof ServiceError)) log.error({ err: error, requestId }, "unexpected error");
     const locale = opened?.checkout.locale ?? preferred(req, res);
-    const text = texts[locale].errors[kindOf(status)];
+    const unchecked = status >= 500 && !notCharged;
+    const text = texts[locale].errors[unchecked ? "unchecked" : kindOf(status)];
     sendPage(
       res.set(headers),
-      { status, template: "error", locale, title: text.heading },
+      { status, template: "error", locale, title: text.heading, refresh: unchecked ? loadAgain(req) : undefined },
       {
         text,
         note: noteOf(context),
-        // A `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
-        notCharged: status >= 500 && error instanceof ServiceError,
+        notCharged,
         back: opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`,
         requestId,
       },

@@ -28,7 +28,8 @@ interface Texts {
   goingBack(merchant: string): string;
   back(merchant: string): string;
   close: string;
-  errors: Record<"not-found" | "not-understood" | "failed", { heading: string; text: string }>;
+  errors: Record<"not-found" | "not-understood" | "failed" | "unchecked", { heading: string; text: string }>;
+  /** Said only of the attempt: another attempt of the same payment may be in progress. */
   notCharged: string;
   again: string;
   requestId: string;
@@ -57,7 +58,7 @@ const en: Texts = {
   pay: (amount) => `Pay ${amount}`,
   cancel: "Cancel payment",
   open: (minutes) => `You have ${minutes}\u00a0${minutes === 1 ? "minute" : "minutes"} left to pay.`,
-  busy: "The payment service is busy. You have not been charged. Please press Pay again in a moment.",
+  busy: "The payment service is busy. This attempt did not charge you. Please press Pay again in a moment.",
   waiting: {
     heading: "Waiting for your payment",
     payer: (ending) => `The payment is being made with the number ending in ${ending}.`,
@@ -85,8 +86,12 @@ const en: Texts = {
       text: "We could not process what your browser sent.",
     },
     failed: { heading: "Something went wrong", text: "The problem is on our side. Please try again in a moment." },
+    unchecked: {
+      heading: "We cannot check your payment now",
+      text: "The problem is on our side. Please do not pay again. This page updates automatically and shows your payment as soon as we can check it.",
+    },
   },
-  notCharged: "Nothing was recorded, and you have not been charged.",
+  notCharged: "Nothing was recorded by this attempt, and it did not charge you.",
   again: "Back to the payment",
   requestId: "If you contact support, quote",
 };
@@ -112,7 +117,7 @@ const fr: Texts = {
   pay: (amount) => `Payer ${amount}`,
   cancel: "Annuler le paiement",
   open: (minutes) => `Vous pouvez encore payer pendant ${minutes}\u00a0${minutes === 1 ? "minute" : "minutes"}.`,
-  busy: "Le service de paiement est très sollicité\u00a0; rien n’a été débité. Appuyez de nouveau sur Payer dans un instant.",
+  busy: "Le service de paiement est très sollicité\u00a0; cette tentative n’a rien débité. Appuyez de nouveau sur Payer dans un instant.",
   waiting: {
     heading: "Paiement en cours",
     payer: (ending) => `Le paiement se fait avec le numéro se terminant par ${ending}.`,
@@ -144,8 +149,12 @@ const fr: Texts = {
       heading: "Une erreur s’est produite",
       text: "Le problème vient de notre côté. Réessayez dans un instant.",
     },
+    unchecked: {
+      heading: "Nous ne pouvons pas vérifier votre paiement",
+      text: "Le problème vient de notre côté. Ne payez pas une deuxième fois. Cette page se met à jour automatiquement et affichera votre paiement dès que nous pourrons le vérifier.",
+    },
   },
-  notCharged: "Rien n’a été enregistré ni débité.",
+  notCharged: "Cette tentative n’a pas été enregistrée et n’a rien débité.",
   again: "Revenir au paiement",
   requestId: "Si vous contactez l’assistance, indiquez",
 };
