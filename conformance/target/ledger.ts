@@ -1,4 +1,5 @@
 // Enforces the effects that the run may have on the target, and records the effects it had.
+import { posix } from "node:path";
 import { BudgetExceeded, type Budget } from "./budget.ts";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
 import type { TargetResponse, TargetRequest } from "./exchange.ts";
@@ -20,12 +21,23 @@ const rank: Record<Effect | EffectsAllowed, number> = {
 /** Returns true if `--effects` allows requests and checks with this effect. */
 export const permits = (allowed: EffectsAllowed, effect: Effect) => rank[effect] <= rank[allowed];
 
-const posts = (request: TargetRequest, path: string) =>
-  request.method === "POST" && request.path.split("?")[0]?.replace(/\/$/, "") === path;
+/** Returns the path as a lenient target may read it: decoded, in lower case, without empty segments and parameters. */
+function lenientPath({ path }: TargetRequest): string {
+  const [plain = ""] = path.split(/[?#;]/);
+  let decoded = plain;
+  try {
+    decoded = decodeURIComponent(plain);
+  } catch {
+    // No target reads an invalid percent-encoding as another path.
+  }
+  return posix.normalize(decoded).replace(/\/$/, "").replace(/^\/+/, "/").toLowerCase();
+}
+
+const posts = (request: TargetRequest, path: string) => request.method === "POST" && lenientPath(request) === path;
+const isSafe = ({ method }: TargetRequest) => ["GET", "HEAD", "OPTIONS", "TRACE"].includes(method);
 /** Returns true if the request creates a disbursement, or would if a lenient target ignored its path or method. */
 const isDisbursement = (request: TargetRequest) =>
-  posts(request, "/v1/disbursements") ||
-  (request.method !== "GET" && request.effect === "moves-money" && "phoneNumber" in fieldsOf(request));
+  posts(request, "/v1/disbursements") || (!isSafe(request) && "phoneNumber" in fieldsOf(request));
 const isCheckout = (request: TargetRequest) => posts(request, "/v1/checkouts");
 
 /** Returns the fields of the request's JSON body; `{}` if the body is not a JSON object. */

@@ -206,6 +206,21 @@ describe("money", () => {
     await expect(one.send({ method: "GET", path: "/v1/x" })).rejects.toThrow("must be refused");
   });
 
+  test.each([
+    "/v1//disbursements",
+    "/V1/Disbursements/",
+    "/v1/%64isbursements",
+    "/v1/./x/../disbursements;v=1?x=1",
+    "/v1/payouts",
+    "//V1/checkouts",
+  ])("a create that %s accepts is listed and stops a run with --effects reject", async (path) => {
+    const one = target({ effects: "reject" });
+    await one.send({ ...rejected, path, json: path.includes("checkouts") ? { amount: 1 } : body(70) });
+    expect(one.ledger.created).toMatchObject([{ unintended: true }]);
+    expect(one.budget.total).toBe(path.includes("checkouts") ? 0 : 70);
+    await expect(one.send({ method: "GET", path: "/v1/x" })).rejects.toThrow("must be refused");
+  });
+
   test("without budget left, requests that must be refused are not sent either", async () => {
     await expect(target({}, 0).send({ ...rejected, json: body(1) })).rejects.toThrow(BudgetExceeded);
     expect(seen).toEqual([]);
