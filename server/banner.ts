@@ -1,4 +1,5 @@
 import { dashboardRefusal, type Config } from "./config.ts";
+import type { RailsSettings } from "./rails/settings.ts";
 import { curlLine } from "./http/curl-line.ts";
 
 interface Banner {
@@ -12,9 +13,6 @@ interface Banner {
   color: boolean;
 }
 
-const NO_MONEY =
-  "No money moves: payouts are reported as paid, and checkouts as charged, that nobody paid (SIMULATED_LIVE).";
-
 /** A worker serves no pages. */
 const hasDashboard = ({ dashboard, role }: Config): boolean => dashboard && role !== "worker";
 
@@ -27,7 +25,7 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   const lines = [
     "",
     `${paint(1, "Disbursement and checkout server")} (${config.sandbox ? "sandbox" : "live"})`,
-    ...(config.simulatedLive ? [`  ${paint(31, NO_MONEY)}`] : []),
+    `  ${config.rails ? paint(31, movesMoney(config.rails)) : "No money moves: the outcome of every payment is simulated."}`,
     `  ${paint(36, config.publicUrl)}`,
     ...(config.role === "worker" ? [] : [`  ${paint(36, `${config.publicUrl}/docs`)} (guides and API reference)`]),
     "",
@@ -45,6 +43,8 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   }
   if (hasDashboard(config)) lines.push(...dashboardLines(config, signIn), "");
   lines.push(`  Webhooks ${destinations(config)}`, "");
+  // A pasted line must not pay anybody.
+  if (config.rails) return `${lines.join("\n")}\n`;
   lines.push(
     newKey === undefined
       ? "  Create a first payout, with your key in API_KEY (`npm run keys` creates another if you lost it):"
@@ -55,6 +55,9 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   );
   return `${lines.join("\n")}\n`;
 }
+
+const movesMoney = ({ rails }: RailsSettings) =>
+  `Money moves over ${rails.map(({ name }) => name).join(", ")}: every payout that is created here is paid.`;
 
 function dashboardLines(config: Config, signIn: string | undefined): string[] {
   const refusal = dashboardRefusal(config);

@@ -1,5 +1,20 @@
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
 import { ConfigError, readConfig, type Config } from "./config.ts";
+import type { RailsSettings } from "./rails/settings.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "config-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+/** Writes a file and returns its path. */
+function fileWith(text: string): string {
+  files += 1;
+  const file = join(folder, `file-${files}`);
+  writeFileSync(file, text);
+  return file;
+}
 
 /** The problems of an environment, one line each. */
 function problemsOf(env: Record<string, string>): readonly string[] {
@@ -12,10 +27,10 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   }
 }
 
-/** Returns `simulatedLive` of a server, or its problems. */
-function serving(env: Record<string, string>): boolean | readonly string[] {
+/** Returns the rails of a server that is about to start, or its problems. */
+function serving(env: Record<string, string>): RailsSettings | undefined | readonly string[] {
   try {
-    return readConfig(env, { server: true }).simulatedLive;
+    return readConfig(env, { server: true }).rails;
   } catch (error) {
     return (error as ConfigError).problems;
   }
@@ -30,7 +45,6 @@ test("defaults to a sandbox on loopback", () => {
     role: "all",
     sandbox: true,
     mode: "unset",
-    simulatedLive: false,
     settleDelayMs: 2_000,
     webhookAllowPrivate: true,
     webhookAllowInsecure: true,
@@ -270,17 +284,43 @@ describe("invalid values are reported with what is expected", () => {
     expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
   });
 
-  test("a live server needs SIMULATED_LIVE=true, which a sandbox refuses; a command needs neither", () => {
+  test("a live server needs a rail, which a sandbox refuses; a command needs neither", () => {
     const live = { SANDBOX: "false" };
-    expect(serving(live)).toEqual([expect.stringMatching(/^SANDBOX=false starts .+ Set SIMULATED_LIVE=true if /)]);
-    expect(serving({ ...live, SIMULATED_LIVE: "true" })).toBe(true);
-    expect(serving({})).toBe(false);
+    const rail = { RAIL_URL: "https://rail.example/", RAIL_API_KEY_FILE: fileWith("a-key-of-the-rail\n") };
+    expect(serving(live)).toEqual([expect.stringMatching(/^SANDBOX=false starts .+ needs a rail.+ Set RAIL_URL /)]);
+    expect(serving({ ...live, ...rail })).toEqual({
+      rails: [{ name: "rail", url: "https://rail.example", apiKey: "a-key-of-the-rail", webhookSecrets: [] }],
+      routes: [{ rail: "rail" }],
+      attentionAfterMinutes: 60,
+    });
+    expect(serving({})).toBeUndefined();
     for (const sandbox of [{}, { SANDBOX: "true" }] as Record<string, string>[]) {
-      const refused = serving({ ...sandbox, SIMULATED_LIVE: "true" });
-      expect(refused).toEqual([expect.stringMatching(/^SIMULATED_LIVE=true needs SANDBOX=false; /)]);
-      expect(readConfig({ ...sandbox, SIMULATED_LIVE: "true" }).simulatedLive).toBe(false);
+      const refused = Object.keys(rail).map((name) =>
+        expect.stringMatching(`^${name} is set, but the server is a sandbox`),
+      );
+      expect(serving({ ...sandbox, ...rail })).toEqual(refused);
     }
-    expect(readConfig(live).simulatedLive).toBe(false);
+    expect(readConfig(live).rails).toBeUndefined();
+    expect(serving({ ...live, ...rail, SIMULATED_LIVE: "true" })).toEqual([expect.stringMatching(/no longer exists/)]);
+  });
+
+  test.each([
+    [{ RAIL_API_KEY_FILE: "/nowhere" }, "RAIL_URL is missing: "],
+    [{ RAIL_URL: "https://rail.example" }, "RAIL_API_KEY_FILE is missing: "],
+    [{ RAIL_URL: "ftp://rail.example", RAIL_API_KEY_FILE: "KEY" }, "RAIL_URL must be an http or https URL"],
+    [{ RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: "/nowhere" }, "RAIL_API_KEY_FILE cannot be read: "],
+    [
+      { RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: "KEY", RAIL_WEBHOOK_SECRET_FILE: "KEY" },
+      "RAIL_WEBHOOK_SECRET_FILE must contain a secret that begins with whsec_",
+    ],
+    [{ RAILS: "/nowhere" }, "RAILS must be a readable file: "],
+    [{ RAILS: "KEY", RAIL_URL: "https://rail.example" }, "RAILS and RAIL_URL are set: "],
+  ])("%j is refused, without the content of files", (env: Record<string, string>, problem) => {
+    const key = fileWith("hunter2-hunter2");
+    const given = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value === "KEY" ? key : value]));
+    const problems = problemsOf({ SANDBOX: "false", ...given });
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+    expect(problems.join()).not.toContain("hunter");
   });
 
   test("a server refuses a SANDBOX_API_KEY that begins like the keys of the other mode", () => {
@@ -289,7 +329,8 @@ describe("invalid values are reported with what is expected", () => {
       ["live_", "true"],
       ["test_", "false"],
     ] as const) {
-      const env = { SANDBOX, SIMULATED_LIVE: String(SANDBOX === "false"), SANDBOX_API_KEY: `${prefix}${key}` };
+      const rail = { RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: fileWith("a-key-of-the-rail") };
+      const env = { SANDBOX, ...(SANDBOX === "false" && rail), SANDBOX_API_KEY: `${prefix}${key}` };
       expect(serving(env)).toEqual([expect.stringMatching(/^SANDBOX_API_KEY is a .+\. Use a .+ \(its value is not/)]);
       expect(readConfig(env)).toMatchObject({ sandboxApiKey: env.SANDBOX_API_KEY });
     }

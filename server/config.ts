@@ -4,6 +4,7 @@ import type { FeeRule } from "./domain/fees.ts";
 import { otherModeOf } from "./domain/keys.ts";
 import { modeOf, type AskedMode } from "./domain/mode.ts";
 import type { TracesSettings } from "./observability/traces.ts";
+import { readRailsFile, singleRail, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 
 export interface Config {
@@ -20,8 +21,8 @@ export interface Config {
    * mode (D80).
    */
   mode: AskedMode;
-  /** True for a live server that reports payouts as paid although nothing pays them (D80). */
-  simulatedLive: boolean;
+  /** What carries the money of a live service (D73). Set for every live server. */
+  rails?: RailsSettings;
   sandboxApiKey?: string;
   settleDelayMs: number;
   /** Allows webhooks to loopback and private addresses. */
@@ -73,11 +74,13 @@ type Parse<T> = (text: string) => T;
 type Read = <T>(name: string, otherwise: T, parse: Parse<T>) => T;
 
 const NO_RAIL =
-  "SANDBOX=false starts a live service, but this version is connected to nothing that moves money: it would report " +
-  "payouts as paid that nobody made. Set SIMULATED_LIVE=true if that is what you want, or SANDBOX=true";
-const SIMULATED_SANDBOX =
-  "SIMULATED_LIVE=true needs SANDBOX=false; with SANDBOX=true, or without SANDBOX, the server is a sandbox. Set " +
-  "SANDBOX=false for a live service that moves no money, or remove SIMULATED_LIVE";
+  "SANDBOX=false starts a live service, which needs a rail, because this server moves no money itself. Set RAIL_URL and " +
+  "RAIL_API_KEY_FILE for a service that speaks this contract, or RAILS to a file of rails (see /docs/rails), or " +
+  "SANDBOX=true";
+const RAIL_IN_SANDBOX =
+  "is set, but the server is a sandbox, which moves no money. Set SANDBOX=false for a live service, or remove it";
+const NO_SIMULATION =
+  "SIMULATED_LIVE no longer exists: a live service hands every payment to a rail. Remove it, and set RAIL_URL or RAILS";
 
 const ROLES: readonly Role[] = ["all", "api", "worker"];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
@@ -105,7 +108,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const publicUrl = read("PUBLIC_URL", defaultPublicUrl(host, port), webAddress);
   const asked = read("SANDBOX", undefined, boolean);
   const sandbox = asked ?? true;
-  const simulated = read("SIMULATED_LIVE", false, boolean);
+  const rails = readRails(env, read, (problem) => problems.push(problem));
   // A server that others reach through a proxy also listens on loopback, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
@@ -123,7 +126,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     role: read("ROLE", "all", oneOf(ROLES)),
     sandbox,
     mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
-    simulatedLive: !sandbox && simulated,
+    ...(rails === undefined ? {} : { rails }),
     ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
@@ -159,9 +162,33 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   if (config.drainDelayMs >= config.shutdownTimeoutMs) {
     problems.push("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
   }
-  if (server && sandbox === simulated) problems.push(sandbox ? SIMULATED_SANDBOX : NO_RAIL);
+  if (env.SIMULATED_LIVE) problems.push(NO_SIMULATION);
+  if (server && !sandbox && !isRailSet(env)) problems.push(NO_RAIL);
+  if (server && sandbox)
+    problems.push(...RAIL_VARIABLES.filter((name) => env[name]).map((name) => `${name} ${RAIL_IN_SANDBOX}`));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+const RAIL_VARIABLES = ["RAIL_URL", "RAIL_API_KEY_FILE", "RAIL_WEBHOOK_SECRET_FILE", "RAILS"] as const;
+const isRailSet = ({ RAIL_URL, RAILS }: Env) => Boolean(RAIL_URL || RAILS);
+
+/** Reads the rails and the files that they name. Undefined if none is set. */
+function readRails(env: Env, read: Read, report: (problem: string) => void): RailsSettings | undefined {
+  const { RAILS: file, RAIL_URL: address, RAIL_API_KEY_FILE: keyFile, RAIL_WEBHOOK_SECRET_FILE: secretFile } = env;
+  if (file && (address || keyFile || secretFile)) {
+    report(
+      "RAILS and RAIL_URL are set: RAILS names all rails, so remove RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE",
+    );
+    return undefined;
+  }
+  if (file) return readRailsFile(file, report);
+  if (!address) {
+    if (keyFile || secretFile) report("RAIL_URL is missing: the address of the rail without /v1");
+    return undefined;
+  }
+  const url = read("RAIL_URL", "", webAddress);
+  return singleRail(url, { apiKey: keyFile || undefined, webhookSecret: secretFile || undefined }, report);
 }
 
 const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;

@@ -22,6 +22,7 @@ import type { Metrics, MetricsContext } from "./observability/metrics.ts";
 import type { Traces, TracesContext } from "./observability/traces.ts";
 import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
+import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
 import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
@@ -61,6 +62,11 @@ async function start(config: Config): Promise<void> {
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
   const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
 
+  // The modules are loaded only if they are used.
+  const rails =
+    config.rails &&
+    (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
+
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
   // A key from SANDBOX_API_KEY must be valid at the first request.
@@ -79,6 +85,7 @@ async function start(config: Config): Promise<void> {
       telemetry,
       metrics,
       traces,
+      rails,
       lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
     });
     return service.app;
@@ -206,7 +213,9 @@ function explain(error: unknown): unknown {
   }
   const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
   if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
-  const expected = [ConfigError, StorageError, ListenError, ServiceError].some((known) => error instanceof known);
+  const expected = [ConfigError, StorageError, ListenError, ServiceError, RailsError].some(
+    (known) => error instanceof known,
+  );
   return expected ? (error as Error).message : error;
 }
 

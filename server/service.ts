@@ -6,16 +6,21 @@ import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
+import type { Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
 import { createWebhooks } from "./domain/webhooks.ts";
+import type { Recorded } from "./domain/handovers.ts";
 import { createApp } from "./http/app.ts";
+import { railWebhookPath } from "./http/rail-webhooks.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import type { Traces } from "./observability/traces.ts";
 import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
 import { createDeliveryWorker } from "./workers/deliveries.ts";
+import { createHandoverWorker, noteRecorded } from "./workers/handovers.ts";
+import { createRailGates, READ_PAUSES_EVERY_MS } from "./workers/rail-gates.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { createListeners } from "./webhooks/listeners.ts";
 import { startLoop } from "./workers/loop.ts";
@@ -37,6 +42,7 @@ const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
+const CALLS_IN_PROGRESS = { perHost: 64, total: 256 };
 /**
  * The limits of reads at a time. A list reads one page. An export reads many pages one after another, for as long as
  * its visitor reads it.
@@ -59,6 +65,8 @@ interface Options {
   /** Exports traces if present. */
   traces?: Traces | undefined;
   lookup: Lookup;
+  /** What carries the money of a live service; absent in a sandbox. */
+  rails?: Rails | undefined;
   /** Calls back in the next turn of the event loop; `setImmediate` unless a test decides. */
   defer?: Defer | undefined;
 }
@@ -69,6 +77,8 @@ export interface Service {
   settlement: Settlement;
   deliveries: QueueWorker;
   replays: Replays;
+  /** Hands payments to rails; absent in a sandbox. */
+  handovers?: QueueWorker | undefined;
   /** Makes the service not ready and ends its search for background work. It still serves requests. */
   drain(): void;
   /** Makes the service send the responses that it delays. Call it before waiting for open connections. */
@@ -84,6 +94,8 @@ export interface Service {
 export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup } = options;
   const { emit } = telemetry;
+  if (config.sandbox === (options.rails !== undefined))
+    throw new Error("A live service has rails, and a sandbox none.");
   const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
   const stopping = abort.signal;
@@ -158,20 +170,69 @@ export function createService(options: Options): Service {
     { clock, log },
   );
 
+  const rails = options.rails && startRails(options.rails);
+  /** Starts the hand-over of payments to rails. */
+  function startRails(opened: Rails) {
+    const gates = createRailGates({ rails: opened, storage, clock });
+    const recording = { log, emit, onFinal: wake };
+    const handOver = () => loop?.wake();
+    const worker = createHandoverWorker({
+      ...recording,
+      storage,
+      rails: opened,
+      gates,
+      clock,
+      fairness: createFairness({ ...CALLS_IN_PROGRESS, now: clock.now }),
+      turns,
+      stopping,
+      chance,
+      notifyUrl: (rail) => `${config.publicUrl}${railWebhookPath(rail)}`,
+      returnUrl: (reference) => `${config.publicUrl}/checkouts/${reference}/return`,
+      onEnd: handOver,
+    });
+    const loop = startWork(
+      async () => {
+        while (!draining.aborted && (await worker.begin()) > 0);
+      },
+      DELIVER_EVERY_MS,
+      { clock, log },
+    );
+    return {
+      worker,
+      handOver,
+      search: [loop, startWork(gates.refresh, READ_PAUSES_EVERY_MS, { clock, log })],
+      leases: [
+        startLoop(worker.renew, RENEW_EVERY_MS, { clock, log }),
+        startLoop(async () => worker.endLapsed(), END_LAPSED_EVERY_MS, { clock, log }),
+      ],
+      webhooks: {
+        rails: opened,
+        storage,
+        clock,
+        onRecorded: (rail: string, reference: string, recorded: Recorded) =>
+          noteRecorded(recording, rail, reference, recorded),
+      },
+    };
+  }
+
   const keyUses = createKeyUses({ storage, clock });
   const keyUseLoop = startLoop(keyUses.record, RECORD_USES_EVERY_MS, { clock, log });
 
   const endSearch = () =>
     Promise.all(
-      [settlementLoop, deliveryLoop, returnLoop, replayLoop, pruningLoop, retentionLoop].map((loop) => loop?.stop()),
+      [settlementLoop, deliveryLoop, returnLoop, replayLoop, pruningLoop, retentionLoop, ...(rails?.search ?? [])].map(
+        (loop) => loop?.stop(),
+      ),
     );
 
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
-  const { sandbox, settleDelayMs, fees } = config;
+  const { settleDelayMs, fees } = config;
   // The storage for requests. The workers use it without limits.
   const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }), turns);
-  const shared = { storage: limited, clock, ids, sandbox, settleDelayMs, stopping, wake };
+  const handOver = () => rails?.handOver();
+  const routeOf = options.rails?.routeOf;
+  const shared = { storage: limited, clock, ids, routeOf, settleDelayMs, stopping, wake, handOver };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
   const webhooks = createWebhooks({
@@ -196,6 +257,7 @@ export function createService(options: Options): Service {
       metrics,
       traces,
       keyUses,
+      railWebhooks: rails?.webhooks,
       draining,
       stopping,
       chaos,
@@ -209,6 +271,7 @@ export function createService(options: Options): Service {
     settlement,
     deliveries,
     replays,
+    handovers: rails?.worker,
     drain() {
       drain.abort();
       void endSearch();
@@ -225,9 +288,11 @@ export function createService(options: Options): Service {
       await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
       await sender.close();
       await deliveries.idle();
-      await Promise.all([renewalLoop.stop(), lapseLoop?.stop(), keyUseLoop.stop()]);
+      await Promise.race([rails?.worker.idle(), clock.sleep(drainMs)]);
+      await Promise.all([renewalLoop, lapseLoop, keyUseLoop, ...(rails?.leases ?? [])].map((loop) => loop?.stop()));
       // If the storage fails, the leases expire instead, and the last minute's uses of keys are not recorded.
       await deliveries.giveUp().catch(() => undefined);
+      await rails?.worker.giveUp().catch(() => undefined);
       await keyUses.record().catch(() => undefined);
     },
   };

@@ -30,7 +30,7 @@ export function outcomeTable(): string {
     ["Ends in", "A payout", "On the payment page", "Failure code"],
     [
       ...endings.map((ending) => outcomeRow(`\`${ending}\``, FORCED_OUTCOMES[ending]!)),
-      outcomeRow("anything else", outcomeFor("", true)),
+      outcomeRow("anything else", outcomeFor("")),
     ],
   );
 }

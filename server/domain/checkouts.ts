@@ -8,6 +8,7 @@ import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
+import { requireRoute, type Rails } from "./rails.ts";
 import {
   recordQuery,
   type RecordFilter,
@@ -62,7 +63,8 @@ export interface CheckoutContext {
   storage: CheckoutStore & Pick<DisbursementStore, "countRefusal">;
   clock: Clock;
   ids: Ids;
-  sandbox: boolean;
+  /** Finds the rail of a live payment. Absent in a sandbox, where the outcome is simulated (D17). */
+  routeOf?: Rails["routeOf"] | undefined;
   settleDelayMs: number;
   fee: FeeRule;
   /** Aborted when the server stops, so that responses that are held back are sent immediately. */
@@ -71,13 +73,15 @@ export interface CheckoutContext {
   settle(merchantId: string): Promise<unknown>;
   /** Tells the delivery worker that a webhook is due. */
   wake(): void;
+  /** Tells the worker of hand-overs that a payment waits for its rail. */
+  handOver(): void;
 }
 
 export interface Checkouts {
   /**
    * Creates a checkout (§4.3). Resolves with the record once it is committed.
    * @param traceparent the trace context of the request, which its webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7)
+   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7), `not_served` if no rail carries it
    */
   create(merchant: Merchant, request: Request, traceparent?: string): Promise<Checkout>;
   /**
@@ -124,10 +128,13 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
   return {
     verify,
     async create(merchant, request, traceparent) {
+      const rail = context.routeOf && requireRoute(context.routeOf, { kind: "checkout", ...request });
       const { inserted, record } = await storage.insertCheckout({
         ...draft(context, merchant, request),
+        ...(rail === undefined ? {} : { rail }),
         ...(traceparent === undefined ? {} : { traceparent }),
       });
+      if (inserted && rail !== undefined) context.handOver();
       if (inserted) return record;
       const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;
       throw new ServiceError("duplicate_reference", message, {
@@ -148,7 +155,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     },
     async pay(opened, phoneNumber) {
       const { checkout, merchant } = opened;
-      const { refuse: when, status, failure, at, response } = outcomeFor(phoneNumber, context.sandbox);
+      const { refuse: when, status, failure, at, response } = outcomeFor(phoneNumber);
       if (when) await refuseIfForced(storage, opened, when);
 
       // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer

@@ -7,6 +7,7 @@ import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
+import { requireRoute, type Rails } from "./rails.ts";
 import {
   recordQuery,
   type RecordFilter,
@@ -43,20 +44,24 @@ export interface DisbursementContext {
   storage: DisbursementStore;
   clock: Clock;
   ids: Ids;
-  sandbox: boolean;
+  /** Finds the rail of a live payment. Absent in a sandbox, where the outcome is simulated (D17). */
+  routeOf?: Rails["routeOf"] | undefined;
   settleDelayMs: number;
   fee: FeeRule;
   /** Aborted when the server stops, so that responses that are held back are sent immediately. */
   stopping: AbortSignal;
   /** Tells the delivery worker that a webhook is due. */
   wake(): void;
+  /** Tells the worker of hand-overs that a payment waits for its rail. */
+  handOver(): void;
 }
 
 export interface Disbursements {
   /**
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
    * @param traceparent the trace context of the request, which its webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), or the error that D17 forces
+   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it, or
+   *   the error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request, traceparent?: string): Promise<Disbursement>;
@@ -70,17 +75,29 @@ export interface Disbursements {
 }
 
 export function createDisbursements(context: DisbursementContext): Disbursements {
-  const { storage, clock } = context;
+  const { storage, clock, routeOf } = context;
+
+  async function insert(made: Draft<Disbursement>, traceparent: string | undefined): Promise<Disbursement> {
+    const { inserted, record } = await storage.insertDisbursement({
+      ...made,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
+    if (inserted) return record;
+    throw duplicate(record);
+  }
+
   return {
     async create(merchant, request, traceparent) {
-      const outcome = outcomeFor(request.phoneNumber, context.sandbox);
+      if (routeOf) {
+        const rail = requireRoute(routeOf, { kind: "disbursement", ...request });
+        const record = await insert({ ...draft(context, merchant, request), rail }, traceparent);
+        context.handOver();
+        return record;
+      }
+      const outcome = outcomeFor(request.phoneNumber);
       if (outcome.refuse) await refuseIfForced(storage, merchant, request.reference, outcome.refuse);
 
-      const { inserted, record } = await storage.insertDisbursement({
-        ...draft(context, merchant, request, outcome),
-        ...(traceparent === undefined ? {} : { traceparent }),
-      });
-      if (!inserted) throw duplicate(record);
+      const record = await insert(simulated(draft(context, merchant, request), outcome, context), traceparent);
       if (record.status !== "pending") context.wake();
 
       if (outcome.response === "dropped") throw new ConnectionDropped();
@@ -96,12 +113,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   };
 }
 
-function draft(
-  { clock, ids, fee, settleDelayMs }: DisbursementContext,
-  merchant: Merchant,
-  request: Request,
-  { status, failure, at }: ForcedOutcome,
-): Draft<Disbursement> {
+function draft({ clock, ids, fee }: DisbursementContext, merchant: Merchant, request: Request): Draft<Disbursement> {
   const now = sandboxTime(merchant, clock.now());
   const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = request;
   const record: Draft<Disbursement> = {
@@ -117,6 +129,15 @@ function draft(
     status: "pending",
   };
   if (webhookURL !== undefined) record.webhookURL = webhookURL;
+  return record;
+}
+
+/** Adds to a draft how and when the sandbox ends the payment (D17). */
+function simulated(
+  record: Draft<Disbursement>,
+  { status, failure, at }: ForcedOutcome,
+  { settleDelayMs }: DisbursementContext,
+): Draft<Disbursement> {
   if (failure !== undefined) record.failure = failureOf(failure);
   if (status === undefined || status === "cancelled") return record;
   if (at === "once") record.status = status;

@@ -17,6 +17,9 @@ const MESSAGES: Readonly<Record<FailureCode, string>> = {
   other: "The payment failed for another reason.",
 };
 
+/** All codes of the contract. */
+export const FAILURE_CODES = Object.keys(MESSAGES) as FailureCode[];
+
 /** The longest message that is kept of a provider, in UTF-16 units. */
 const LONGEST = 500;
 

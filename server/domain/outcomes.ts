@@ -47,7 +47,7 @@ export const REFUSED_ATTEMPTS = 2;
 /** Real milliseconds by which a response is delayed (D17, 408). */
 export const HOLD_MS = 30_000;
 
-/** Returns the outcome for a phone number. Outside the sandbox every payment settles as success. */
-export function outcomeFor(phoneNumber: string, sandbox: boolean): ForcedOutcome {
-  return (sandbox && FORCED_OUTCOMES[phoneNumber.slice(-3)]) || usual;
+/** Returns the outcome for a phone number in the sandbox. A live payment ends as its rail says (D73). */
+export function outcomeFor(phoneNumber: string): ForcedOutcome {
+  return FORCED_OUTCOMES[phoneNumber.slice(-3)] ?? usual;
 }

@@ -48,7 +48,11 @@ export interface PaymentRecord {
 }
 
 /** A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment. */
-export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due"> & { due?: DueAfter };
+export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due"> & {
+  due?: DueAfter;
+  /** The rail that carries the payment. Its hand-over is written in the same transaction. Absent in a sandbox. */
+  rail?: string;
+};
 
 /**
  * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In that case

@@ -3,6 +3,7 @@ import type { CheckoutStore } from "./checkouts.ts";
 import type { ClockStore } from "./clock-store.ts";
 import type { DeliveryQueue } from "./deliveries.ts";
 import type { DisbursementStore } from "./disbursements.ts";
+import type { HandoverStore } from "./handovers.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Housekeeping } from "./housekeeping.ts";
 import type { ListenerStore } from "./listeners.ts";
@@ -23,6 +24,7 @@ export interface Storage
     CheckoutStore,
     ClockStore,
     DeliveryQueue,
+    HandoverStore,
     ListenerStore,
     EventLog,
     ReplayStore,

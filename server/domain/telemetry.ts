@@ -1,5 +1,6 @@
 import type { ClockReport } from "./clock.ts";
 import type { DeliveryStatus } from "./deliveries.ts";
+import type { RailExchange, Recorded } from "./handovers.ts";
 import type { Trace } from "./trace.ts";
 
 /**
@@ -19,6 +20,10 @@ export interface TelemetryEvents {
   settled: RecordSettled;
   /** An attempt to deliver a webhook has ended and was recorded. */
   attempt: AttemptEnded;
+  /** A call to a rail has ended. */
+  railCall: { rail: string; action: RailExchange["action"]; result: RailExchange["result"]; durationMs: number };
+  /** What an attempt or a notification of a rail has led to. */
+  railResult: { rail: string; result: Recorded };
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
   /**

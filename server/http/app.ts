@@ -15,6 +15,7 @@ import { getOnly, metricsPage } from "./metrics-page.ts";
 import { checkoutPages } from "./pages/checkout.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
+import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
 import { callerAt, createFailedKeys } from "./request-limit.ts";
 import { stated } from "./request-state.ts";
 import { keptProbe } from "./readiness.ts";
@@ -25,6 +26,8 @@ export interface AppContext extends DashboardContext, ObserverContext {
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
   keyUses: Pick<KeyUses, "note">;
+  /** Receives what rails report if present. */
+  railWebhooks?: RailWebhooksContext | undefined;
   /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
   draining: AbortSignal;
   /** Aborted when the server stops. */
@@ -69,6 +72,7 @@ export function createApp(context: AppContext): Express {
   app.use(requireHost);
   const servesRequests = config.role !== "worker";
   if (servesRequests) app.use(contract.router);
+  if (servesRequests && context.railWebhooks) app.use(railWebhooks(context.railWebhooks));
   app.use(health(context, contract.prove));
   if (metrics) app.use(metricsPage(metrics, { token: config.metrics?.token, failedKeys }));
   if (servesRequests) app.use(checkoutPages(context), documentation(config));
@@ -128,8 +132,7 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
   const router = express.Router({ caseSensitive: true, strict: true });
   router.get("/healthz", (_req, res) => {
     const environment = config.sandbox ? "sandbox" : "live";
-    const simulated = config.simulatedLive && { simulated: true };
-    res.json({ status: "ok", environment, ...simulated, version: packageJson.version });
+    res.json({ status: "ok", environment, version: packageJson.version, rail: railNames(config) });
   });
   router.get("/readyz", async (_req, res) => {
     if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });
@@ -139,6 +142,9 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
   router.all(["/healthz", "/readyz"], getOnly);
   return router;
 }
+
+/** The rails that carry the money, separated by commas; `simulator` in a sandbox, where no money moves. */
+const railNames = ({ rails }: AppContext["config"]) => rails?.rails.map(({ name }) => name).join(",") ?? "simulator";
 
 /** Limits each merchant's requests per second to all processes (D15). */
 function limiter(storage: Pick<Storage, "takeRequest">, perSecond: number): express.RequestHandler {

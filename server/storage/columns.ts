@@ -64,6 +64,45 @@ export const REFUSAL_COLUMNS = {
   count: "bigint",
 } as const;
 
+/** The columns of a hand-over to a rail that has just been written. */
+export const NEW_HANDOVER_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  id: "text",
+  kind: "text",
+  rail: "text",
+  state: "text",
+  created_real: "bigint",
+  next_attempt_at: "bigint",
+  ready: "boolean",
+} as const;
+export const HANDOVER_COLUMNS = {
+  ...NEW_HANDOVER_COLUMNS,
+  step: "bigint",
+  due_real: "bigint",
+  claimed: "boolean",
+  claim_token: "bigint",
+  asked_real: "bigint",
+  asked_before_real: "bigint",
+  attention_real: "bigint",
+  rail_reference: "text",
+  rail_fee: "bigint",
+  url: "text",
+  conflict: "text",
+  proposal: "text",
+} as const;
+
+export const EXCHANGE_COLUMNS = {
+  merchant_id: "text",
+  handover_id: "text",
+  number: "bigint",
+  at_real: "bigint",
+  latency_ms: "bigint",
+  action: "text",
+  result: "text",
+  detail: "text",
+} as const;
+
 /** The columns of an event that has just been written. SQLite numbers the events by itself. */
 export const NEW_EVENT_COLUMNS = {
   merchant_id: "text",

@@ -12,10 +12,12 @@ import { openSqlite } from "../storage/sqlite/index.ts";
 import { createMetrics } from "../observability/metrics.ts";
 import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Traces, TracesContext } from "../observability/traces.ts";
+import type { Rails } from "../domain/rails.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import type { Defer } from "../sharing/turns.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
+import { createTestRail, railsOf } from "./rail.ts";
 import { seededRandom } from "./random.ts";
 
 type Schemas = components["schemas"];
@@ -63,6 +65,8 @@ export interface TestServerOptions {
   maxConnections?: number;
   /** Decides when requests get their turns. */
   defer?: Defer;
+  /** What carries the money of a live server: by default a rail whose payments succeed immediately. */
+  rails?: Rails;
 }
 
 /** Starts the whole service in this process: a free port, an in-memory database, a stopped clock and seeded ids. */
@@ -97,6 +101,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         metrics,
         traces,
         lookup,
+        rails: config.sandbox ? undefined : (options.rails ?? railsOf(createTestRail())),
         defer: options.defer,
       });
       return service.app;
@@ -152,10 +157,12 @@ async function exportTraces(context: TracesContext): Promise<Traces> {
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ settlement, deliveries, replays }: Service): Promise<void> {
+async function untilIdle({ settlement, deliveries, replays, handovers }: Service): Promise<void> {
   await replays.advance();
   for (let done = 1; done > 0;) {
-    done = (await settlement.settle()) + (await deliveries.begin());
+    done = (await settlement.settle()) + ((await handovers?.begin()) ?? 0);
+    await handovers?.idle();
+    done += await deliveries.begin();
     await deliveries.idle();
   }
 }

@@ -76,7 +76,7 @@ export function showPage(
   const { visit, merchant } = stateOf(res);
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
-  const { sandbox, simulatedLive, publicUrl } = config;
+  const { sandbox, publicUrl } = config;
   const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root) : [];
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
@@ -95,7 +95,6 @@ export function showPage(
     visit,
     merchant,
     sandbox,
-    simulatedLive,
     publicUrl,
     chaos,
   };

@@ -1,22 +1,21 @@
 import type { Config } from "../../config.ts";
 
 /** The settings that the pages mention. */
-export type Settings = Pick<Config, "publicUrl" | "sandbox" | "simulatedLive" | "settleDelayMs">;
+export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs">;
 
 /** The address in the guides, which is replaced with this server's. */
 export const EXAMPLE_URL = "http://127.0.0.1:3000";
 
 /** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
-export function fill(text: string, { publicUrl, sandbox, simulatedLive, settleDelayMs }: Settings): string {
+export function fill(text: string, { publicUrl, sandbox, settleDelayMs }: Settings): string {
   return text
     .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
-    .replace("{{mode}}", simulatedLive ? SIMULATED : LIVE)
+    .replace("{{mode}}", LIVE)
     .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
     .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
 }
 
 const LIVE = "This server is live: its payments are real.";
-const SIMULATED = "This server is operated like a live one, but no money moves.";
 
 export const seconds = (milliseconds: number) =>
   `${milliseconds / 1_000} ${milliseconds === 1_000 ? "second" : "seconds"}`;

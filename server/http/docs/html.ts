@@ -21,8 +21,7 @@ interface Shown {
   isReference?: boolean;
 }
 
-const show = (shown: Shown, { sandbox, simulatedLive }: Settings): string =>
-  eta.render(layout(), { ...shown, sandbox, simulatedLive, pages });
+const show = (shown: Shown, { sandbox }: Settings): string => eta.render(layout(), { ...shown, sandbox, pages });
 
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 

@@ -67,9 +67,14 @@ function onlyFor(methods: string): RequestHandler {
   };
 }
 
-function show(context: PageContext, res: Response, opened: OpenCheckout): void {
+/** A live payer pays on the rail's page, as soon as the rail has opened it. */
+async function show(context: PageContext, res: Response, opened: OpenCheckout): Promise<void> {
   const { checkout } = opened;
-  if (isPayable(checkout)) showForm(context, res, opened);
+  if (checkout.status === "pending" && !context.config.sandbox) {
+    const handover = await context.storage.findHandover(checkout.reference);
+    if (handover?.url === undefined) showWaiting(context, res, opened, "opening");
+    else seeOther(res, handover.url);
+  } else if (isPayable(checkout)) showForm(context, res, opened);
   else if (checkout.status === "pending") seeOther(res, returnPath(checkout.reference));
   else showResult(context, res, opened);
 }
@@ -77,6 +82,8 @@ function show(context: PageContext, res: Response, opened: OpenCheckout): void {
 async function submit(context: PageContext, req: Request, res: Response): Promise<void> {
   const { action, phoneNumber } = formOf(req);
   const opened = openedIn(res);
+  // The page of a live checkout has no form.
+  if (!context.config.sandbox) return seeOther(res, opened.checkout.reference);
   if (action === "cancel") await context.checkouts.cancel(opened);
   else if (!(await pay(context, res, opened, phoneNumber))) return;
 
@@ -135,7 +142,8 @@ function isIntended(action: "pay" | "cancel", typed: string, { checkout }: OpenC
 function leave(context: PageContext, res: Response): void {
   const opened = openedIn(res);
   const { checkout } = opened;
-  if (checkout.status === "pending" && !isPayable(checkout)) return showWaiting(context, res, opened);
+  const hasBegun = !isPayable(checkout) || !context.config.sandbox;
+  if (checkout.status === "pending" && hasBegun) return showWaiting(context, res, opened);
   const { status, redirectURL, reference } = checkout;
   const back = status !== "pending" && redirectURL !== undefined;
   seeOther(res, back ? returnAddress(redirectURL, checkout) : `../${reference}`);

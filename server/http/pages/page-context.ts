@@ -1,17 +1,16 @@
 import type { Logger } from "pino";
 import type { Checkouts } from "../../domain/checkouts.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { HandoverStore } from "../../domain/handovers.ts";
 
 /** The dependencies of the pages. */
 export interface PageContext {
-  config: { sandbox: boolean; simulatedLive: boolean };
+  config: { sandbox: boolean };
   clock: Clock;
   checkouts: Checkouts;
+  storage: Pick<HandoverStore, "findHandover">;
   log: Logger;
 }
 
 /** Which note every page shows, if the service charges nobody. */
-export function noteOf({ config }: PageContext): "sandbox" | "simulated" | undefined {
-  if (config.sandbox) return "sandbox";
-  return config.simulatedLive ? "simulated" : undefined;
-}
+export const noteOf = ({ config }: PageContext): "sandbox" | undefined => (config.sandbox ? "sandbox" : undefined);

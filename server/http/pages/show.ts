@@ -53,7 +53,8 @@ const READING_SECONDS = 15;
 /**
  * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
  *
- * @param response set if this is the response to the form; `other-number` if the payment is made with another number
+ * @param response `opening` while the rail has not opened its page yet, which then takes this page's place; otherwise set if
+ *   this is the response to the form; `other-number` if the payment is made with another number
  *   than the form's. The browser then loads the return page, which looks the same; reloading that does not submit the
  *   form again (D36).
  */
@@ -61,7 +62,7 @@ export function showWaiting(
   context: PageContext,
   res: Response,
   opened: OpenCheckout,
-  response?: "submitted" | "other-number",
+  response?: "submitted" | "other-number" | "opening",
 ): void {
   const { clock } = context;
   const { checkout, merchant } = opened;
@@ -70,10 +71,11 @@ export function showWaiting(
   const waitedSeconds = (sandboxTime(merchant, clock.now()) - checkout.updatedAt) / 1_000;
   const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
   const otherNumber = response === "other-number";
-  const back = response ? returnPath(reference) : "return";
-  const refresh = response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
+  const isOpening = response === "opening";
+  const back = isOpening ? reference : response ? returnPath(reference) : "return";
+  const refresh = isOpening ? pause : response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
   const payer = checkout.customer?.phoneNumber.slice(-3);
-  const data = { ...summaryOf(opened), note: noteOf(context), back, payer, otherNumber };
+  const data = { ...summaryOf(opened), note: noteOf(context), back, payer, otherNumber, isOpening };
   sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
 }
 

@@ -3,7 +3,7 @@ import type { PhoneNumberFault } from "./phone-number.ts";
 /** All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here. */
 interface Texts {
   /** On every page of a service that charges nobody. */
-  notes: Record<"sandbox" | "simulated", string>;
+  notes: Record<"sandbox", string>;
   payTo: string;
   amount: string;
   orderReference: string;
@@ -17,6 +17,8 @@ interface Texts {
   busy: string;
   waiting: {
     heading: string;
+    /** While the page for paying is not open yet. */
+    opening: string;
     /** @param ending the last digits of the number that pays */
     payer(ending: string): string;
     otherNumber: string;
@@ -41,7 +43,6 @@ const EXAMPLE = "+225\u00a007\u00a000\u00a000\u00a000\u00a000";
 const en: Texts = {
   notes: {
     sandbox: "Test mode: no real money is charged",
-    simulated: "Simulation: no money is charged, and nobody is paid",
   },
   payTo: "Payment to",
   amount: "Amount",
@@ -61,6 +62,7 @@ const en: Texts = {
   busy: "The payment service is busy. This attempt did not charge you. Please press Pay again in a moment.",
   waiting: {
     heading: "Waiting for your payment",
+    opening: "Opening the payment…",
     payer: (ending) => `The payment is being made with the number ending in ${ending}.`,
     otherNumber: "This payment had already been started with another number. The number you entered was not used.",
     text: "If your phone asks you to confirm the payment, please do so. This page updates automatically.",
@@ -99,7 +101,6 @@ const en: Texts = {
 const fr: Texts = {
   notes: {
     sandbox: "Mode test\u00a0: aucun débit réel",
-    simulated: "Simulation\u00a0: rien n’est débité et personne n’est payé",
   },
   payTo: "Paiement à",
   amount: "Montant",
@@ -120,6 +121,7 @@ const fr: Texts = {
   busy: "Le service de paiement est très sollicité\u00a0; cette tentative n’a rien débité. Appuyez de nouveau sur Payer dans un instant.",
   waiting: {
     heading: "Paiement en cours",
+    opening: "Ouverture du paiement…",
     payer: (ending) => `Le paiement se fait avec le numéro se terminant par ${ending}.`,
     otherNumber:
       "Ce paiement avait déjà été lancé avec un autre numéro. Le numéro que vous avez saisi n’a pas été utilisé.",

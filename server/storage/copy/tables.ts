@@ -8,6 +8,8 @@ import {
   CUSTOMER_COLUMNS,
   DISBURSEMENT_COLUMNS,
   EVENT_COLUMNS,
+  EXCHANGE_COLUMNS,
+  HANDOVER_COLUMNS,
   KEY_COLUMNS,
   MERCHANT_COLUMNS,
   PREVIOUS_SECRET_COLUMNS,
@@ -60,6 +62,9 @@ export const TABLES: readonly CopiedTable[] = [
       FROM attempts a JOIN events e ON e.id = a.event_id`,
   },
   copied("replays", REPLAY_COLUMNS),
+  copied("handovers", HANDOVER_COLUMNS),
+  copied("exchanges", EXCHANGE_COLUMNS),
+  copied("rail_pauses", { rail: "text", at_real: "bigint", paused_by: "text", reason: "text" }),
   copied("discarded_epochs", { merchant_id: "text", epoch: "bigint" }),
   {
     table: "audit",

@@ -5,6 +5,7 @@ import { clocks } from "./clocks.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
+import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { listeners } from "./listeners.ts";
 import { merchants } from "./merchants.ts";
@@ -25,6 +26,7 @@ type Tuned =
   | "takeRequest"
   | "settleDue"
   | "readyLanes"
+  | "handoverLanes"
   | "recordAttempt"
   | "readBacklog";
 
@@ -36,6 +38,7 @@ export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "excl
   ...clocks(executor),
   ...upcoming(executor),
   ...deliveryQueue(executor),
+  ...handovers(executor),
   ...listeners(executor),
   ...eventLog(executor),
   ...replays(executor),

@@ -4,6 +4,7 @@ import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
+import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { finishRebases } from "../portable/rebase.ts";
 import { attemptRecorder } from "../tuned/attempts-postgres.ts";
@@ -97,6 +98,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
     ...finders(context),
     settleDue: settler(context),
     readyLanes: laneReader(context, DELIVERIES),
+    handoverLanes: laneReader(context, HANDOVERS),
     recordAttempt: attemptRecorder(context),
     takeRequest: requestRates(context),
     exclusively: (work) =>

@@ -5,6 +5,7 @@ import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
+import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
 import { backlog } from "../tuned/backlog-sqlite.ts";
@@ -102,6 +103,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       ...finders(context),
       settleDue: settler(context),
       readyLanes: laneReader(context, DELIVERIES),
+      handoverLanes: laneReader(context, HANDOVERS),
       recordAttempt: attemptRecorder(context),
       takeRequest: requestRates(times.now),
       // Only one server may use the file.

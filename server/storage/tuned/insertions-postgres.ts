@@ -1,7 +1,8 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import type { Draft, Insertion } from "../../domain/records.ts";
-import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, type Columns } from "../columns.ts";
+import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS, type Columns } from "../columns.ts";
+import { handoverValues } from "../portable/handover-rows.ts";
 import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
 import { inserter, unnested, type Context } from "../postgres/context.ts";
 import type { Query } from "../postgres/database.ts";
@@ -43,6 +44,7 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
   const results = await storeDisbursements(query, items);
   const written = items.filter(({ record }, index) => record.status !== "pending" && results[index]!.record === record);
   await runIn(query, writeEvents(written));
+  await handOver(query, drafts, items, results);
   return results;
 }
 
@@ -53,7 +55,25 @@ async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[])
     const merchant = required(merchants, draft.merchantId);
     return { record: recorded<Checkout>(draft, merchant, merchant.dated), merchant };
   });
-  return storeCheckouts(query, items);
+  const results = await storeCheckouts(query, items);
+  await handOver(query, drafts, items, results);
+  return results;
+}
+
+const insertHandovers = inserter("handovers", NEW_HANDOVER_COLUMNS, "ON CONFLICT DO NOTHING");
+
+/** Writes the hand-overs of new records to their rails. */
+async function handOver<T extends Disbursement | Checkout>(
+  query: Query,
+  drafts: readonly Draft<T>[],
+  items: readonly { record: T; merchant: LockedMerchant }[],
+  results: readonly Insertion<T>[],
+) {
+  const values = items.flatMap(({ record, merchant }, index) => {
+    const { rail } = drafts[index]!;
+    return rail !== undefined && results[index]!.inserted ? [handoverValues(record, rail, merchant, merchant.now)] : [];
+  });
+  if (values.length > 0) await insertHandovers(query, values);
 }
 
 interface RecordTable<T> {

@@ -1,7 +1,9 @@
-import type { CheckoutStore } from "../../domain/checkouts.ts";
+import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
-import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS } from "../columns.ts";
+import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
+import { handoverValues } from "../portable/handover-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
+import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
 import { customers } from "./customers-sqlite.ts";
 
@@ -15,6 +17,12 @@ export function insertions({ db, writeNew, now, dated, merchantOf, writeEvent }:
   const selectCheckout = selectExisting("checkouts");
   const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS));
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
+  const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
+
+  /** Writes the hand-over of a new record to its rail, if it has one. */
+  function handOver(record: Disbursement | Checkout, rail: string | undefined, merchant: StoredMerchant) {
+    if (rail !== undefined) insertHandover(handoverValues(record, rail, merchant, now()));
+  }
 
   return {
     insertDisbursement: (draft) =>
@@ -27,6 +35,7 @@ export function insertions({ db, writeNew, now, dated, merchantOf, writeEvent }:
         const record = recorded<Disbursement>({ ...draft, customer }, merchant, date);
         insertDisbursement(toValues(record, merchant, date - now()));
         if (record.status !== "pending") writeEvent({ record, merchant });
+        handOver(record, draft.rail, merchant);
         return { inserted: true, record };
       }),
     insertCheckout: (draft) =>
@@ -37,6 +46,7 @@ export function insertions({ db, writeNew, now, dated, merchantOf, writeEvent }:
         const date = dated();
         const record = recorded(draft, merchant, date);
         insertCheckout(toValues(record, merchant, date - now()));
+        handOver(record, draft.rail, merchant);
         return { inserted: true, record };
       }),
   };

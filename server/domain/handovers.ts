@@ -1,0 +1,170 @@
+import type { Actor } from "./audit.ts";
+import type { Claimed, Queue } from "./queues.ts";
+import type { RailAnswer, RailPayment } from "./rails.ts";
+import type { FinalStatus } from "./records.ts";
+
+/**
+ * A payment's way over a rail (D73). `waiting`: it must still be given to the rail, or it is not known whether the rail
+ * took it. `accepted`: the rail has it. `closed`: its outcome is known.
+ */
+export type HandoverState = "waiting" | "accepted" | "closed";
+
+/** One call to a rail, one notification from it, or one decision of a person. */
+export interface RailExchange {
+  /** Real time. */
+  at: number;
+  action: "pay" | "collect" | "find" | "notification" | "decision";
+  latencyMs: number;
+  /** What it showed: a status of the rail, `missing`, `unknown`, or `not-sent`. */
+  result: RailAnswer["status"] | "missing" | "unknown" | "not-sent";
+  /** For people: the rail's words, an error, or a person's reason. Contains no secret. */
+  detail?: string;
+}
+
+/** An exchange as it is stored. Exchanges of a payment are numbered from 1; the last 100 are kept. */
+export interface StoredExchange extends RailExchange {
+  number: number;
+}
+
+/** A person's decision about a payment whose outcome the rail does not tell. */
+export interface Decision {
+  status: FinalStatus;
+  reason: string;
+}
+
+/** A payment on its way over a rail, as people see it. Times are real time. */
+export interface Handover {
+  merchantId: string;
+  payment: RailPayment;
+  /** The status of the record. */
+  status: "pending" | FinalStatus;
+  merchantsReference: string;
+  rail: string;
+  state: HandoverState;
+  /** When the rail is asked next. */
+  nextAttemptAt?: number;
+  /** Since when it is not known whether the rail has the payment. */
+  unknownSince?: number;
+  /** Where the payer pays a checkout. */
+  url?: string;
+  /** The rail's word that contradicts the final status of the record (D74), until a person has closed the conflict. */
+  conflict?: { at: number; answer: RailAnswer };
+  /** A decision that a second person must confirm. */
+  proposal?: Decision & { by: string; at: number };
+  exchanges: StoredExchange[];
+}
+
+/** A claimed hand-over. */
+export interface ClaimedHandover extends Claimed {
+  payment: RailPayment;
+  state: "waiting" | "accepted";
+  /** The number of attempts since the state last changed. */
+  step: number;
+  /**
+   * When an earlier attempt sent the payment, if its outcome was never learned. Until it is proven that the rail has no
+   * such payment, a refusal of the rail proves nothing.
+   */
+  askedAt?: number;
+}
+
+/** What an attempt, or a notification, has shown. */
+export interface HandoverReport {
+  exchanges: readonly RailExchange[];
+  /** What the rail knows of the payment, if it said so. */
+  answer?: RailAnswer;
+  /** True if the attempt has proven that the rail does not have the payment. */
+  isMissing?: boolean;
+  /** True if this attempt may have reached the rail without a known result. */
+  isUnknown?: boolean;
+  /** When to ask again, in milliseconds from now, unless the answer is final. */
+  askAgainAfterMs: number;
+}
+
+/** What became of a report. `final`: the record became final by it. */
+export type Recorded = "recorded" | "final" | "conflict" | "unknown-payment";
+
+/** Which payments need a person. */
+export interface AttentionQuery {
+  /** All merchants if absent. */
+  merchantId?: string;
+  /** Payments with an unknown outcome count from this real time on. */
+  unknownBefore: number;
+  limit: number;
+}
+
+/** How many payments are where, for metrics. */
+export interface HandoverFigures {
+  rail: string;
+  waiting: number;
+  accepted: number;
+  conflicts: number;
+  /** Real time. */
+  oldestUnknownSince?: number;
+}
+
+export interface RailPause {
+  rail: string;
+  at: number;
+  by: string;
+  reason: string;
+}
+
+/** The queue of payments to and at rails (D73). */
+export interface HandoverStore {
+  promoteHandovers: Queue<ClaimedHandover>["promoteDue"];
+  handoverLanes: Queue<ClaimedHandover>["readyLanes"];
+  /** A claim is committed durably before it resolves, because it is the proof that the rail may have been asked. */
+  claimHandovers: Queue<ClaimedHandover>["claim"];
+  renewHandovers: Queue<ClaimedHandover>["renew"];
+  /**
+   * Records what an attempt has shown and releases its claim. A final answer gives the record its status and writes its
+   * event in the same transaction; an answer that contradicts a final status becomes a conflict. An answer counts even
+   * if the claim has ended meanwhile.
+   */
+  recordHandover(claim: Pick<ClaimedHandover, "lane" | "id" | "token">, report: HandoverReport): Promise<Recorded>;
+  /** Records what a rail has notified. Without an answer, the payment is due now. */
+  recordNotification(rail: string, reference: string, report: HandoverReport): Promise<Recorded>;
+  findHandover(reference: string): Promise<Handover | undefined>;
+  /** Lists payments with conflicts, and payments whose outcome is unknown for too long, oldest first, without exchanges. */
+  listAttention(query: AttentionQuery): Promise<Handover[]>;
+  /** Makes a payment due now. Resolves with false if there is no such open hand-over. */
+  askRailAgain(reference: string, actor: Actor): Promise<boolean>;
+  /**
+   * Ends a pending payment by hand. With `needsTwo` the decision takes effect if another person has proposed the same
+   * status; otherwise it is stored as a proposal.
+   */
+  decideByHand(
+    reference: string,
+    decision: Decision,
+    actor: Actor,
+    options: { needsTwo: boolean },
+  ): Promise<"decided" | "proposed" | "not-pending" | "unknown-payment">;
+  /** Closes a conflict with a reason. Resolves with false if there is none. */
+  closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
+  readHandoverFigures(): Promise<HandoverFigures[]>;
+  /** Stops or resumes asking a rail, in all processes. Resolves with false if nothing changed. */
+  pauseRail(rail: string, reason: string, actor: Actor): Promise<boolean>;
+  resumeRail(rail: string, actor: Actor): Promise<boolean>;
+  readPauses(): Promise<RailPause[]>;
+  /** Reads all payments of a rail that were created in a period, page by page, for reconciliation. */
+  readHandovers(
+    rail: string,
+    period: { from: number; to: number },
+    after: Pick<HandoverSummary, "createdAt" | "reference"> | undefined,
+    limit: number,
+  ): Promise<HandoverSummary[]>;
+}
+
+/** Our side of a payment, for reconciliation. Amounts are in the lowest denomination. */
+export interface HandoverSummary {
+  reference: string;
+  merchantsReference: string;
+  merchantId: string;
+  amount: number;
+  currency: string;
+  status: "pending" | FinalStatus;
+  /** Real time. */
+  createdAt: number;
+  /** What the rail charges, if it said so. */
+  railFee?: number;
+}

@@ -1,0 +1,143 @@
+import { ServiceError } from "./errors.ts";
+import type { Failure } from "./failures.ts";
+import type { FinalStatus } from "./records.ts";
+
+/** A payment as a rail gets it. The amount is in the lowest denomination of the currency. */
+export interface RailPayment {
+  kind: "disbursement" | "checkout";
+  /**
+   * Our reference. A rail stores it with the payment, and every call about a payment has the same one, so that a repeated
+   * call cannot pay twice.
+   */
+  reference: string;
+  amount: number;
+  country: string;
+  currency: string;
+  /** The recipient. Only a disbursement has one: the payer of a checkout is known to the rail. */
+  phoneNumber?: string;
+  /** The language of a checkout's page. */
+  locale?: "en" | "fr";
+  /** Real time, in milliseconds since 1970. */
+  createdAt: number;
+  /** The rail's own reference, once the rail has named it. */
+  railReference?: string;
+}
+
+/** What a rail knows of a payment. `pending`: the rail has it, and will end it. The other statuses are final. */
+export interface RailAnswer {
+  status: "pending" | FinalStatus;
+  /** Why the payment failed. */
+  failure?: Failure;
+  /** The rail's own reference. */
+  railReference?: string;
+  /** What the rail charges, in the lowest denomination. */
+  fee?: number;
+  /** Where a payer pays a checkout. */
+  url?: string;
+}
+
+/** What every call gets. */
+export interface RailCall {
+  /** Aborted when nobody waits for the call any more. */
+  signal: AbortSignal;
+  /** Where the rail reports results. */
+  notifyUrl: string;
+  /** Where a payer returns after paying a checkout. */
+  returnUrl: string;
+  /**
+   * True if an earlier call may have reached the rail. A refusal of this call then proves nothing, because the earlier
+   * payment may be its reason: throw instead of resolving with `failed`.
+   */
+  inDoubt: boolean;
+}
+
+/** A notification that a rail has sent. */
+export interface RailNotification {
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The bytes of the body, for signatures. */
+  body: Uint8Array;
+}
+
+/** A payment in the rail's list, for reconciliation. */
+export interface RailEntry extends RailAnswer {
+  /** Our reference. */
+  reference: string;
+  amount: number;
+  currency: string;
+  /** Real time, in milliseconds since 1970. */
+  createdAt: number;
+}
+
+/**
+ * What carries the money (D73). Anything that a rail throws leaves the outcome unknown: the payment stays pending, is
+ * looked up, and is then sent again with the same reference (D74).
+ */
+export interface Rail {
+  /**
+   * Pays. Called at least once for each payment, always with the same reference, so the rail must know a repeated
+   * reference. Resolves with `failed` only if the rail has said that it did not and will not pay.
+   * @throws RailError if it is known that the rail did not take the payment; any other error leaves this unknown
+   */
+  pay(payment: RailPayment, call: RailCall): Promise<RailAnswer>;
+  /**
+   * Looks a payment up. Resolves with `missing` only if the rail has said that it has no such payment, and with
+   * `unsearchable` if the rail cannot be asked by this payment's references.
+   */
+  find(payment: RailPayment, call: RailCall): Promise<RailAnswer | "missing" | "unsearchable">;
+  /** Opens a checkout and resolves with its `url`. A rail without it serves no checkouts. */
+  collect?(payment: RailPayment, call: RailCall): Promise<RailAnswer>;
+  /**
+   * Reads a notification about the payment with our `reference`. Without an `answer`, or if it is about another amount, the
+   * payment is looked up.
+   * @throws RailError if the notification is not the rail's
+   */
+  receive?(notification: RailNotification): Promise<{ reference: string; amount?: number; answer?: RailAnswer }>;
+  /** Lists the payments that the rail created in a period, for reconciliation. */
+  list?(period: { from: number; to: number }, signal: AbortSignal): AsyncIterable<RailEntry>;
+  /** Asks the rail something that changes nothing. @throws RailError if the rail refuses the credentials */
+  check?(signal: AbortSignal): Promise<void>;
+  close?(): Promise<void>;
+}
+
+interface RailErrorOptions {
+  /** After how many milliseconds the rail may be asked again. */
+  retryAfterMs?: number;
+  /** True if the rail cannot work before a person has changed the configuration, for example a wrong key. */
+  needsRepair?: boolean;
+}
+
+/** The rail did not take the payment of this call: it refused the connection, its rate limit, or the credentials. */
+export class RailError extends Error {
+  override name = "RailError";
+  readonly options: Readonly<RailErrorOptions>;
+
+  constructor(message: string, options: RailErrorOptions = {}) {
+    super(message);
+    this.options = options;
+  }
+}
+
+/** @throws ServiceError `not_served` if no rail carries the payment */
+export function requireRoute(
+  routeOf: Rails["routeOf"],
+  { kind, country, currency, phoneNumber }: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">,
+): string {
+  const rail = routeOf({ kind, country, currency, ...(phoneNumber !== undefined && { phoneNumber }) });
+  if (rail !== undefined) return rail;
+  const what = kind === "checkout" ? "collects payments" : "pays";
+  throw new ServiceError(
+    "not_served",
+    `This service ${what} nothing in ${currency} in ${country}. Nothing was recorded.`,
+  );
+}
+
+/** The rails of a live service, and which of them carries which payment. */
+export interface Rails {
+  /** In the order of the configuration. */
+  names: readonly string[];
+  get(name: string): Rail | undefined;
+  /** The rail for a payment; undefined if none serves it. */
+  routeOf(payment: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">): string | undefined;
+  /** The most requests per second to a rail from all processes together; undefined without a limit. */
+  rateOf(name: string): number | undefined;
+}

@@ -1,0 +1,54 @@
+import express, { type Router } from "express";
+import type { Clock } from "../domain/clock.ts";
+import { ServiceError } from "../domain/errors.ts";
+import type { HandoverStore, Recorded } from "../domain/handovers.ts";
+import { RailError, type Rails } from "../domain/rails.ts";
+
+/** Rails of other makes may send more than this contract allows. */
+const LARGEST_BODY = 65_536;
+
+export interface RailWebhooksContext {
+  rails: Rails;
+  storage: Pick<HandoverStore, "findHandover" | "recordNotification">;
+  clock: Pick<Clock, "now">;
+  /** Told what became of each notification. */
+  onRecorded(rail: string, reference: string, recorded: Recorded): void;
+}
+
+export const railWebhookPath = (rail: string): string => `/rails/${rail}/webhooks`;
+
+/** Receives what rails report, at an address for each rail (D73). The rail itself verifies what it has sent. */
+export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooksContext): Router {
+  const router = express.Router({ caseSensitive: true, strict: true });
+  const raw = express.raw({ type: () => true, limit: LARGEST_BODY });
+  router
+    .route("/rails/:rail/webhooks")
+    .post(raw, async (req, res) => {
+      const name = String(req.params.rail);
+      const rail = rails.get(name);
+      if (!rail?.receive) throw new ServiceError("unknown_path", "No rail reports to this path.");
+      const { headers } = req;
+      const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
+      const { reference, amount, answer } = await rail.receive({ headers, body }).catch((error: unknown) => {
+        throw error instanceof RailError ? new ServiceError("unauthorized", error.message) : error;
+      });
+      const handover = await storage.findHandover(reference);
+      const isSame = amount === undefined || amount === handover?.payment.amount;
+      const known = isSame ? answer : undefined;
+      const recorded = await storage.recordNotification(name, reference, {
+        exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
+        ...(known && { answer: known }),
+        askAgainAfterMs: 0,
+      });
+      if (recorded === "unknown-payment")
+        throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
+      onRecorded(name, reference, recorded);
+      res.status(204).end();
+    })
+    .all(({ method }) => {
+      throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST.`, {
+        allow: "POST",
+      });
+    });
+  return router;
+}

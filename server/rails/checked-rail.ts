@@ -1,0 +1,76 @@
+import { FAILURE_CODES, failureOf, type Failure } from "../domain/failures.ts";
+import type { Rail, RailAnswer, RailCall } from "../domain/rails.ts";
+
+/** How long a call may take, in milliseconds. What a rail says later counts once it is looked up. */
+const CALL_MS = 30_000;
+const STATUSES = new Set(["pending", "success", "failed", "cancelled"]);
+const LONGEST_REFERENCE = 200;
+
+/**
+ * Limits how long the calls of a rail take, and checks what they resolve with: a module is written by others. An answer that
+ * makes no sense is an error, which leaves the outcome unknown.
+ */
+export function checkedRail(rail: Rail): Rail {
+  const { receive, list, check, close } = rail;
+  return {
+    pay: async (payment, call) => checked(await within(call, (limited) => rail.pay(payment, limited))),
+    async find(payment, call) {
+      const found = await within(call, (limited) => rail.find(payment, limited));
+      return found === "missing" || found === "unsearchable" ? found : checked(found);
+    },
+    ...(rail.collect && {
+      async collect(payment, call) {
+        const answer = checked(await within(call, (limited) => rail.collect!(payment, limited)));
+        if (answer.status === "pending" && answer.url === undefined)
+          throw new Error("The rail opened a checkout and named no url.");
+        return answer;
+      },
+    }),
+    ...(receive && {
+      async receive(notification) {
+        const { reference, amount, answer } = await receive.call(rail, notification);
+        return {
+          reference: String(reference),
+          ...(amount !== undefined && { amount }),
+          ...(answer && { answer: checked(answer) }),
+        };
+      },
+    }),
+    ...(list && { list: (period, signal) => list.call(rail, period, signal) }),
+    ...(check && { check: (signal) => check.call(rail, signal) }),
+    ...(close && { close: () => close.call(rail) }),
+  };
+}
+
+/** Ends a call that takes too long, also if the rail ignores the signal. */
+async function within<T>(call: RailCall, work: (call: RailCall) => Promise<T>): Promise<T> {
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(CALL_MS)]);
+  const { promise, reject } = Promise.withResolvers<never>();
+  const end = () => reject(new Error("The rail did not respond in time."));
+  signal.addEventListener("abort", end);
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work({ ...call, signal }), promise]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
+function checked(answer: RailAnswer): RailAnswer {
+  const { status, failure, railReference, fee, url } = answer ?? {};
+  if (!STATUSES.has(status)) throw new Error(`The rail answered with an unknown status: ${String(status)}.`);
+  const isFee = Number.isSafeInteger(fee) && fee! >= 0;
+  const isAddress = typeof url === "string" && /^https?:$/.test(URL.parse(url)?.protocol ?? "");
+  return {
+    status,
+    ...(status === "failed" && { failure: checkedFailure(failure) }),
+    ...(railReference !== undefined && { railReference: String(railReference).slice(0, LONGEST_REFERENCE) }),
+    ...(isFee && { fee }),
+    ...(isAddress && { url }),
+  };
+}
+
+function checkedFailure(failure: Failure | undefined): Failure {
+  const code = FAILURE_CODES.find((known) => known === failure?.code) ?? "other";
+  return failureOf(code, typeof failure?.message === "string" ? failure.message : undefined);
+}

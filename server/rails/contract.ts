@@ -1,0 +1,180 @@
+import { verifyWebhook, WebhookError } from "../../client/webhooks.ts";
+import {
+  AuthenticationError,
+  ClientError,
+  createClient,
+  DuplicateReferenceError,
+  NotFoundError,
+  OutcomeUnknownError,
+  ValidationError,
+} from "../../client/index.ts";
+import type { components } from "../../generated/openapi.ts";
+import { failureOf, type Failure, type FailureCode } from "../domain/failures.ts";
+import { RailError, type Rail, type RailAnswer, type RailPayment } from "../domain/rails.ts";
+
+type Schemas = components["schemas"];
+type RailRecord = Schemas["Disbursement"] | Schemas["Checkout"];
+
+export interface ContractRailSettings {
+  /** Without `/v1`. */
+  url: string;
+  apiKey: string;
+  /** The secrets with which the service signs webhooks; none if it sends none. */
+  webhookSecrets: readonly string[];
+  fetch?: typeof fetch;
+  /** Returns real time, for the age of webhooks. */
+  now(): number;
+}
+
+const TIMEOUT_MS = 15_000;
+/** No payment has this reference. */
+const NO_REFERENCE = "DSB-no-such-payment";
+
+/**
+ * A rail that is a service with this same contract: a platform, another deployment of this server, or an operator's own
+ * adapter. Our reference is its merchant's reference, so that a repeated request is refused with 409 (D73).
+ */
+export function createContractRail(settings: ContractRailSettings): Rail {
+  const client = createClient({
+    baseUrl: settings.url,
+    apiKey: settings.apiKey,
+    timeout: TIMEOUT_MS,
+    // The worker decides when to ask again.
+    retry: { tries: 1 },
+    ...(settings.fetch && { fetch: settings.fetch }),
+  });
+  const recordsOf = ({ kind }: Pick<RailPayment, "kind">) =>
+    kind === "checkout" ? client.checkouts : client.disbursements;
+
+  /** Reads a record of the service, which must be of this payment. */
+  async function verified(payment: RailPayment, railReference: string, signal: AbortSignal): Promise<RailAnswer> {
+    return answerOf(payment, (await recordsOf(payment).verify(railReference, { signal })) as RailRecord);
+  }
+
+  /** The answer to a create. Its response does not say why a payment failed. */
+  async function created(
+    payment: RailPayment,
+    record: { reference: string; status: string; fee: number; url?: string },
+    signal: AbortSignal,
+  ): Promise<RailAnswer> {
+    const { reference, status, fee, url } = record;
+    const answer = { railReference: reference, fee, ...(url !== undefined && { url }) };
+    if (status === "pending" || status === "success") return { ...answer, status };
+    return { ...answer, ...(await verified(payment, reference, signal)) };
+  }
+
+  return {
+    async pay(payment, { signal, notifyUrl: webhookURL, inDoubt }) {
+      const { reference, amount, country, currency, phoneNumber = "" } = payment;
+      const request = { reference, amount, country, currency, phoneNumber, webhookURL };
+      return settled(async () => {
+        const record = await client.disbursements.create(request, { ifExists: "return", inDoubt, signal });
+        return created(payment, record, signal);
+      });
+    },
+    async collect(payment, { signal, notifyUrl: webhookURL, returnUrl: redirectURL, inDoubt }) {
+      const { reference, amount, country, currency, locale } = payment;
+      const request = { reference, amount, country, currency, locale, webhookURL, redirectURL };
+      return settled(async () => {
+        const record = await client.checkouts.create(request, { ifExists: "return", inDoubt, signal });
+        return created(payment, record, signal);
+      });
+    },
+    async find(payment, { signal }) {
+      const { railReference, reference: merchantsReference } = payment;
+      try {
+        if (railReference !== undefined) return await verified(payment, railReference, signal);
+        for await (const record of recordsOf(payment).list({ merchantsReference, limit: 1 }, { signal })) {
+          // A service that ignores the filter cannot be searched.
+          if (record.merchantsReference !== merchantsReference) return "unsearchable";
+          return answerOf(payment, record as RailRecord);
+        }
+        return "missing";
+      } catch (error) {
+        if (!(error instanceof NotFoundError)) throw refusalOf(error);
+        return railReference === undefined ? "unsearchable" : "missing";
+      }
+    },
+    async receive({ headers, body }) {
+      const { event } = await verifyWebhook(body, headers as Record<string, string>, settings.webhookSecrets, {
+        now: settings.now(),
+      }).catch((error: unknown) => {
+        throw error instanceof WebhookError ? new RailError(error.message) : error;
+      });
+      const { merchantsReference: reference, amount } = event.data;
+      return { reference, amount, answer: toAnswer(event.data as RailRecord) };
+    },
+    async *list({ from, to }, signal) {
+      const period = { createdAfter: new Date(from), createdBefore: new Date(to), limit: 100 };
+      for (const records of [client.disbursements, client.checkouts]) {
+        for await (const record of records.list(period, { signal })) {
+          const { merchantsReference: reference, amount, currency, createdAt } = record as RailRecord;
+          yield { ...toAnswer(record as RailRecord), reference, amount, currency, createdAt: Date.parse(createdAt) };
+        }
+      }
+    },
+    async check(signal) {
+      try {
+        await client.disbursements.verify(NO_REFERENCE, { signal });
+      } catch (error) {
+        if (!(error instanceof NotFoundError)) throw refusalOf(error);
+      }
+    },
+  };
+}
+
+/** @throws Error if the record is of another payment, which leaves the outcome unknown */
+function answerOf(payment: RailPayment, record: RailRecord): RailAnswer {
+  const isSame =
+    record.merchantsReference === payment.reference &&
+    record.amount === payment.amount &&
+    record.currency === payment.currency &&
+    (payment.phoneNumber === undefined || record.customer?.phoneNumber === payment.phoneNumber);
+  if (!isSame) throw new Error(`The rail has another payment with our reference ${payment.reference}.`);
+  return toAnswer(record);
+}
+
+function toAnswer({ reference, status, fee, failure }: RailRecord): RailAnswer {
+  const answer = { railReference: reference, status, fee };
+  return status === "failed" ? { ...answer, failure: toFailure(failure) } : answer;
+}
+
+const toFailure = (failure: Failure | undefined): Failure =>
+  failure ? failureOf(failure.code, failure.message) : failureOf("other");
+
+/** What a refusal of the service means for a payment. Other codes and refusals mean `rejected`. */
+const REFUSALS: Readonly<Record<string, FailureCode>> = {
+  insufficient_funds: "payer_insufficient_funds",
+  limit_exceeded: "amount_not_allowed",
+};
+
+/**
+ * Turns a refusal of the service into a failed payment. The client throws these errors only if no request may have been
+ * recorded.
+ * @throws RailError if the service has recorded nothing, and may take the payment later
+ */
+async function settled(work: () => Promise<RailAnswer>): Promise<RailAnswer> {
+  try {
+    return await work();
+  } catch (error) {
+    // The request was valid for us, so the service's own rules refuse it.
+    if (error instanceof ValidationError) {
+      const { code, message, fields = [] } = error;
+      // Our addresses are this server's configuration, not the merchant's request.
+      const isOurs = fields.some(({ path }) => path === "webhookURL" || path === "redirectURL");
+      if (isOurs) throw new RailError(`The rail refuses this server's PUBLIC_URL: ${message}`, { needsRepair: true });
+      return { status: "failed", failure: failureOf((code && REFUSALS[code]) ?? "rejected", message) };
+    }
+    throw refusalOf(error);
+  }
+}
+
+/** The error to throw: a RailError if the service has certainly not recorded anything. */
+function refusalOf(error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error;
+  if (error instanceof OutcomeUnknownError || error instanceof DuplicateReferenceError) return error;
+  const { message } = error;
+  if (error instanceof AuthenticationError) return new RailError(message, { needsRepair: true });
+  const { retryAfter } = error;
+  return new RailError(message, retryAfter === undefined ? {} : { retryAfterMs: retryAfter });
+}

@@ -1,0 +1,214 @@
+// A live service hands payments to rails, and says only what the rails have said (D73, D74).
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { failureOf } from "../domain/failures.ts";
+import { RailError, type RailAnswer } from "../domain/rails.ts";
+import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { startServer, type TestServer } from "../testing/server.ts";
+
+const MINUTE = 60_000;
+let rail: TestRail;
+let gateway: TestServer;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  rail = createTestRail();
+  receiver = await startReceiver();
+  const env = { SANDBOX: "false", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
+  gateway = await startServer({ env, rails: railsOf(rail) });
+});
+afterEach(async () => {
+  await gateway.close();
+  await receiver.close();
+});
+
+async function pay(changes = {}) {
+  const { status, body } = await gateway.createPayout({ webhookURL: receiver.url, ...changes });
+  expect(status).toBe(200);
+  return body.data.reference as string;
+}
+async function recordOf(reference: string) {
+  return (await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data;
+}
+const handoverOf = async (reference: string) => (await gateway.storage.findHandover(reference))!;
+const shown = async (reference: string) => {
+  const { state, exchanges } = await handoverOf(reference);
+  return [state, ...exchanges.map(({ action, result }) => `${action}: ${result}`)];
+};
+const events = () => receiver.received.map(({ body }) => body.event);
+
+test("a payout is handed over once and ends as the rail says, with its webhook", async () => {
+  const reference = await pay();
+  expect(await recordOf(reference)).toMatchObject({ status: "pending" });
+  await gateway.pass(0);
+  expect(await recordOf(reference)).toMatchObject({ status: "success" });
+  expect(await shown(reference)).toEqual(["closed", "pay: success"]);
+  expect(rail.ledger.get(reference)).toMatchObject({ asked: 1, payment: { reference, amount: 10_000 } });
+  expect(events()).toEqual(["disbursement.completed"]);
+});
+
+test("a payout that the rail refuses is failed, and says why", async () => {
+  rail.answers.push({ status: "failed", failure: failureOf("wallet_blocked") });
+  const reference = await pay();
+  await gateway.pass(0);
+  const failure = { code: "wallet_blocked", message: expect.any(String) };
+  expect(await recordOf(reference)).toMatchObject({ status: "failed", failure });
+  expect(events()).toEqual(["disbursement.failed"]);
+});
+
+test("a payout that the rail accepts stays pending until the rail ends it", async () => {
+  rail.answers.push({ status: "pending" });
+  const reference = await pay();
+  await gateway.pass(0);
+  expect(await shown(reference)).toEqual(["accepted", "pay: pending"]);
+  rail.found.push({ status: "pending" }, { status: "success" });
+  await gateway.pass(6_000);
+  await gateway.pass(12_000);
+  expect(await shown(reference)).toEqual(["closed", "pay: pending", "find: pending", "find: success"]);
+});
+
+describe("an unknown outcome (D74)", () => {
+  test("is looked up, and never paid twice", async () => {
+    rail.answers.push(() => Promise.reject(new Error("socket hang up")));
+    const reference = await pay();
+    await gateway.pass(0);
+    expect(await recordOf(reference)).toMatchObject({ status: "pending" });
+    expect(await handoverOf(reference)).toMatchObject({ state: "waiting", unknownSince: expect.any(Number) });
+    await gateway.pass(2_000);
+    expect(await shown(reference)).toEqual(["closed", "pay: unknown", "find: success"]);
+    expect(rail.ledger.get(reference)!.asked).toBe(1);
+  });
+
+  test("is sent again with the same reference if the rail does not have it", async () => {
+    rail.answers.push(new Error("time-out"));
+    rail.found.push("missing");
+    const reference = await pay();
+    await gateway.pass(0);
+    await gateway.pass(2_000);
+    expect(await shown(reference)).toEqual(["closed", "pay: unknown", "find: missing", "pay: success"]);
+  });
+
+  test("is not failed by a refusal that the earlier request may have caused", async () => {
+    const refusal = { status: "failed", failure: failureOf("payer_insufficient_funds") } as const;
+    rail.answers.push(new Error("time-out"), refusal, refusal);
+    rail.found.push("missing", "missing");
+    const reference = await pay();
+    await gateway.pass(0);
+    await gateway.pass(2_000);
+    expect(await recordOf(reference)).toMatchObject({ status: "pending" });
+    // Two minutes later no request is still under way.
+    await gateway.pass(3 * MINUTE);
+    expect(await recordOf(reference)).toMatchObject({ status: "failed" });
+  });
+
+  test("waits while the rail does not respond, and needs a person after an hour", async () => {
+    rail.answers.push(new Error("time-out"));
+    rail.found.push(...Array.from({ length: 60 }, () => new Error("no response")));
+    const reference = await pay();
+    await gateway.pass(0);
+    for (let passed = 0; passed <= 61; passed += 1) await gateway.pass(MINUTE);
+    expect(await recordOf(reference)).toMatchObject({ status: "pending" });
+    const unknownBefore = gateway.clock.now() - 60 * MINUTE;
+    const [found] = await gateway.storage.listAttention({ unknownBefore, limit: 10 });
+    expect(found).toMatchObject({ payment: { reference }, rail: "test", state: "waiting" });
+  });
+});
+
+test("a rail that refuses the connection has taken nothing: the payout is sent when it works again", async () => {
+  rail.answers.push(new RailError("connection refused"));
+  const reference = await pay();
+  await gateway.pass(0);
+  await gateway.pass(2_000);
+  expect(await shown(reference)).toEqual(["closed", "pay: not-sent", "pay: success"]);
+});
+
+test("a paused rail is not asked, and goes on when it is resumed", async () => {
+  await gateway.storage.pauseRail("test", "maintenance", "command ada@host");
+  await gateway.clock.advance(1_000);
+  await expect.poll(() => gateway.service.handovers!.begin()).toBe(0);
+  const reference = await pay();
+  await gateway.pass(0);
+  expect(await shown(reference)).toEqual(["waiting"]);
+  await gateway.storage.resumeRail("test", "command ada@host");
+  gateway.clock.advance(1_000);
+  await expect.poll(async () => (gateway.clock.advance(100), (await shown(reference))[0])).toBe("closed");
+});
+
+const notify = (body: object, name = "test") =>
+  fetch(`${gateway.url}/rails/${name}/webhooks`, { method: "POST", body: JSON.stringify(body) });
+
+describe("a notification of the rail", () => {
+  test("ends the payout, once", async () => {
+    rail.answers.push({ status: "pending" });
+    const reference = await pay();
+    await gateway.pass(0);
+    for (const _ of [1, 2]) expect((await notify({ reference, answer: { status: "success" } })).status).toBe(204);
+    await gateway.pass(0);
+    expect(await recordOf(reference)).toMatchObject({ status: "success" });
+    expect(events()).toEqual(["disbursement.completed"]);
+  });
+
+  test("that contradicts a final status is a conflict, and changes nothing", async () => {
+    const reference = await pay();
+    await gateway.pass(0);
+    await notify({ reference, answer: { status: "failed" } });
+    await gateway.pass(0);
+    expect(await recordOf(reference)).toMatchObject({ status: "success" });
+    expect(await handoverOf(reference)).toMatchObject({ conflict: { answer: { status: "failed" } } });
+    expect(events()).toEqual(["disbursement.completed"]);
+    expect(gateway.logged().some(({ msg }) => /contradicts/.test(msg))).toBe(true);
+    expect(await gateway.storage.closeConflict(reference, "returned by hand", "dashboard Ada")).toBe(true);
+    expect((await handoverOf(reference)).conflict).toBeUndefined();
+  });
+
+  test("about another amount is not believed", async () => {
+    rail.answers.push({ status: "pending" });
+    const reference = await pay();
+    await gateway.pass(0);
+    await notify({ reference, amount: 1, answer: { status: "success" } });
+    expect(await recordOf(reference)).toMatchObject({ status: "pending" });
+  });
+
+  test("about an unknown payment, or of an unknown rail, is refused", async () => {
+    expect((await notify({ reference: "DSBunknown", answer: { status: "success" } })).status).toBe(404);
+    expect((await notify({ reference: "DSBunknown" }, "other")).status).toBe(404);
+  });
+});
+
+test("a pair that no rail serves is refused with 422, and nothing is recorded", async () => {
+  const { status, body } = await gateway.createPayout({ country: "US", currency: "USD", reference: "r-1" });
+  expect([status, body.code]).toEqual([422, "not_served"]);
+  expect((await gateway.createPayout({ reference: "r-1" })).status).toBe(200);
+});
+
+test("a checkout leads to the rail's page and ends as the rail says", async () => {
+  const { promise, resolve } = Promise.withResolvers<RailAnswer>();
+  rail.answers.push(() => promise);
+  const { body } = await gateway.createCheckout({ webhookURL: receiver.url });
+  const { reference } = body.data;
+  const page = () => fetch(`${gateway.url}/checkouts/${reference}`, { redirect: "manual" });
+  expect(await (await page()).text()).toContain("Opening the payment");
+  resolve({ status: "pending", url: `https://rail.example/pay/${reference}` });
+  await gateway.pass(0);
+  const opened = await page();
+  expect([opened.status, opened.headers.get("location")]).toEqual([303, `https://rail.example/pay/${reference}`]);
+  rail.found.push({ status: "success" });
+  await gateway.pass(6_000);
+  expect(await (await page()).text()).toContain("Payment complete");
+  expect(events()).toEqual(["checkout.completed"]);
+});
+
+test("money that arrives after a checkout expired is a conflict", async () => {
+  rail.answers.push({ status: "pending" });
+  const { body } = await gateway.createCheckout({});
+  await gateway.pass(0);
+  rail.found.push(...Array.from({ length: 20 }, () => ({ status: "pending" as const })));
+  for (let passed = 0; passed < 31; passed += 1) await gateway.pass(MINUTE);
+  rail.found.splice(0);
+  rail.ledger.get(body.data.reference)!.answer = { status: "success" };
+  await gateway.pass(60 * MINUTE);
+  expect(await handoverOf(body.data.reference)).toMatchObject({
+    status: "cancelled",
+    conflict: { answer: { status: "success" } },
+  });
+});

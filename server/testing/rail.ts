@@ -1,0 +1,60 @@
+import type { Rail, RailAnswer, RailPayment, Rails } from "../domain/rails.ts";
+
+/** An error loses the request. A function runs after the payment was recorded, for example to lose the response. */
+type Answer = RailAnswer | Error | (() => Promise<RailAnswer>);
+
+/** A rail in memory, whose answers a test decides. */
+export interface TestRail extends Rail {
+  /** What the rail has paid, by our reference, with the number of times that it was asked to. */
+  ledger: Map<string, { payment: RailPayment; answer: RailAnswer; asked: number }>;
+  /** What the next calls of `pay` and `collect` do; afterwards every payment succeeds immediately. */
+  answers: Answer[];
+  /** What the next calls of `find` do; afterwards the ledger decides. */
+  found: (RailAnswer | "missing" | "unsearchable" | Error)[];
+}
+
+/** @param usual what a call does if a test has not decided it */
+export function createTestRail(usual: RailAnswer = { status: "success" }): TestRail {
+  const ledger: TestRail["ledger"] = new Map();
+  const answers: Answer[] = [];
+  const found: TestRail["found"] = [];
+
+  /** Pays a reference once. */
+  async function take(payment: RailPayment, url?: string): Promise<RailAnswer> {
+    const next = answers.shift();
+    if (next instanceof Error) throw next;
+    const known = ledger.get(payment.reference);
+    if (known) known.asked += 1;
+    const answer: RailAnswer = {
+      ...(typeof next === "object" ? next : usual),
+      railReference: `R-${payment.reference}`,
+      ...(url !== undefined && { url }),
+    };
+    if (!known) ledger.set(payment.reference, { payment, answer, asked: 1 });
+    return typeof next === "function" ? next() : (known?.answer ?? answer);
+  }
+
+  return {
+    ledger,
+    answers,
+    found,
+    pay: (payment) => take(payment),
+    collect: (payment) => take(payment, `https://rail.example/pay/${payment.reference}`),
+    async find({ reference }) {
+      const next = found.shift();
+      if (next instanceof Error) throw next;
+      return next ?? ledger.get(reference)?.answer ?? "missing";
+    },
+    async receive({ body }) {
+      return JSON.parse(Buffer.from(body).toString()) as { reference: string; answer?: RailAnswer };
+    },
+  };
+}
+
+/** All payments over one rail. */
+export const railsOf = (rail: Rail, { rateOf }: Partial<Pick<Rails, "rateOf">> = {}): Rails => ({
+  names: ["test"],
+  get: (name) => (name === "test" ? rail : undefined),
+  routeOf: ({ currency }) => (currency === "USD" ? undefined : "test"),
+  rateOf: rateOf ?? (() => undefined),
+});

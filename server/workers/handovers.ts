@@ -1,0 +1,149 @@
+import type { ClaimedHandover, RailExchange, HandoverReport, HandoverStore, Recorded } from "../domain/handovers.ts";
+import { RailError, type Rail, type RailAnswer, type RailCall, type Rails } from "../domain/rails.ts";
+import type { Emit } from "../domain/telemetry.ts";
+import { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
+import type { RailGates } from "./rail-gates.ts";
+
+type WorkerOptions = Omit<QueueWorkerOptions<ClaimedHandover>, "queue" | "serves" | "attempt">;
+export interface HandoverOptions extends WorkerOptions {
+  storage: HandoverStore & {
+    takeRequest(id: string, perSecond: number): Promise<boolean>;
+  };
+  rails: Rails;
+  gates: RailGates;
+  /** Where a rail sends notifications, and payers return. */
+  notifyUrl(rail: string): string;
+  returnUrl(reference: string): string;
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
+  chance(): number;
+  emit: Emit;
+  /** Called when a record has become final, and its webhook is due. */
+  onFinal(): void;
+}
+
+/** While an earlier request may still arrive at the rail, in milliseconds, a refusal proves nothing. */
+const DOUBT_MS = 120_000;
+/** The delays after which a rail is asked again, in milliseconds: while it has the payment, and while that is not known. */
+const POLL_MS = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 640_000, 1_280_000, 3_600_000];
+const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 120_000, 300_000];
+/** The pause of a rail whose requests per second are used up. */
+const RATE_PAUSE_MS = 250;
+
+/** Hands payments to their rails and learns how they end (D73, D74). */
+export function createHandoverWorker(options: HandoverOptions): QueueWorker {
+  const { storage, rails, gates, stopping, log, emit } = options;
+
+  return createQueueWorker({
+    ...options,
+    queue: {
+      promoteDue: storage.promoteHandovers,
+      readyLanes: storage.handoverLanes,
+      claim: storage.claimHandovers,
+      renew: storage.renewHandovers,
+    },
+    serves: gates.isOpen,
+    async attempt({ claim, ending }) {
+      if (stopping.aborted) return false;
+      const { host: name } = claim.lane;
+      const report = await attemptOf(options, claim, rails.get(name)!, ending.signal);
+      for (const { action, result, latencyMs } of report.exchanges)
+        emit("railCall", { rail: name, action, result, durationMs: latencyMs });
+      noteRecorded(options, name, claim.id, await storage.recordHandover(claim, report));
+      return true;
+    },
+    log,
+  });
+}
+
+/** Logs a conflict, and wakes the delivery worker when a record has become final. */
+export function noteRecorded(
+  { log, emit, onFinal }: Pick<HandoverOptions, "log" | "emit" | "onFinal">,
+  rail: string,
+  reference: string,
+  recorded: Recorded,
+): void {
+  emit("railResult", { rail, result: recorded });
+  if (recorded === "final") onFinal();
+  if (recorded === "conflict")
+    log.error({ rail, reference }, "a rail contradicts the final status of a payment; a person must look at it");
+}
+
+async function attemptOf(
+  options: HandoverOptions,
+  claim: ClaimedHandover,
+  rail: Rail,
+  signal: AbortSignal,
+): Promise<HandoverReport> {
+  const { storage, rails, gates, chance } = options;
+  const { host: name } = claim.lane;
+  const perSecond = rails.rateOf(name);
+  if (perSecond !== undefined && !(await storage.takeRequest(`rail:${name}`, perSecond))) {
+    gates.note(name, "answered", RATE_PAUSE_MS);
+    return { exchanges: [], askAgainAfterMs: RATE_PAUSE_MS };
+  }
+  const call = { signal, notifyUrl: options.notifyUrl(name), returnUrl: options.returnUrl(claim.id) };
+  const { retryAfterMs = 0, ...shown } = await ask(options, rail, claim, call);
+  const delays = shown.answer ? POLL_MS : claim.state === "accepted" ? POLL_MS : RETRY_MS;
+  const step = shown.answer && claim.state === "waiting" ? 0 : claim.step;
+  const delay = delays[Math.min(step, delays.length - 1)]! * (0.8 + 0.4 * chance());
+  return { ...shown, askAgainAfterMs: Math.max(delay, retryAfterMs) };
+}
+
+type Shown = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number };
+
+/** Looks a payment up if the rail may have it, and sends it if the rail does not. */
+async function ask(
+  { clock, gates }: HandoverOptions,
+  rail: Rail,
+  { payment, state, askedAt, lane }: ClaimedHandover,
+  call: Omit<RailCall, "inDoubt">,
+): Promise<Shown> {
+  const exchanges: RailExchange[] = [];
+
+  /** Calls the rail and logs the exchange. Resolves with undefined if the call had no result, with the reason in `error`. */
+  async function timed<T extends RailAnswer | "missing" | "unsearchable">(
+    action: RailExchange["action"],
+    work: () => Promise<T>,
+  ): Promise<{ result?: T; error?: unknown }> {
+    const [at, begun] = [clock.now(), clock.monotonic()];
+    const logged = (result: RailExchange["result"], detail?: string) =>
+      exchanges.push({ at, action, latencyMs: clock.monotonic() - begun, result, ...(detail && { detail }) });
+    try {
+      const result = await work();
+      gates.note(lane.host, "answered");
+      if (typeof result === "string")
+        logged(result === "missing" ? "missing" : "unknown", "The rail cannot look it up.");
+      else logged(result.status, result.failure && `${result.failure.code}: ${result.failure.message}`);
+      return { result };
+    } catch (error) {
+      const isRefused = error instanceof RailError;
+      gates.note(lane.host, "failed", isRefused ? error.options.retryAfterMs : 0);
+      logged(isRefused ? "not-sent" : "unknown", (error as Error).message.slice(0, 500));
+      return { error };
+    }
+  }
+
+  let inDoubt = askedAt !== undefined;
+  if (inDoubt || state === "accepted") {
+    const { result, error } = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
+    if (typeof result === "object") return { exchanges, answer: result };
+    const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
+    // A rail that cannot be asked now would not take the payment either.
+    if (error) return { exchanges, isUnknown: inDoubt, ...waits };
+    if (state === "accepted") return { exchanges, isMissing: result === "missing" };
+    if (result === "missing" && clock.now() - askedAt! >= DOUBT_MS) inDoubt = false;
+  }
+
+  const isCheckout = payment.kind === "checkout";
+  const send = isCheckout ? rail.collect! : rail.pay;
+  const { result, error } = await timed(isCheckout ? "collect" : "pay", () =>
+    send.call(rail, payment, { ...call, inDoubt }),
+  );
+  if (result) {
+    // A refusal while an earlier request may still arrive is no proof (D74).
+    const isProof = !inDoubt || (result.status !== "failed" && result.status !== "cancelled");
+    return isProof ? { exchanges, answer: result } : { exchanges, isUnknown: true };
+  }
+  if (error instanceof RailError) return { exchanges, isUnknown: inDoubt, ...error.options };
+  return { exchanges, isUnknown: true };
+}
