@@ -39,7 +39,8 @@ export const schemaFile = fileURLToPath(new URL("certify.schema.json", import.me
 
 type Property = { description: string; minimum?: number };
 const schema = JSON.parse(readFileSync(schemaFile, "utf8")) as { properties: Record<keyof Declaration, Property> };
-const validate = new Ajv2020({ allErrors: true }).compile(schema);
+/** Compiles a schema when it is first used, because most runs have no declaration. */
+const ajv = new Ajv2020({ allErrors: true });
 
 /** The names of all fields. */
 export const fieldNames = Object.keys(schema.properties);
@@ -104,7 +105,7 @@ export function readDeclaration(text: string): Declaration {
   const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
   if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));
   const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
-  if (!validate(given)) throw new DeclarationError((validate.errors ?? []).map(problemOf));
+  if (!ajv.validate(schema, given)) throw new DeclarationError((ajv.errors ?? []).map(problemOf));
   const problems = problemsBeyondSchema(given as Declaration);
   if (problems.length > 0) throw new DeclarationError(problems);
   return given as Declaration;

@@ -28,7 +28,8 @@ const schema = {
     observed: list(["requirement", "name", "value"], { requirement: text, name: text }),
   },
 };
-const fits = new Ajv({ allErrors: true }).compile<Report>(schema);
+/** Compiles the schema when it is first used, because most commands read no report. */
+const ajv = new Ajv({ allErrors: true });
 
 /** Thrown for a file that is not a report. The message says which file it is and what is wrong with it. */
 export class ReportError extends Error {
@@ -46,7 +47,7 @@ export function readReport(file: string): Report {
   } catch (error) {
     throw new ReportError(`${file} is not a readable report: ${(error as Error).message}`, { cause: error });
   }
-  if (fits(report)) return report;
-  const faults = (fits.errors ?? []).map(({ instancePath, message }) => `${instancePath || "the document"} ${message}`);
+  if (ajv.validate<Report>(schema, report)) return report;
+  const faults = (ajv.errors ?? []).map(({ instancePath, message }) => `${instancePath || "the document"} ${message}`);
   throw new ReportError(`${file} is not a report of certify: ${faults.slice(0, 5).join("; ")}.`);
 }
