@@ -17,12 +17,12 @@ import { requestRates } from "../tuned/request-rates-sqlite.ts";
 import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
 import type { Context } from "./context.ts";
-import { explained, lockDatabase, openDatabase } from "./database.ts";
+import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
 import { sqliteExecutor, statementRunner } from "./executor.ts";
 import { watchHealth, type Health } from "./health.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
-import { migrate, migrateUnused } from "./migrate.ts";
+import { migrate, migrateMemory, migrateUnused } from "./migrate.ts";
 import { claimMode, sqliteMode } from "./mode.ts";
 import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
@@ -57,7 +57,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
   try {
     const db = openDatabase(path);
     if (lock) checkPages(db, path, { warn });
-    if (lock) migrate(db);
+    if (path === MEMORY) migrateMemory(db);
+    else if (lock) migrate(db);
     else migrateUnused(db, path);
     if (mode) claimMode(db, mode);
     const ownership = lock && takeOwnership(db, path, lock.id);
