@@ -6,14 +6,14 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * Starts the slowest files first, so that none is left running alone at the end, and ends with the quick ones. A worker
- * only goes on to files of the same project.
+ * only goes on to files of the same project, so each project's files are together.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const long =
       /(certify|sound|catch|prism|browser|money|imposters|accessible|package|runtimes|faults|journey)\.test\.ts$/;
     const rank = ({ project, moduleId }: TestSpecification) =>
-      project.name === "quick" ? 2 : long.test(moduleId) ? 0 : 1;
+      ["alone", "slow", "quick"].indexOf(project.name) * 2 + (long.test(moduleId) ? 0 : 1);
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }
@@ -22,14 +22,10 @@ class LongestFirst extends BaseSequencer {
 const SLOW = /child_process|postgres|playwright|browser|spawn|testing\/(process|command-line|sound-target)|certify\.ts/;
 const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
 
-/**
- * Test files that take seconds for another reason (they wait for time-outs, or try thousands of inputs), or whose packages
- * replace global objects.
- */
+/** Test files that take seconds for another reason: they wait for time-outs, or try thousands of inputs. */
 const LONG = new Set([
   "client/hover.test.ts",
   "client/limiter.test.ts",
-  "client/receiver.test.ts",
   "conformance/merchants/receiver/run.test.ts",
   "conformance/merchants/receiver/subject.test.ts",
   "conformance/report/compact.test.ts",
@@ -43,6 +39,14 @@ const LONG = new Set([
   "server/storage/sqlite/restore.test.ts",
   "server/storage/sqlite/sqlite.test.ts",
   "server/webhooks/connections.test.ts",
+]);
+
+/** Test files that get a process each, because their packages replace global objects, or because they measure times. */
+const ALONE = new Set([
+  "client/receiver.test.ts",
+  "client/receivers.test.ts",
+  "server/overload.test.ts",
+  "server/time-budget.test.ts",
   "server/webhooks/fairness.test.ts",
   "server/workers/fairness.test.ts",
 ]);
@@ -50,18 +54,22 @@ const LONG = new Set([
 const all = globSync("{spec,scripts,server,client,conformance}/**/*.test.ts", {
   exclude: (name) => name.endsWith("node_modules"),
 });
-const isQuick = (file: string) => !LONG.has(file) && !SLOW_FOLDER.test(file) && !SLOW.test(readFileSync(file, "utf8"));
+function projectOf(file: string): string {
+  if (ALONE.has(file)) return "alone";
+  return LONG.has(file) || SLOW_FOLDER.test(file) || SLOW.test(readFileSync(file, "utf8")) ? "slow" : "quick";
+}
 
 // The processes that tests start take most of their time to compile the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("node_modules/.cache/node");
 
 export default defineConfig({
   test: {
-    projects: [
-      // `npm run test:quick` runs only these, for the loop of a contributor.
-      { extends: true, test: { name: "quick", include: all.filter(isQuick) } },
-      { extends: true, test: { name: "slow", include: all.filter((file) => !isQuick(file)) } },
-    ],
+    // `npm run test:quick` runs only the quick files, for the loop of a contributor. Files of a project share processes,
+    // since most files take longer to load the same modules than to run their tests.
+    projects: ["alone", "slow", "quick"].map((name) => ({
+      extends: true as const,
+      test: { name, include: all.filter((file) => projectOf(file) === name), isolate: name === "alone" },
+    })),
     globalSetup: "./server/testing/postgres-setup.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
     // Many tests run whole servers and mostly wait for I/O, so one worker per processor would leave processors idle.
