@@ -1,13 +1,50 @@
-// Checks that a payment that failed says why, and the same in every place (D75).
+// Checks that a payment that failed says why, and the same in every place (D75), and the numbers that force it (D17).
 import type { Check } from "../check.ts";
 import { same } from "./expect.ts";
 import { first, mailbox } from "./notifications.ts";
 import { get, paid, pays } from "./requests.ts";
-import { listed } from "./sandbox-controls.ts";
-import { settled } from "./settlement.ts";
+import { forcing, listed } from "./sandbox-controls.ts";
+import { settled, settledByClock } from "./settlement.ts";
 import { otherStatus } from "./webhooks.ts";
 
+/** The code that each number which fails forces. */
+const codes = {
+  "002": "rejected",
+  "089": "declined",
+  "601": "wallet_not_found",
+  "602": "wallet_blocked",
+  "603": "wallet_limit_reached",
+  "604": "amount_not_allowed",
+  "605": "customer_declined",
+  "606": "payer_insufficient_funds",
+  "607": "rejected",
+  "608": "not_approved",
+  "609": "other",
+};
+
 export const checks: Check[] = [
+  {
+    name: "Each number that fails forces its failure code",
+    ids: ["forced.failure-codes"],
+    ...pays(Object.keys(codes).length),
+    needs: ["forced-outcomes"],
+    async *run(context) {
+      const [id = ""] = this.ids;
+      const made = await Promise.all(
+        Object.entries(codes).map(async ([suffix, code]) => {
+          const { reference } = await paid(context, { phoneNumber: forcing(suffix) });
+          return { suffix, code, reference };
+        }),
+      );
+      yield;
+      for (const { suffix, code, reference } of made) {
+        const { data } = await settledByClock(context, reference);
+        const { failure } = data as { failure?: { code?: unknown } };
+        const what = `for a number ending in ${suffix}, status and failure code`;
+        same(context, id, { what, actual: [data.status, failure?.code], expected: ["failed", code] });
+      }
+    },
+  },
   {
     name: "Verify, list and webhook say the same about why a disbursement failed",
     ids: ["failure.same-everywhere"],

@@ -17,13 +17,31 @@ const newReference = (prefix: string) =>
 const checkoutLifetime = 30 * 60_000;
 const settleDelay = 2000;
 
+interface Outcome {
+  status: "success" | "failed" | "pending";
+  delay: number;
+  why?: Schemas["FailureCode"];
+}
+
 /** The outcomes that the last digits of a phone number choose. Other numbers succeed after the usual delay. */
-const outcomes: Record<string, { status: "success" | "failed" | "pending"; delay: number }> = {
+const outcomes: Record<string, Outcome> = {
   "001": { status: "success", delay: 0 },
-  "002": { status: "failed", delay: 0 },
-  "089": { status: "failed", delay: settleDelay },
+  "002": { status: "failed", delay: 0, why: "rejected" },
+  "089": { status: "failed", delay: settleDelay, why: "declined" },
   "129": { status: "pending", delay: 0 },
 };
+const failures = [
+  "wallet_not_found",
+  "wallet_blocked",
+  "wallet_limit_reached",
+  "amount_not_allowed",
+  "customer_declined",
+  "payer_insufficient_funds",
+  "rejected",
+  "not_approved",
+  "other",
+] as const;
+for (const [index, why] of failures.entries()) outcomes[601 + index] = { status: "failed", delay: settleDelay, why };
 
 /** Returns a share of an amount, in thousandths, rounded half up. */
 const share = (amount: number, thousandths: bigint) => Number((BigInt(amount) * thousandths + 500n) / 1000n);
@@ -128,9 +146,15 @@ export class Merchant {
   }
 
   /** Gives a pending payment its final status, and reports it. A final status never changes. */
-  finish(payment: Payment, status: "success" | "failed" | "cancelled", at = this.state.agenda.now()): void {
+  finish(
+    payment: Payment,
+    status: "success" | "failed" | "cancelled",
+    at = this.state.agenda.now(),
+    code?: Outcome["why"],
+  ): void {
     if (payment.status !== "pending") return;
-    Object.assign(payment, { status, updatedAt: iso(at) });
+    const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
+    Object.assign(payment, { status, updatedAt: iso(at), ...(failure && { failure }) });
     const kind = payment.reference.startsWith("CHK") ? "checkout" : "disbursement";
     const event: Event = {
       id: `msg_${randomUUID().replaceAll("-", "")}`,
@@ -162,9 +186,11 @@ export class Merchant {
   }
 
   #settle(payment: Payment, phoneNumber: string): void {
-    const { status, delay } = outcomes[phoneNumber.slice(-3)] ?? { status: "success", delay: settleDelay };
+    const usual: Outcome = { status: "success", delay: settleDelay };
+    const { status, delay, why } = outcomes[phoneNumber.slice(-3)] ?? usual;
     if (status === "pending") return;
-    if (delay === 0) this.finish(payment, status, Date.parse(payment.updatedAt));
-    else this.state.agenda.schedule(Date.parse(payment.updatedAt) + delay, (at) => this.finish(payment, status, at));
+    const at = Date.parse(payment.updatedAt) + delay;
+    if (delay === 0) this.finish(payment, status, at, why);
+    else this.state.agenda.schedule(at, (then) => this.finish(payment, status, then, why));
   }
 }

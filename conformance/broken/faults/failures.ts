@@ -2,6 +2,7 @@
 import { type Fault, fault } from "../fault.ts";
 import { changesData } from "../messages.ts";
 import { data, verifyDisbursement, without, type Fields } from "../ways.ts";
+import { forcesLike } from "./forced.ts";
 
 const declined = { code: "declined", message: "The provider declined the payment." };
 
@@ -21,6 +22,15 @@ export const faults: readonly Fault[] = [
       record["failure"] === undefined ? record : { ...record, failure: { ...declined, code: "do_not_honor" } },
     ),
     "forced.089-fails-later",
+  ),
+  fault("forced-605-succeeds", "Suffix 605 succeeds.", "forced.failure-codes", forcesLike("605", "473")),
+  fault(
+    "forced-one-code-for-all",
+    "Every payout that fails has the same failure code.",
+    "forced.failure-codes failure.same-everywhere",
+    data(verifyDisbursement, (record) =>
+      record["failure"] === undefined ? record : { ...record, failure: { ...declined, code: "other" } },
+    ),
   ),
   fault(
     "failure-not-in-lists",

@@ -15,7 +15,7 @@ import {
 } from "../ways.ts";
 
 /** Treats phone numbers with one suffix like those with another. */
-const forcesLike = (suffix: string, other: string): How =>
+export const forcesLike = (suffix: string, other: string): How =>
   requests(createDisbursement, (fields) =>
     String(fields["phoneNumber"]).endsWith(suffix)
       ? { ...fields, phoneNumber: String(fields["phoneNumber"]).slice(0, -3) + other }

@@ -96,6 +96,8 @@ describe("the export", () => {
     expect(failures).toHaveLength(3);
     for (const line of failures)
       expect(line).toMatch(/Z,rejected,The provider rejected the request for the payment\.$/);
+    const { html } = await visitor.get(`${list}/${failures[0]!.split(",")[0]}`);
+    expect(html).toContain("The provider rejected the request for the payment. <code>rejected</code>");
     const [entry] = (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items;
     expect(entry).toMatchObject({ actor: "dashboard Ada", action: "payments.export" });
   });

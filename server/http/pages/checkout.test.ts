@@ -166,6 +166,16 @@ describe("outcomes (D17)", () => {
     expect(await stateOf(checkout)).toEqual({ status, paid: true, events: [event], returned: status });
   });
 
+  test("606 fails with its code for the merchant, and the payer's page shows no code", async () => {
+    const { url, reference } = await shop.checkout();
+    await pay(url, "2250000000606");
+    await shop.settle();
+    const { failure } = await shop.record(reference);
+    expect(failure).toMatchObject({ code: "payer_insufficient_funds" });
+    expect((await shop.events(reference))[0]!.data).toMatchObject({ status: "failed", failure });
+    expect(await (await get(url)).text()).not.toMatch(/insufficient|enough money/);
+  });
+
   test.each(["2250700000473", "12"])(
     "%s, sent while another number is paying, is not used, and the page says so",
     async (typed) => {
