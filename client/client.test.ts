@@ -8,6 +8,7 @@ import {
   rejectionOf,
   key,
   connectionLost,
+  connectionRefused,
   ok,
   disbursementRequest,
   record,
@@ -17,7 +18,7 @@ import {
 } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 import { AbortedError, AuthenticationError, ClientError, createClient, UsageError } from "./index.ts";
-import type { ClientOptions } from "./index.ts";
+import type { ClientOptions, CreateDisbursementCall as Call } from "./index.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -153,10 +154,10 @@ describe("options", () => {
     const { client, time, sent } = scriptedClient([]);
     const signal = new AbortController() as unknown as AbortSignal;
     const calls = [
-      client.disbursements.create(disbursementRequest, { signal }),
-      client.disbursements.waitFor("DSB1", { signal }),
+      () => client.disbursements.create(disbursementRequest, { signal }),
+      () => client.disbursements.waitFor("DSB1", { signal }),
     ];
-    for (const call of calls) expect(await time.run(rejectionOf(call))).toBeInstanceOf(UsageError);
+    for (const call of calls) expect(await time.run(rejectionOf(call()))).toBeInstanceOf(UsageError);
     expect([sent, time.waiting]).toEqual([[], 0]);
   });
 
@@ -179,7 +180,7 @@ describe("options", () => {
     const { client, time } = scriptedClient([]);
     const call = client.disbursements.create(disbursementRequest, { timeout: -1 });
     expect(await time.run(rejectionOf(call))).toBeInstanceOf(UsageError);
-    expect(await call.result()).toMatchObject({ ok: false, status: "no-answer" });
+    expect(await call.result()).toMatchObject({ outcome: "refused", error: { name: "UsageError" } });
   });
 });
 
@@ -309,6 +310,8 @@ describe("errors", () => {
       status: 422,
       requestId: "req_1",
       serverMessage: "Refused: For a reason.",
+      code: "refused",
+      operation: "createDisbursement",
       reference: "payroll-1",
     });
     expect(error.message).toBe("Received 422. Refused: For a reason.");
@@ -321,7 +324,7 @@ describe("errors", () => {
         duration: 0,
         status: 422,
         requestId: "req_1",
-        error: { name: "ValidationError", code: undefined, message: error.message },
+        error: { name: "ValidationError", code: "refused", message: error.message },
       },
     ]);
   });
@@ -333,39 +336,41 @@ describe("errors", () => {
 });
 
 describe("result()", () => {
-  const creates: [string, Step[], unknown][] = [
-    ["success", [ok(disbursementCreated)], 200],
-    ...[400, 401, 413, 415, 422].map((status) => [`${status}`, [refusal(status)], status] as [string, Step[], unknown]),
-    ["409", [duplicate()], 409],
-    ["429", [refusal(429)], 429],
+  const statuses = [400, 401, 403, 404, 413, 415, 422, 429];
+  const creates: [string, Step[], string][] = [
+    ["success", [ok(disbursementCreated)], "created"],
+    ...statuses.map((status) => [`${status}`, [refusal(status)], "refused"] as [string, Step[], string]),
+    ["409 for this payment", [duplicate("/v1/disbursements/DSB1"), ok(record)], "existed"],
+    ["409 for another payment", [duplicate("/v1/disbursements/DSB1"), ok({ ...record, amount: 1 })], "refused"],
+    ["409 for a record that cannot be read", [duplicate()], "unknown"],
     ["500", [refusal(500)], "unknown"],
     ["503", [refusal(503)], "unknown"],
-    ["403", [refusal(403)], "other"],
-    ["404", [refusal(404)], "other"],
-    ["no connection", [new TypeError("x", { cause: { code: "ECONNREFUSED" } })], "no-answer"],
+    ["no connection", [connectionRefused()], "refused"],
   ];
-  test.each(creates)("of a create reports %s", async (_, steps, status) => {
+  test.each(creates)("of a create reports %s", async (_, steps, outcome) => {
     const { client, time } = scriptedClient(steps, { retry: { tries: 1 } });
     const result = await time.run(client.disbursements.create(disbursementRequest).result());
-    expect(result.status).toBe(status);
-    expect(result.ok).toBe(status === 200);
-    expect("data" in result ? result.data : result.error).toBeInstanceOf(status === 200 ? Object : ClientError);
+    expect(result.outcome).toBe(outcome);
+    expect(result.status).toBe(result.data?.status);
+    if (result.data) expect(result.data.recovered).toBe(outcome === "existed");
+    else expect(result.error).toBeInstanceOf(ClientError);
   });
 
-  const reads: [string, Step, unknown][] = [
-    ["success", ok(record), 200],
-    ...[401, 404, 429, 500].map((status) => [`${status}`, refusal(status), status] as [string, Step, unknown]),
-    ["502", refusal(502), "other"],
-    ["409", duplicate(), "other"],
-    ["404 with a page", respond(404, "<html>"), "other"],
-    ["500 with a page", respond(500, "<html>"), 500],
-    ["a redirect", respond(302), "other"],
-    ["a broken connection", connectionLost(), "no-answer"],
-    ["no response", noResponse, "no-answer"],
+  const reads: [string, Step, string][] = [
+    ["success", ok(record), "found"],
+    ["404", refusal(404), "missing"],
+    ...[401, 429, 500, 502].map((status) => [`${status}`, refusal(status), "unknown"] as [string, Step, string]),
+    ["409", duplicate(), "unknown"],
+    ["404 with a page", respond(404, "<html>"), "unknown"],
+    ["500 with a page", respond(500, "<html>"), "unknown"],
+    ["a redirect", respond(302), "unknown"],
+    ["a broken connection", connectionLost(), "unknown"],
+    ["no response", noResponse, "unknown"],
   ];
-  test.each(reads)("of a verify reports %s", async (_, step, status) => {
+  test.each(reads)("of a verify reports %s", async (_, step, outcome) => {
     const { client, time } = scriptedClient([step], { retry: { tries: 1 } });
-    expect(await time.run(client.checkouts.verify("DSB1").result())).toMatchObject({ ok: status === 200, status });
+    const result = await time.run(client.checkouts.verify("DSB1").result());
+    expect(result).toMatchObject({ outcome, ...(outcome === "found" && { status: "pending", data: record }) });
   });
 
   test("throws an error that is not the client's", async () => {
@@ -380,13 +385,22 @@ describe("result()", () => {
     expect(await time.run(rejectionOf(client.disbursements.create(request).result()))).toBe(bug);
   });
 
-  test("leaves no unhandled rejection", async () => {
+  test.each([
+    ["awaits its result", (call: Call) => call.result(), 0],
+    ["awaits its response", (call: Call) => call.withResponse().catch(() => {}), 0],
+    ["awaits it", (call: Call) => call.catch(() => {}), 0],
+    ["forgets it", async () => {}, 1],
+  ] as const)("of a failed call: who %s has an unhandled rejection %#", async (_, use, expected) => {
     const { client, time } = scriptedClient([refusal(422)]);
-    const unhandled = vi.fn<() => void>();
-    process.on("unhandledRejection", unhandled);
-    await time.run(client.disbursements.create(disbursementRequest).result());
-    await new Promise(setImmediate);
-    process.off("unhandledRejection", unhandled);
-    expect(unhandled).not.toHaveBeenCalled();
+    const unhandled = vi.fn<(error: unknown) => void>();
+    const others = process.listeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection").on("unhandledRejection", unhandled);
+    await time.run(Promise.resolve(use(client.disbursements.create(disbursementRequest))));
+    for (let turn = 0; turn < 9; turn++) await new Promise(setImmediate);
+    process.removeAllListeners("unhandledRejection");
+    for (const listener of others) process.on("unhandledRejection", listener);
+    expect(unhandled.mock.calls.map(([error]) => error)).toMatchObject(
+      Array.from({ length: expected }, () => ({ name: "ValidationError" })),
+    );
   });
 });

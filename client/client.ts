@@ -1,27 +1,28 @@
 import type { Context, Data } from "./job.ts";
 import { createLimiter } from "./limiter.ts";
-import { list } from "./list.ts";
-import type { CheckoutFilters, DisbursementFilters } from "./list.ts";
+import { find, list } from "./list.ts";
+import type { CheckoutFilters, CheckoutList, DisbursementFilters, DisbursementList } from "./list.ts";
+import { createMemory } from "./memory.ts";
 import { resolveClientOptions, resolveCreateOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
-import type { CallOptions, ClientOptions, CreateOptions, Settings, WaitOptions } from "./options.ts";
+import type { CallOptions, ClientOptions, CreateOptions, CreateSettings, Settings, WaitOptions } from "./options.ts";
 import { checkout, disbursement } from "./kind.ts";
 import type { Kind } from "./kind.ts";
-import { create, verify } from "./recovery.ts";
-import { createStatuses, toCall, verifyStatuses } from "./result.ts";
-import type { Call } from "./result.ts";
+import { create } from "./recovery.ts";
+import { createFailure, readFailure, toCall } from "./result.ts";
+import type {
+  CreateCheckoutCall,
+  CreateDisbursementCall,
+  ReadCheckoutCall,
+  ReadDisbursementCall,
+  WaitForCheckoutCall,
+  WaitForDisbursementCall,
+} from "./result.ts";
 import { system } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { createRawClient, createTransport } from "./transport.ts";
 import type { RawClient } from "./transport.ts";
-import type {
-  Checkout,
-  CheckoutRequest,
-  CreatedCheckout,
-  CreatedDisbursement,
-  Disbursement,
-  DisbursementRequest,
-  Final,
-} from "./types.ts";
+import type { Checkout, CheckoutRequest, Disbursement, DisbursementRequest } from "./types.ts";
+import { verify } from "./verify.ts";
 
 /** Disbursements: payouts to mobile wallets. */
 export interface Disbursements {
@@ -34,20 +35,37 @@ export interface Disbursements {
    * @param request `amount` is in the lowest denomination (`10000` is 100.00). `phoneNumber` is 10 to 15 digits without
    * a plus sign. `reference` is your own and can be used only once.
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the payout that uses it.
-   * @throws {OutcomeUnknownError} The payout may or may not exist. Call again with the same reference.
+   * @throws {OutcomeUnknownError} The payout may or may not exist. Call `resume` of the error later.
    * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
    */
-  create(
-    request: DisbursementRequest,
-    options?: CreateOptions,
-  ): Call<"createDisbursement", CreatedDisbursement, Disbursement>;
+  create(request: DisbursementRequest, options?: CreateOptions): CreateDisbursementCall;
+  /**
+   * Finds out whether a payout exists that may have been sent before, and sends it if it does not exist. Safe to call at
+   * any time and as often as you like, for example from a cron job: the payout is created at most once.
+   *
+   * Returns the payout, `recovered: true` if it existed. A refusal does not prove that an earlier request was refused too:
+   * unless the payout is found, the call then throws OutcomeUnknownError, whose `cause` is the refusal.
+   *
+   * @param request Exactly what was sent before.
+   * @throws {DuplicateReferenceError} Another payout uses the reference; this payment does not exist.
+   * @throws {OutcomeUnknownError} The payout may or may not exist. Call again later.
+   */
+  resume(request: DisbursementRequest, options?: CallOptions): CreateDisbursementCall;
   /**
    * Returns a payout.
    *
    * @param reference The service's reference, as returned by create; not your own.
    * @throws {NotFoundError} No payout has this reference.
    */
-  verify(reference: string, options?: CallOptions): Call<"verifyDisbursement", Disbursement, Disbursement>;
+  verify(reference: string, options?: CallOptions): ReadDisbursementCall;
+  /**
+   * Returns the payout with your own reference, or undefined if the service's list has none. A payout that is being
+   * created at this moment may not be in the list yet, so undefined does not prove that a payment may be sent again: use
+   * `resume` for that.
+   *
+   * @throws {NotFoundError} The service has no list. Not every service has one.
+   */
+  find(merchantsReference: string, options?: CallOptions): Promise<Disbursement | undefined>;
   /**
    * Polls a payout until its status is `success` or `failed`. Webhooks are faster and need no polling.
    *
@@ -55,13 +73,14 @@ export interface Disbursements {
    * @throws {TimeoutError} The payout is still pending; `last` is the last record read.
    * @throws {NotFoundError} No payout with this reference appeared within 10 s.
    */
-  waitFor(reference: string, options?: WaitOptions): Call<"verifyDisbursement", Final<Disbursement>, Disbursement>;
+  waitFor(reference: string, options?: WaitOptions): WaitForDisbursementCall;
   /**
-   * Returns payouts, the newest first. Reads page after page while you iterate, and nothing before.
+   * Returns payouts, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
+   * page.
    *
    * @throws {NotFoundError} The service has no list. Not every service has one.
    */
-  list(filters?: DisbursementFilters, options?: CallOptions): AsyncIterable<Disbursement>;
+  list(filters?: DisbursementFilters, options?: CallOptions): DisbursementList;
 }
 
 /** Checkouts: payments collected through a link. */
@@ -74,17 +93,32 @@ export interface Checkouts {
    *
    * @param request `amount` is in the lowest denomination (`10000` is 100.00).
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.
-   * @throws {OutcomeUnknownError} The checkout may or may not exist. Call again with the same reference.
+   * @throws {OutcomeUnknownError} The checkout may or may not exist. Call `resume` of the error later.
    * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
    */
-  create(request: CheckoutRequest, options?: CreateOptions): Call<"createCheckout", CreatedCheckout, Checkout>;
+  create(request: CheckoutRequest, options?: CreateOptions): CreateCheckoutCall;
+  /**
+   * Finds out whether a checkout exists that may have been created before, and creates it if it does not exist. Safe to
+   * call at any time and as often as you like. A checkout that existed has no `url`.
+   *
+   * @param request Exactly what was sent before, with its reference.
+   * @throws {DuplicateReferenceError} Another checkout uses the reference; this checkout does not exist.
+   * @throws {OutcomeUnknownError} The checkout may or may not exist. Call again later.
+   */
+  resume(request: CheckoutRequest & { reference: string }, options?: CallOptions): CreateCheckoutCall;
   /**
    * Returns a checkout.
    *
    * @param reference The service's reference, as returned by create; not your own.
    * @throws {NotFoundError} No checkout has this reference.
    */
-  verify(reference: string, options?: CallOptions): Call<"verifyCheckout", Checkout, Checkout>;
+  verify(reference: string, options?: CallOptions): ReadCheckoutCall;
+  /**
+   * Returns the checkout with your own reference, or undefined if the service's list has none.
+   *
+   * @throws {NotFoundError} The service has no list. Not every service has one.
+   */
+  find(merchantsReference: string, options?: CallOptions): Promise<Checkout | undefined>;
   /**
    * Polls a checkout until its status is `success`, `failed` or `cancelled`. Webhooks are faster and need no polling.
    *
@@ -92,13 +126,14 @@ export interface Checkouts {
    * @throws {TimeoutError} The checkout is still pending; `last` is the last record read.
    * @throws {NotFoundError} No checkout with this reference appeared within 10 s.
    */
-  waitFor(reference: string, options?: WaitOptions): Call<"verifyCheckout", Final<Checkout>, Checkout>;
+  waitFor(reference: string, options?: WaitOptions): WaitForCheckoutCall;
   /**
-   * Returns checkouts, the newest first. Reads page after page while you iterate, and nothing before.
+   * Returns checkouts, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
+   * page.
    *
    * @throws {NotFoundError} The service has no list. Not every service has one.
    */
-  list(filters?: CheckoutFilters, options?: CallOptions): AsyncIterable<Checkout>;
+  list(filters?: CheckoutFilters, options?: CallOptions): CheckoutList;
 }
 
 /** A client that acts for one merchant. */
@@ -137,7 +172,7 @@ export function createClient(options: ClientOptions): DisbursementClient {
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
   const limiter = createLimiter(runtime);
-  const context: Context = { runtime, limiter, transport: createTransport(rest), ...rest };
+  const context: Context = { runtime, limiter, memory: createMemory(), transport: createTransport(rest), ...rest };
   return {
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
@@ -149,13 +184,22 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
 const isFinal = ({ status }: Data) => ["success", "failed", "cancelled"].includes(status);
 
 function resource(context: Context, kind: Kind, base: Settings) {
+  type Request = DisbursementRequest | CheckoutRequest;
+  const read = (reference: string, toSettings: () => Settings, until?: (data: Data) => boolean) =>
+    toCall(readFailure, () => verify(context, kind, reference, toSettings(), until));
+  const send = (request: Request, toSettings: () => CreateSettings, inDoubt: boolean) =>
+    toCall(createFailure, () => create(context, kind, request, toSettings, { inDoubt, resume }));
+  const resume = (request: Request, options?: CallOptions) =>
+    send(request, () => ({ ...resolveOptions(options, base), ifExists: "return" }), true);
   return {
-    create: (request: DisbursementRequest | CheckoutRequest, options?: CreateOptions) =>
-      toCall(createStatuses, () => create(context, kind, request, resolveCreateOptions(options, base))),
-    verify: (reference: string, options?: CallOptions) =>
-      toCall(verifyStatuses, () => verify(context, kind, reference, resolveOptions(options, base))),
+    create: (request: Request, options?: CreateOptions) =>
+      send(request, () => resolveCreateOptions(options, base), false),
+    resume,
+    verify: (reference: string, options?: CallOptions) => read(reference, () => resolveOptions(options, base)),
     waitFor: (reference: string, options?: WaitOptions) =>
-      toCall(verifyStatuses, () => verify(context, kind, reference, resolveWaitOptions(options, base), isFinal)),
-    list: (filters?: object, options?: CallOptions) => list(context, kind, filters, resolveOptions(options, base)),
+      read(reference, () => resolveWaitOptions(options, base), isFinal),
+    find: async (reference: string, options?: CallOptions) =>
+      find(context, kind, reference, resolveOptions(options, base)),
+    list: (filters?: object, options?: CallOptions) => list(context, kind, filters, options, base),
   };
 }

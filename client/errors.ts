@@ -1,5 +1,5 @@
 import type { ResponseInfo } from "./hooks.ts";
-import type { Checkout, Disbursement, ErrorCode, FieldError } from "./types.ts";
+import type { Checkout, Disbursement, ErrorCode, FieldError, ListId, OperationId } from "./types.ts";
 
 /** The facts that an error carries besides its message. */
 export interface ErrorDetails {
@@ -28,6 +28,8 @@ export abstract class ClientError extends Error implements ErrorDetails {
   declare readonly code?: ErrorCode | undefined;
   declare readonly fields?: readonly FieldError[] | undefined;
   declare readonly retryAfter?: number | undefined;
+  /** What the call asked for. */
+  declare readonly operation?: OperationId | ListId | undefined;
   /** The reference of the call: the merchant's for a create, the service's for a verify. */
   declare readonly reference?: string | undefined;
   /** Identifies the call in hooks, in logs and in the `traceparent` header of its requests. */
@@ -39,6 +41,12 @@ export abstract class ClientError extends Error implements ErrorDetails {
     super(message, details);
     Object.assign(this, details);
   }
+}
+
+/** A class whose instances have one of several types, so that `instanceof` narrows to all of them. */
+export interface ErrorClass<E extends ClientError> {
+  new (message: string, details?: ErrorDetails): E;
+  readonly prototype: E;
 }
 
 /** An option or argument is invalid. No request was sent. */
@@ -61,17 +69,37 @@ export class NotFoundError extends ClientError {
   override readonly name = "NotFoundError";
 }
 
-/** The merchant's reference is already in use (409). */
-export class DuplicateReferenceError extends ClientError {
+/** An error of a create of a payout. */
+export interface OfDisbursement {
+  readonly operation: "createDisbursement";
+}
+
+/** An error of a create of a checkout. */
+export interface OfCheckout {
+  readonly operation: "createCheckout";
+}
+
+interface Duplicate<Record> {
+  /** The record that uses the reference. Not enumerable, because it has a phone number. */
+  readonly existing?: Record | undefined;
+}
+
+class Duplicated extends ClientError {
   override readonly name = "DuplicateReferenceError";
-  /** The record that uses the reference, if the client could read it. Not enumerable, because it has a phone number. */
-  declare readonly existing?: Disbursement | Checkout | undefined;
   /**
-   * True if `existing` has the amount, country, currency and recipient of this request. Undefined if the record could
-   * not be read (`cause` says why). In that case this very payment may exist, so do not send it under another reference.
+   * True if `existing` has the amount, country, currency and recipient of this request, false if it differs. Undefined
+   * only in the `cause` of an OutcomeUnknownError: the record could not be read, or lacks one of these fields.
    */
   declare readonly matches?: boolean | undefined;
 }
+
+/**
+ * The merchant's reference is already in use (409). `matches` tells whether `existing` is this payment or another.
+ * `operation` narrows the type of `existing`.
+ */
+export type DuplicateReferenceError = Duplicated &
+  ((OfDisbursement & Duplicate<Disbursement>) | (OfCheckout & Duplicate<Checkout>));
+export const DuplicateReferenceError = Duplicated as unknown as ErrorClass<DuplicateReferenceError>;
 
 /** The last attempt was still rate limited (429). Nothing was recorded. */
 export class RateLimitError extends ClientError {
@@ -105,13 +133,4 @@ export class AbortedError extends ClientError {
 /** The response violates the contract. It may be a proxy's page, a redirect, an invalid body, or another record. */
 export class UnexpectedAnswerError extends ClientError {
   override readonly name = "UnexpectedAnswerError";
-}
-
-/**
- * The record may or may not exist, and the client could not find out; `cause` is the last failure. Call create again
- * with the same reference and content; the payment is made at most once. Never send the payment under another
- * reference.
- */
-export class OutcomeUnknownError extends ClientError {
-  override readonly name = "OutcomeUnknownError";
 }

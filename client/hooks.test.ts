@@ -26,7 +26,7 @@ describe("hooks", () => {
       reference: "payroll-1",
       callId: expect.stringMatching(/^\d{32}$/),
     };
-    const error = { name: "ServerError", code: undefined, message: "Received 503. Refused: For a reason." };
+    const error = { name: "ServerError", code: "refused", message: "Received 503. Refused: For a reason." };
     const success = { duration: 0, status: 200, requestId: "req_1", error: undefined };
     expect(received).toEqual([
       { name: "request", ...about, attempt: 1 },
@@ -97,5 +97,19 @@ describe("hooks", () => {
     const { client, time, sent } = scriptedClient([ok(disbursementCreated)], { hooks });
     expect(await time.run(client.disbursements.create(disbursementRequest))).toMatchObject({ reference: "DSB1" });
     expect(sent).toHaveLength(1);
+  });
+
+  test("may be methods of a class, with its other fields", async () => {
+    class Log {
+      lines: string[] = [];
+      readonly prefix = "pay:";
+      onResponse({ operation, status }: ResponseInfo) {
+        this.lines.push(`${this.prefix} ${operation} ${status}`);
+      }
+    }
+    const hooks = new Log();
+    const { client, time } = scriptedClient([ok(disbursementCreated)], { hooks });
+    await time.run(client.disbursements.create(disbursementRequest));
+    expect(hooks.lines).toEqual(["pay: createDisbursement 200"]);
   });
 });

@@ -7,7 +7,6 @@ export {
   ConnectionError,
   DuplicateReferenceError,
   NotFoundError,
-  OutcomeUnknownError,
   RateLimitError,
   ServerError,
   TimeoutError,
@@ -16,7 +15,7 @@ export {
   ValidationError,
 } from "./errors.ts";
 export type { ErrorInfo, Hooks, RequestInfo, ResponseInfo, RetryInfo } from "./hooks.ts";
-export type { CheckoutFilters, DisbursementFilters } from "./list.ts";
+export type { CheckoutFilters, CheckoutList, DisbursementFilters, DisbursementList, List, ListPage } from "./list.ts";
 export type {
   CallOptions,
   ClientOptions,
@@ -26,7 +25,24 @@ export type {
   RetryOptions,
   WaitOptions,
 } from "./options.ts";
-export type { Call, Result } from "./result.ts";
+export { OutcomeUnknownError } from "./result.ts";
+export type {
+  Call,
+  CheckoutResult,
+  CreateCheckoutCall,
+  CreateDisbursementCall,
+  DisbursementResult,
+  FoundCheckout,
+  FoundDisbursement,
+  ReadCheckoutCall,
+  ReadDisbursementCall,
+  ReadFailure,
+  Refusal,
+  SettledCheckout,
+  SettledDisbursement,
+  WaitForCheckoutCall,
+  WaitForDisbursementCall,
+} from "./result.ts";
 export type { RawClient } from "./transport.ts";
 export type * from "../generated/models.ts";
-export type { CreatedCheckout, CreatedDisbursement, Final } from "./types.ts";
+export type { CreatedCheckout, CreatedDisbursement, FinalCheckout, FinalDisbursement } from "./types.ts";

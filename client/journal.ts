@@ -5,14 +5,14 @@ import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
 import { UsageError } from "./errors.ts";
 import { ignore } from "./options.ts";
-import type { Journal, JournalEntry } from "./payroll.ts";
-import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
+import type { Journal, JournaledPayout, JournalEntry } from "./payroll.ts";
+import type { DisbursementRequest } from "./types.ts";
 
 type Entry = JournalEntry & { hash: string };
 /**
  * A line of the file. With `hash`, the payout is about to be sent; with `reference` alone, nothing was recorded for it.
  */
-type Line = { reference: string; hash?: string } | { payout: DisbursementCreated } | { rate: number };
+type Line = { reference: string; hash?: string } | { payout: JournaledPayout } | { rate: number };
 
 /** What a journal knows from earlier runs. */
 interface Content {
@@ -112,8 +112,9 @@ async function before(
 }
 
 /** Leaves out the recipient, which a recovered payout has. */
-function summaryOf({ reference, merchantsReference, amount, fee, status }: DisbursementCreated): DisbursementCreated {
-  return { reference, merchantsReference, amount, fee, status };
+function summaryOf(payout: JournaledPayout): JournaledPayout {
+  const { reference, merchantsReference, amount, fee, status, recovered } = payout;
+  return { reference, merchantsReference, amount, fee, status, ...(recovered && { recovered }) };
 }
 
 function hashOf({ reference, amount, phoneNumber, country, currency }: DisbursementRequest): string {
@@ -173,7 +174,7 @@ function readLine(content: Content, text: string, place: string) {
   const known = content.entries;
   try {
     const line = JSON.parse(text) as Partial<{ rate: number; reference: string; hash: string }> & {
-      payout?: DisbursementCreated;
+      payout?: JournaledPayout;
     };
     const { rate, payout, hash } = line;
     if (rate) return void (content.rate = rate);
@@ -183,7 +184,8 @@ function readLine(content: Content, text: string, place: string) {
     else known.delete(reference);
   } catch {
     throw new UsageError(
-      `${place} is damaged. Continue with a new journal: payouts that exist are found at the service.`,
+      `${place} is damaged. Restore the file from a copy, or run the payroll without a journal, which treats every ` +
+        "entry as in doubt. A new journal would not: it would take refusals of paid entries for proof that nothing was paid.",
     );
   }
 }

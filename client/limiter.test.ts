@@ -91,10 +91,10 @@ test("after idling, a client starts with few requests again", async () => {
   expect(sent.filter(({ at }) => at === started)).toHaveLength(16);
 });
 
-/** Refuses the first request and accepts all others. */
-function refuseFirst(seconds: number): Policy {
+/** Refuses the first requests and accepts all others. */
+function refuseFirst(seconds: number, refusals = 1): Policy {
   let count = 0;
-  return () => count++ > 0 || seconds;
+  return () => count++ >= refusals || seconds;
 }
 
 describe("Retry-After", () => {
@@ -183,9 +183,9 @@ describe("a call that waits for its turn", () => {
   });
 
   test("lets a retry go first", async () => {
-    // The first request of the first burst is refused; all later ones wait for the pause.
+    // The first requests of the first burst are refused; all later ones wait for the pause.
     const order: string[] = [];
-    const { time, pay } = limitedClient(refuseFirst(1), {
+    const { time, pay } = limitedClient(refuseFirst(1, 2), {
       options: { hooks: { onRequest: ({ reference }: { reference: string }) => void order.push(reference) } },
     });
     time.randomValue = 0;
@@ -269,4 +269,48 @@ test("refusals that come at random, whatever the rate, do not bring the client t
   await time.run(payAll(pay, 1000));
   // 20 pauses of a second.
   expect(time.now() - started).toBeLessThan(100_000);
+});
+
+/** How many of the requests of 16 workers are accepted in each 5 s. */
+async function throughput(policy: Policy, seconds: number) {
+  const { time, pay } = limitedClient(policy, { latency: 250, options: { retry: { totalTime: 600_000 } } });
+  const started = time.now();
+  const accepted = Array.from({ length: seconds / 5 }, () => 0);
+  let next = 0;
+  const work = async () => {
+    while (time.now() - started < seconds * 1000) {
+      await pay(next++);
+      const period = Math.floor((time.now() - started) / 5000);
+      if (period in accepted) accepted[period]!++;
+    }
+  };
+  await time.run(Promise.all(Array.from({ length: 16 }, work)));
+  return accepted;
+}
+
+describe("429s that are not about the rate", () => {
+  test("cost little, and not more and more, if one request in 60 is refused", async () => {
+    let count = 0;
+    const accepted = await throughput(() => ++count % 60 !== 0 || 0, 30);
+    expect(Math.min(...accepted)).toBeGreaterThan(280);
+  });
+
+  test.each([86_400, 1e300])("a Retry-After of %f s stops the other calls for 30 s at most", async (seconds) => {
+    const { time, pay } = limitedClient(refuseFirst(seconds));
+    expect(await time.run(rejectionOf(pay(1)))).toMatchObject({ name: "RateLimitError", status: 429 });
+    const started = time.now();
+    await time.run(pay(2));
+    expect(time.now() - started).toBeLessThanOrEqual(30_020);
+  });
+
+  test("do not leave a low rate behind for ever", async () => {
+    const time = new FakeTime();
+    const limiter = createLimiter(time);
+    limiter.rate = 20;
+    for (let sent = 0; sent < 4000; sent++) {
+      expect(await time.run(limiter.enter(1000, undefined, false))).toBe(true);
+      limiter.leave(time.now());
+    }
+    expect(limiter.rate).toBeGreaterThan(60);
+  });
 });

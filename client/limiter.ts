@@ -26,15 +26,27 @@ const decrease = 0.95;
 // What an accepted request adds to the rate, at first and at least. With 1, the rate grows e-fold per second.
 const firstGrowth = 4;
 const leastGrowth = 0.001;
+// After the n-th accepted request since a refusal, the growth is at least this much times n.
+const acceleration = 1e-5;
+// A refusal is sporadic, so not about the rate, if the rate is below this share of the rate of the last refusal about the
+// rate, and it is alone: so many requests were accepted before it, or so many others are in flight that are not refused.
+const belowCeiling = 0.99;
+const manyAccepted = 40;
+const manyInFlight = 8;
+// Sporadic refusals show that the rate was lowered for no reason. Each doubles the growth, up to this.
+const mostRegrowth = 0.05;
+// A 429 holds back the other calls of the client for at most so long, in ms. A mistaken one would stop them for days.
+const longestPause = 30_000;
 // If a timer fires late, the following requests make up for at most this much of the delay, in ms.
 const catchUp = 50;
 
 /**
- * Creates a limiter, which lets requests pass without delay until the service refuses one with 429. Then it sends
+ * Creates a limiter, which lets requests pass without delay until the service refuses some with 429. Then it sends
  * nothing before `Retry-After` has passed, and continues below the rate that the service accepted.
  *
- * The rate grows with each accepted request and shrinks with each refusal (AIMD). It grows fast after the first refusal,
- * because the first estimate can be far too low, and slower after each further one.
+ * The rate grows with each accepted request and shrinks with each refusal that is about the rate (AIMD). It grows fast
+ * after the first refusal, because the first estimate can be far too low, and slower after each further one; without
+ * refusals it grows faster and faster.
  */
 export function createLimiter(runtime: Runtime): Limiter {
   const queue: (() => void)[] = [];
@@ -50,6 +62,10 @@ export function createLimiter(runtime: Runtime): Limiter {
   // The requests accepted since the last refusal. Right after a refusal, `accepted` is too low.
   let count = 0;
   let since = runtime.now();
+  // The rate at the last refusal that was about the rate.
+  let ceiling = Infinity;
+  // True if the last refusal was taken for a sporadic one.
+  let isSporadic = false;
   let cancelTimer = ignore;
 
   function takeTurn(): boolean {
@@ -73,7 +89,7 @@ export function createLimiter(runtime: Runtime): Limiter {
       return growth < 0.5 ? rate : Infinity;
     },
     set rate(known) {
-      rate = known;
+      rate = ceiling = known;
       growth = leastGrowth;
       // A caller that knows the rate has probably sent requests at this rate until now.
       accepted = known;
@@ -105,24 +121,33 @@ export function createLimiter(runtime: Runtime): Limiter {
       if (retryAfter === undefined) {
         accepted++;
         count++;
-        rate += growth;
+        rate += Math.max(growth, count * acceleration);
         window = inFlight + queue.length > 0 ? window + 0.5 : firstWindow;
       } else {
-        // Requests that were in flight at a refusal are refused for the same reason.
-        if (entered > refusedAt) {
+        const pause = Math.min(retryAfter, longestPause);
+        // Requests that were in flight at a refusal are refused for the same reason. If there are any, it is the rate.
+        const isFirst = entered > refusedAt;
+        if (isFirst) {
+          isSporadic = (count >= manyAccepted || inFlight >= manyInFlight) && rate <= ceiling * belowCeiling;
+          refusedAt = now;
+        }
+        if (isFirst ? !isSporadic : isSporadic) {
+          isSporadic = false;
+          ceiling = Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since)));
           rate = Math.max(
             1,
             // After a quiet time `accepted` is low, which says nothing about a known rate.
             growth < 1 ? rate / 2 : 1,
-            decrease * Math.min(rate, Math.max(accepted, (count * 1000) / Math.max(1000, now - since))),
+            decrease * ceiling,
           );
-          count = 0;
-          since = now + retryAfter;
           growth = Math.max(leastGrowth, growth / 8);
-          refusedAt = now;
+        } else if (isFirst && rate < Infinity) growth = Math.max(growth, Math.min(mostRegrowth, growth * 2));
+        if (isFirst) {
+          count = 0;
+          since = now + pause;
         }
         window = firstWindow;
-        nextTurn = Math.max(nextTurn, now + retryAfter);
+        nextTurn = Math.max(nextTurn, now + pause);
       }
       serveQueue();
     },

@@ -16,7 +16,7 @@ async function referencesOf(records: AsyncIterable<{ reference: string }>): Prom
 describe("a list", () => {
   test("returns the records of all pages in order, with the filters on each request", async () => {
     const { client, time, sent } = scriptedClient([page(["a", "b"], "c 1"), page([], "c2"), page(["d"])]);
-    const filters = { status: "failed", limit: 2, createdAfter: new Date(0), createdBefore: new Date(1) };
+    const filters = { status: "failed", pageSize: 2, createdAfter: new Date(0), createdBefore: new Date(1) };
     expect(await time.run(referencesOf(client.disbursements.list({ ...filters, status: "failed" })))).toEqual([
       "a",
       "b",
@@ -126,5 +126,50 @@ describe("a list", () => {
     expect(error).toBeInstanceOf(UsageError);
     expect(error).toMatchObject({ message: expect.stringMatching(message) });
     expect(sent).toHaveLength(0);
+  });
+});
+
+describe("page", () => {
+  test("reads one page, and the page at a cursor", async () => {
+    const { client, time, sent } = scriptedClient([ok({ items: [record], nextCursor: "c1" }), ok({ items: [] })]);
+    const payouts = client.disbursements.list({ pageSize: 1 });
+    const first = await time.run(payouts.page());
+    expect(first).toEqual({ items: [record], nextCursor: "c1" });
+    expect(await time.run(payouts.page(first.nextCursor))).toEqual({ items: [] });
+    expect(sent.map(({ url }) => new URL(url).search)).toEqual(["?limit=1", "?limit=1&cursor=c1"]);
+  });
+
+  test("rejects for an invalid filter or option, and sends nothing", async () => {
+    const { client, sent } = scriptedClient([]);
+    for (const list of [client.checkouts.list({ limit: 3 } as object), client.checkouts.list({}, { timeout: -1 })])
+      expect(await rejectionOf(list.page())).toBeInstanceOf(UsageError);
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("find", () => {
+  test("returns the record with the merchant's reference, as a read returns it", async () => {
+    const { client, time, sent } = scriptedClient([
+      ok({
+        items: [null, { ...record, merchantsReference: "x" }, { reference: "DSB1", merchantsReference: "payroll-1" }],
+      }),
+      ok(record),
+    ]);
+    expect(await time.run(client.disbursements.find("payroll-1"))).toEqual(record);
+    expect(sent.map(({ url }) => new URL(url).pathname + new URL(url).search)).toEqual([
+      "/v1/disbursements?merchantsReference=payroll-1",
+      "/v1/disbursements/DSB1",
+    ]);
+  });
+
+  test("returns undefined if no record has it", async () => {
+    const { client, time } = scriptedClient([ok({ items: [] })]);
+    expect(await time.run(client.checkouts.find("order-1"))).toBeUndefined();
+  });
+
+  test("throws NotFoundError if the service has no list, and UsageError without a reference", async () => {
+    const { client, time } = scriptedClient([refusal(404)]);
+    expect(await time.run(rejectionOf(client.disbursements.find("payroll-1")))).toBeInstanceOf(NotFoundError);
+    expect(await rejectionOf(client.disbursements.find(""))).toBeInstanceOf(UsageError);
   });
 });

@@ -1,9 +1,12 @@
 import type { Context, Data, Job, Trace } from "./job.ts";
 import type { Kind } from "./kind.ts";
-import { complete, ensure } from "./options.ts";
-import type { Settings } from "./options.ts";
-import { sendWithRetries } from "./retry.ts";
+import { complete, demand, ensure, resolveOptions } from "./options.ts";
+import type { CallOptions, Settings } from "./options.ts";
+import { isText } from "./outcome.ts";
+import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
+import type { Checkout, Disbursement } from "./types.ts";
+import { verify } from "./verify.ts";
 import type { operations } from "../generated/openapi.ts";
 
 type Query<Op extends "listDisbursements" | "listCheckouts"> = NonNullable<operations[Op]["parameters"]["query"]>;
@@ -18,7 +21,7 @@ interface ListFilters<Status> {
   /** Only records created before this time. */
   createdBefore?: Date | string | undefined;
   /** How many records one request reads, from 1 to 100. It does not limit the whole list. */
-  limit?: number | undefined;
+  pageSize?: number | undefined;
 }
 
 /** Selects the payouts of `disbursements.list`. */
@@ -36,27 +39,72 @@ const noFilters = {
   status: undefined,
   createdAfter: undefined as unknown,
   createdBefore: undefined as unknown,
-  limit: undefined,
+  pageSize: undefined,
 };
 
-/** Reads the records of a list, page by page. Requests a page when the previous page is used up. */
-export async function* list(
+/** One page of a list. */
+export interface ListPage<R> {
+  items: R[];
+  /** Pass it to `page` to read the next page. Missing on the last page. */
+  nextCursor?: string | null | undefined;
+}
+
+/** Records, the newest first. Iterate over all of them, or read one page. */
+export interface List<R> extends AsyncIterable<R> {
+  /** Reads the first page, or the page at a cursor of an earlier page with the same filters. */
+  page(cursor?: string | null): Promise<ListPage<R>>;
+}
+
+/** A list of payouts. */
+export interface DisbursementList extends List<Disbursement> {}
+/** A list of checkouts. */
+export interface CheckoutList extends List<Checkout> {}
+
+/** Returns the records of a list. Requests a page when the previous page is used up, and nothing before. */
+export function list(
   context: Context,
   kind: Kind,
   filters: object | undefined,
-  settings: Settings,
-): AsyncGenerator<Data, void> {
-  const query: Record<string, unknown> = complete(filters, noFilters);
-  for (const [filter, value] of Object.entries(query)) {
-    if (value instanceof Date) ensure((query[filter] = value.toJSON()), `${filter} must be a valid date.`);
-  }
-  do {
-    const { error, data } = await readPage(context, kind, query, settings);
+  options: CallOptions | undefined,
+  base: Settings,
+): List<Data> {
+  const page = async (cursor?: string | null) => {
+    const { pageSize: limit, ...query }: Record<string, unknown> = complete(filters, noFilters);
+    for (const [filter, value] of Object.entries(query)) {
+      if (value instanceof Date) ensure((query[filter] = value.toJSON()), `${filter} must be a valid date.`);
+    }
+    const { error, data } = await readPage(context, kind, { ...query, limit, cursor }, resolveOptions(options, base));
     if (error) throw error;
     const { items, nextCursor } = data as unknown as Page;
-    yield* items;
-    query["cursor"] = nextCursor;
-  } while (query["cursor"]);
+    return { items, nextCursor };
+  };
+  return {
+    page,
+    async *[Symbol.asyncIterator]() {
+      let cursor: string | null | undefined;
+      do {
+        const { items, nextCursor } = await page(cursor);
+        yield* items;
+        cursor = nextCursor;
+      } while (cursor);
+    },
+  };
+}
+
+/** Finds the record with the merchant's own reference, and reads it, because a list may leave fields out. */
+export async function find(
+  context: Context,
+  kind: Kind,
+  merchantsReference: string,
+  settings: Settings,
+): Promise<Data | undefined> {
+  demand(merchantsReference, isText(merchantsReference), "merchantsReference", "a text of your own");
+  const trace = startTrace(context);
+  const { error, data } = await readPage(context, kind, { merchantsReference }, settings, undefined, trace);
+  if (error) throw error;
+  const isFound = (record: Data | null) => record?.merchantsReference === merchantsReference;
+  const found = (data as unknown as Page).items.find(isFound);
+  return found && (await verify(context, kind, found.reference, settings, undefined, trace)).data;
 }
 
 /** Reads one page of a list. With `until`, polls until `until(page)` is true. */

@@ -66,8 +66,10 @@ describe("after a 409", () => {
   });
 
   test.each([404, 405])("a service without lists (%i) is not asked twice, and the error says so", async (status) => {
-    const { call, sent } = await create([duplicate(), refusal(status)]);
-    const error = (await rejectionOf(call)) as DuplicateReferenceError;
+    const noList = respond(status, { statusCode: status, error: "Not Found" });
+    const { call, sent } = await create([duplicate(), noList]);
+    const { cause } = (await rejectionOf(call)) as OutcomeUnknownError;
+    const error = cause as DuplicateReferenceError;
     expect(error).toMatchObject({ name: "DuplicateReferenceError", matches: undefined, existing: undefined });
     expect(error.cause).toBeInstanceOf(NotFoundError);
     expect((error.cause as Error).message).toMatch(/the service has no list/);

@@ -45,7 +45,7 @@ describe("against the mock", () => {
     const result = await connect()
       .disbursements.create(otherRequest, { retry: { tries: 1 } })
       .result();
-    expect(result.status).toBe("unknown");
+    expect(result.outcome).toBe("unknown");
   });
 
   test("the raw client sends the key and is typed by the contract", async () => {

@@ -50,12 +50,6 @@ export interface CreateOptions extends CallOptions {
    * `recovered: true` instead of throwing DuplicateReferenceError. A record that differs is still an error.
    */
   ifExists?: "return" | undefined;
-  /**
-   * True if this request may have been sent before, for example by a process that was killed. A refusal then proves
-   * nothing, because the earlier request may be the reason: unless the record is found, the call ends with
-   * OutcomeUnknownError. A record that matches is returned, as with `ifExists`.
-   */
-  inDoubt?: boolean | undefined;
 }
 
 /** The type of a custom `fetch`: compatible with the global `fetch`. */
@@ -95,7 +89,7 @@ export const defaults: Settings = {
   headers: { "user-agent": `disbursement-checkout-client/${version}` },
 };
 
-const createDefaults = { ifExists: "", inDoubt: false };
+const createDefaults = { ifExists: "" };
 export type CreateSettings = Settings & typeof createDefaults;
 
 const waitDefaults = { signal: undefined, timeout: 120_000, minDelay: 1000, maxDelay: 10_000 };
@@ -212,7 +206,8 @@ export function resolveClientOptions(options: ClientOptions) {
   return {
     baseUrl: url,
     apiKey: async () => checkKey(typeof apiKey === "function" ? await callForKey(apiKey as () => unknown) : apiKey),
-    hooks: complete(hooks, noHooks),
+    // An instance of a class may have fields of its own, and inherits its hooks.
+    hooks: hooks.constructor === Object ? complete(hooks, noHooks) : hooks,
     logLevel: level,
     fetch,
     settings: resolveOptions(call, defaults),

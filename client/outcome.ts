@@ -47,9 +47,14 @@ const refusalErrors: Record<number, ErrorClass> = {
   429: RateLimitError,
 };
 
+// A gateway in front of the service refuses requests with these statuses too, and the error bodies of Fastify and Hapi
+// have the fields of §7. What they lack is a code in lower case, so only the code proves who refused a create.
+const ofGateways = /^4(0[1345]|1[35])$/;
+const codeOfService = /^[a-z]+(_[a-z]+)*$/;
+
 // The error codes of Node and Bun for a connection that was never established, or not trusted because of its certificate.
 // The service received nothing. An SSL alert can arrive after the request was sent.
-const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$|^(?!ERR_SSL).*(CERT|LEAF)/i;
+const notConnected = /REFUSED$|^ENOTFOUND$|^EAI_AGAIN$|^UND_ERR_CONNECT_TIMEOUT$|^(?!ERR_SSL).*(CERT|LEAF)/i;
 // A certificate will not become valid within the time of a call.
 const notTrusted = /CERT|LEAF/;
 
@@ -57,8 +62,16 @@ const notTrusted = /CERT|LEAF/;
 interface Failure {
   message?: string;
   code?: string;
+  /** The system call that failed. */
+  syscall?: string;
+  /** The failure for each address of the host. */
+  errors?: Failure[];
   cause?: Failure;
 }
+
+/** True if the failure is that of making a connection, so that no request was sent. */
+const isOfConnecting = ({ syscall, errors }: Failure): boolean =>
+  syscall === "connect" || !!errors?.every(isOfConnecting);
 
 /** The outcome of an attempt that failed before a response was read completely. */
 export function outcomeOfFailure(
@@ -78,7 +91,7 @@ export function outcomeOfFailure(
   if (!sent) return { error: new UsageError(`The request cannot be sent: ${reason}.`) };
   return {
     error: new ConnectionError(`Connection to ${baseUrl} failed: ${reason}.`),
-    ambiguous: !notConnected.test(reasonCode),
+    ambiguous: !notConnected.test(reasonCode) && !isOfConnecting(cause ?? {}),
     retry: !notTrusted.test(reasonCode),
   };
 }
@@ -108,9 +121,12 @@ export function outcomeOfReply(
     return { response, requestId, data, retry: !!job.until && !job.until(data) };
   }
   const body = redactData(received, withoutSecrets) as Body | null;
-  // A gateway can send the same statuses, but only the service sends the error body of §7. A 429 without that body is
-  // also a refusal, because a rate limiter does not forward the requests it refuses.
-  const isFromService = isText(body?.error) && body.statusCode === status;
+  // Only the service sends the error body of §7. A 429 without that body is also a refusal, because a rate limiter does
+  // not forward the requests it refuses.
+  const hasBody = isText(body?.error) && body.statusCode === status;
+  const code = body?.code;
+  const isFromService =
+    hasBody && (code ? isText(code) && codeOfService.test(code) : !job.body || !ofGateways.test(`${status}`));
   context.isReached ||= isFromService;
   const hasNoList = isFromService && !!job.query && (status === 404 || status === 405);
   const RefusalError = hasNoList ? NotFoundError : isFromService || status === 429 ? refusalErrors[status] : undefined;
@@ -130,7 +146,7 @@ export function outcomeOfReply(
       status,
       requestId,
       serverMessage,
-      ...(isFromService && { code: body.code, fields: body.fields }),
+      ...(isFromService && { code, fields: body.fields }),
       retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.date() || 0) || undefined,
     }),
     retry: RefusalError

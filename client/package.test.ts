@@ -239,9 +239,9 @@ test("the payroll example pays 1,000 lines of a CSV file, and nothing when it is
 });
 
 describe("the size", () => {
-  test("stays within 8 kB for the client, openapi-fetch included, and 2.5 kB for every other entry", async () => {
+  test("stays within 9 kB for the client, openapi-fetch included, and 2.5 kB for every other entry", async () => {
     const { ".": client, ...others } = await measureSizes();
-    expect(client!.gzipped).toBeLessThanOrEqual(8000);
+    expect(client!.gzipped).toBeLessThanOrEqual(9000);
     expect(Object.keys(others)).toEqual(entries.slice(1));
     for (const { gzipped } of Object.values(others)) expect(gzipped).toBeLessThanOrEqual(2500);
   });

@@ -1,8 +1,8 @@
 import { expectTypeOf, test } from "vitest";
 import { createClient } from "./index.ts";
-import type { Checkout, CreatedDisbursement, Disbursement, DisbursementRequest } from "./index.ts";
+import type { Checkout, Disbursement, DisbursementList, DisbursementRequest, FoundCheckout } from "./index.ts";
 import { createAll, verifyAll } from "./payroll.ts";
-import type { PayoutResult, VerifyResult } from "./payroll.ts";
+import type { PayoutResult, Progress, VerifyResult } from "./payroll.ts";
 
 // The compiler checks the code below (`npm run check`).
 const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
@@ -12,20 +12,17 @@ function never(result: never): string {
 }
 
 function handleAll(result: PayoutResult): string {
-  switch (result.status) {
-    case 200:
-      return result.data.reference;
-    case 409:
-      return `${result.error.existing?.reference}`;
-    case 400:
-    case 401:
-    case 413:
-    case 415:
-    case 422:
-    case 429:
+  switch (result.outcome) {
+    case "created":
+    case "existed":
+      return `${result.data.reference} ${result.fromJournal || result.data.recovered}`;
+    case "refused":
+      return result.error.name === "DuplicateReferenceError"
+        ? `${result.error.existing?.amount}`
+        : result.error.message;
     case "unknown":
-    case "no-answer":
-    case "other":
+      return result.error.message;
+    case "repeated":
       return result.error.message;
     default:
       return never(result);
@@ -34,9 +31,15 @@ function handleAll(result: PayoutResult): string {
 
 test("a result of createAll is a result of create, with its entry", () => {
   expectTypeOf(handleAll).parameter(0).toEqualTypeOf<PayoutResult>();
-  expectTypeOf(createAll(client, [])).toEqualTypeOf<AsyncGenerator<PayoutResult, void>>();
   expectTypeOf<PayoutResult["input"]>().toEqualTypeOf<DisbursementRequest>();
-  expectTypeOf<Extract<PayoutResult, { ok: true }>["data"]>().toEqualTypeOf<CreatedDisbursement>();
+  expectTypeOf<keyof Omit<Progress, "done">>().toEqualTypeOf<PayoutResult["outcome"]>();
+});
+
+test("a payroll can be iterated, awaited and run", () => {
+  const payroll = createAll(client, []);
+  expectTypeOf<Awaited<typeof payroll>>().toEqualTypeOf<Progress>();
+  expectTypeOf(payroll.run).returns.toEqualTypeOf<Promise<Progress>>();
+  expectTypeOf(payroll).toExtend<AsyncIterable<PayoutResult>>();
 });
 
 test("the input of createAll may be any iterable of requests", () => {
@@ -47,10 +50,11 @@ test("the input of createAll may be any iterable of requests", () => {
 });
 
 test("verifyAll and list have the type of their records", () => {
-  type Verified = VerifyResult<"verifyCheckout", Checkout>;
+  type Verified = VerifyResult<FoundCheckout>;
   expectTypeOf(verifyAll(client.checkouts, [])).toEqualTypeOf<AsyncGenerator<Verified, void>>();
-  expectTypeOf<Extract<Verified, { ok: true }>["data"]>().toEqualTypeOf<Checkout>();
-  expectTypeOf(client.disbursements.list({ status: "failed" })).toEqualTypeOf<AsyncIterable<Disbursement>>();
+  expectTypeOf<Extract<Verified, { outcome: "found" }>["data"]>().toEqualTypeOf<Checkout>();
+  expectTypeOf(client.disbursements.list({ status: "failed" })).toEqualTypeOf<DisbursementList>();
+  expectTypeOf(client.disbursements.list()).toExtend<AsyncIterable<Disbursement>>();
   // @ts-expect-error a payout is never cancelled
   expectTypeOf(client.disbursements.list).toBeCallableWith({ status: "cancelled" });
 });

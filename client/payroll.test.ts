@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AbortedError, DuplicateReferenceError, OutcomeUnknownError, UsageError, ValidationError } from "./index.ts";
 import type { DisbursementRequest } from "./index.ts";
 import { createAll, verifyAll } from "./payroll.ts";
-import type { Journal, JournalEntry, PayoutResult, Progress } from "./payroll.ts";
+import type { Journal, JournalEntry, Payroll, PayoutResult, Progress } from "./payroll.ts";
 import { disbursementRequest, duplicate, ok, record, refusal, rejectionOf, scriptedClient } from "./testing/fakes.ts";
 import type { Step } from "./testing/fakes.ts";
 
@@ -52,7 +52,8 @@ async function all<R>(results: AsyncIterable<R>): Promise<R[]> {
   return list;
 }
 
-const short = ({ index, reference, status }: PayoutResult) => [index, reference, status];
+const outcomes = (results: PayoutResult[]) => results.map(({ outcome }) => outcome);
+const short = ({ index, reference, outcome }: PayoutResult) => [index, reference, outcome];
 
 describe("createAll", () => {
   test("creates a payout for each entry and says which entry each result belongs to", async () => {
@@ -64,8 +65,8 @@ describe("createAll", () => {
         input,
         reference: input.reference,
         fromJournal: false,
-        ok: true,
-        status: 200,
+        outcome: "created",
+        status: "pending",
         data: { ...created(input), recovered: false },
       })),
     );
@@ -76,24 +77,25 @@ describe("createAll", () => {
   test("returns a failed payout as a result and continues", async () => {
     const { client, time } = fakeService({ a: [refusal(422)], b: [refusal(500)] }, { retry: { tries: 1 } });
     const entries = [entry("a"), entry("b"), entry("c")];
-    const results = await time.run(all(createAll(client, entries, { concurrency: 1 })));
+    const { journal } = fakeJournal();
+    const results = await time.run(all(createAll(client, entries, { concurrency: 1, journal })));
     expect(results.map(short)).toEqual([
-      [0, "a", 422],
+      [0, "a", "refused"],
       [1, "b", "unknown"],
-      [2, "c", 200],
+      [2, "c", "created"],
     ]);
-    expect(results[0]).toMatchObject({ ok: false, error: expect.any(ValidationError) });
-    expect(results[1]).toMatchObject({ ok: false, error: expect.any(OutcomeUnknownError) });
+    expect(results[0]).toMatchObject({ error: expect.any(ValidationError) });
+    expect(results[1]).toMatchObject({ error: expect.any(OutcomeUnknownError) });
   });
 
-  test("counts an existing payout that matches as created, and one that differs as a duplicate", async () => {
+  test("says of an existing payout that matches that it existed, and refuses one that differs", async () => {
     const { client, time } = fakeService();
     await time.run(all(createAll(client, [entry("a"), entry("b")])));
     const again = [entry("a"), entry("b", { amount: 1 })];
     const results = await time.run(all(createAll(client, again, { concurrency: 1 })));
     expect(results.map(short)).toEqual([
-      [0, "a", 200],
-      [1, "b", 409],
+      [0, "a", "existed"],
+      [1, "b", "refused"],
     ]);
     expect(results[0]).toMatchObject({ data: { reference: "DSB-a", recovered: true } });
     expect(results[1]).toMatchObject({ error: expect.any(DuplicateReferenceError) });
@@ -104,10 +106,10 @@ describe("createAll", () => {
     const { journal, calls } = fakeJournal();
     const entries = [entry("a"), entry("b"), entry("a", { amount: 2 })];
     const results = await time.run(all(createAll(client, entries, { journal, concurrency: 1 })));
-    expect(results.at(-1)).toMatchObject({ index: 2, reference: "a", ok: false, status: "no-answer" });
+    expect(results.at(-1)).toMatchObject({ index: 2, reference: "a", outcome: "repeated" });
     const { error } = results.at(-1) as { error?: unknown };
     expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toMatch(/repeats the reference "a"\. Not sent/);
+    expect((error as Error).message).toMatch(/repeats the reference "a"\. This entry was not sent/);
     expect(sent).toHaveLength(2);
     expect(calls.filter(([name]) => name === "before")).toHaveLength(2);
     expect(calls.filter(([name]) => name === "after")).toHaveLength(2);
@@ -122,7 +124,7 @@ describe("createAll", () => {
     const { client, time, sent } = fakeService();
     const { journal, names } = fakeJournal();
     const results = await time.run(all(createAll(client, [input], { journal })));
-    expect(results).toMatchObject([{ index: 0, input, reference, ok: false, status: "no-answer" }]);
+    expect(results).toMatchObject([{ index: 0, input, reference, outcome: "refused" }]);
     expect((results[0] as { error: Error }).error).toMatchObject({
       name: "UsageError",
       message: expect.stringMatching(/^reference (is missing|must be a text)/),
@@ -193,13 +195,16 @@ describe("createAll", () => {
       seen.push(progress);
       throw new Error("of the caller");
     };
-    const entries = [entry("a"), entry("b"), entry("c")];
-    const results = all(createAll(client, entries, { concurrency: 1, onProgress }));
-    expect(await time.run(results)).toHaveLength(3);
+    const { journal } = fakeJournal();
+    const entries = [entry("a"), entry("b"), entry("c"), entry("a")];
+    const results = all(createAll(client, entries, { concurrency: 1, onProgress, journal }));
+    expect(await time.run(results)).toHaveLength(4);
+    const none = { created: 1, existed: 0, refused: 0, unknown: 0, repeated: 0 };
     expect(seen).toEqual([
-      { done: 1, ok: 1, failed: 0, unknown: 0 },
-      { done: 2, ok: 1, failed: 1, unknown: 0 },
-      { done: 3, ok: 1, failed: 1, unknown: 1 },
+      { ...none, done: 1 },
+      { ...none, done: 2, refused: 1 },
+      { ...none, done: 3, refused: 1, unknown: 1 },
+      { ...none, done: 4, refused: 1, unknown: 1, repeated: 1 },
     ]);
   });
 
@@ -220,7 +225,7 @@ describe("createAll", () => {
     const error = await time.run(rejectionOf(run()));
     expect(error).toBeInstanceOf(AbortedError);
     expect(results.map(short)).toEqual([
-      [0, "a", 200],
+      [0, "a", "created"],
       [1, "b", "unknown"],
     ]);
     expect(sent).toHaveLength(2);
@@ -237,7 +242,7 @@ test("the client's signal, aborted before the run, ends it at the first entry", 
   const error = await time.run(rejectionOf(run()));
   expect(error).toBeInstanceOf(AbortedError);
   expect(error).toMatchObject({ cause: "enough" });
-  expect(results.map(short)).toEqual([[0, "r0", "no-answer"]]);
+  expect(results.map(short)).toEqual([[0, "r0", "unknown"]]);
   expect(sent).toHaveLength(0);
 });
 
@@ -260,7 +265,7 @@ describe("createAll with a journal", () => {
     const payout = created(entry("a")) as JournalEntry["payout"];
     const { journal, names } = fakeJournal({ a: { payout } });
     const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
-    expect(result).toMatchObject({ ok: true, status: 200, fromJournal: true, data: { ...payout, recovered: false } });
+    expect(result).toMatchObject({ outcome: "created", fromJournal: true, data: { ...payout, recovered: false } });
     expect(sent).toHaveLength(0);
     expect(names()).toEqual(["before", "close"]);
   });
@@ -269,7 +274,7 @@ describe("createAll with a journal", () => {
     const { client, time, sent, payouts } = fakeService();
     const { journal, names } = fakeJournal({ a: {} });
     const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
-    expect(result).toMatchObject({ ok: true, fromJournal: false, data: { recovered: false } });
+    expect(result).toMatchObject({ outcome: "created", fromJournal: false, data: { recovered: false } });
     expect([sent.length, payouts.size]).toEqual([1, 1]);
     expect(names()).toEqual(["before", "after", "close"]);
   });
@@ -279,7 +284,10 @@ describe("createAll with a journal", () => {
     await time.run(client.disbursements.create(entry("a")));
     const { journal, calls } = fakeJournal({ a: {} });
     const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
-    expect(result).toMatchObject({ ok: true, data: { recovered: true, customer: { phoneNumber: "2257038102473" } } });
+    expect(result).toMatchObject({
+      outcome: "existed",
+      data: { recovered: true, customer: { phoneNumber: "2257038102473" } },
+    });
     expect(payouts.size).toBe(1);
     expect(calls[1]).toMatchObject(["after", entry("a"), created(entry("a"))]);
   });
@@ -288,29 +296,29 @@ describe("createAll with a journal", () => {
     const { client, time } = fakeService({ a: [refusal(422)] });
     const { journal, names } = fakeJournal({ a: {} });
     const [result] = await time.run(all(createAll(client, [entry("a")], { journal })));
-    expect(result).toMatchObject({ status: "unknown", error: expect.any(OutcomeUnknownError) });
+    expect(result).toMatchObject({ outcome: "unknown", error: expect.any(OutcomeUnknownError) });
     expect(names()).toEqual(["before", "close"]);
   });
 
   test.each([
-    ["a refusal", [refusal(422)], 422, true],
+    ["a refusal", [refusal(422)], "refused", true],
     [
       "a payout that differs",
       [duplicate("/v1/disbursements/DSB-a"), ok({ ...record, ...created(entry("a", { amount: 1 })) })],
-      409,
+      "refused",
       true,
     ],
-    ["a duplicate that cannot be read", [duplicate()], 409, false],
+    ["a duplicate that cannot be read", [duplicate()], "unknown", false],
     ["an unknown outcome", [refusal(500)], "unknown", false],
-  ] as [string, Step[], unknown, boolean][])("after %s", async (_, steps, status, isCertain) => {
+  ] as [string, Step[], unknown, boolean][])("after %s", async (_, steps, outcome, isCertain) => {
     const { client, time } = fakeService({ a: steps }, { retry: { tries: 1 } });
     const { journal, calls } = fakeJournal();
     const seen: Progress[] = [];
     const options = { journal, onProgress: (progress: Progress) => void seen.push(progress) };
     const results = await time.run(all(createAll(client, [entry("a")], options)));
-    expect(results[0]!.status).toBe(status);
+    expect(results[0]!.outcome).toBe(outcome);
     expect(calls.filter(([name]) => name === "after")).toEqual(isCertain ? [["after", entry("a"), undefined]] : []);
-    expect(seen).toEqual([{ done: 1, ok: 0, failed: Number(isCertain), unknown: Number(!isCertain) }]);
+    expect(seen).toMatchObject([{ done: 1, created: 0, refused: Number(isCertain), unknown: Number(!isCertain) }]);
   });
 
   test("stops if the journal cannot store an entry, and sends nothing for it", async () => {
@@ -333,7 +341,7 @@ describe("createAll with a journal", () => {
       for await (const result of payouts) results.push(result);
     };
     expect(await time.run(rejectionOf(run()))).toMatchObject({ message: "disk full" });
-    expect(results.map(short)).toEqual([[0, "a", 200]]);
+    expect(results.map(short)).toEqual([[0, "a", "created"]]);
     expect(sent).toHaveLength(1);
   });
 
@@ -342,16 +350,25 @@ describe("createAll with a journal", () => {
     const { journal } = fakeJournal();
     await time.run(all(createAll(client, [entry("a")], { journal })));
     expect(journal.rate).toBe(Infinity);
-    journal.rate = 10;
+    journal.rate = 20;
     const started = time.now();
     await time.run(all(createAll(client, [entry("b"), entry("c"), entry("d")], { journal })));
-    // One request each 100 ms. The second makes up for 50 ms before the first.
-    expect(sent.slice(1).map(({ at }) => at - started)).toEqual([0, 50, 150]);
-    expect(journal.rate).toBeCloseTo(10, 1);
+    // One request each 50 ms. The second makes up for 50 ms before the first.
+    expect(sent.slice(1).map(({ at }) => at - started)).toEqual([0, 0, 50]);
+    expect(journal.rate).toBeCloseTo(20, 1);
     // A rate that the client knows better stays.
     journal.rate = 1000;
     await time.run(all(createAll(client, [entry("e")], { journal })));
-    expect(journal.rate).toBeCloseTo(10, 1);
+    expect(journal.rate).toBeCloseTo(20, 1);
+  });
+
+  test("does not start at a low rate, which may have been learned in bad weather", async () => {
+    const { client, time, sent } = fakeService();
+    const { journal } = fakeJournal();
+    journal.rate = 1;
+    const started = time.now();
+    await time.run(all(createAll(client, [entry("a"), entry("b"), entry("c")], { journal })));
+    expect(sent.map(({ at }) => at - started)).toEqual([0, 0, 0]);
   });
 
   test("needs no close", async () => {
@@ -372,6 +389,95 @@ describe("createAll with a journal", () => {
   });
 });
 
+describe("createAll without a loop", () => {
+  test.each([
+    ["awaited", (payroll: Payroll) => payroll],
+    ["run", (payroll: Payroll) => payroll.run()],
+  ])("pays everybody when it is %s, and returns the summary", async (_, use) => {
+    const { client, time, payouts } = fakeService();
+    const payroll = createAll(client, [entry("a"), entry("b"), entry("a")]);
+    const summary = { done: 3, created: 2, existed: 0, refused: 0, unknown: 0, repeated: 1 };
+    expect(await time.run(Promise.resolve(use(payroll)))).toEqual(summary);
+    expect(payouts.size).toBe(2);
+    expect(await payroll.run()).toEqual(summary);
+  });
+
+  test("fails as the loop does", async () => {
+    const { client } = fakeService();
+    await expect(createAll(client, [], { concurrency: 0 }).run()).rejects.toThrow(UsageError);
+    await expect(Promise.resolve(createAll(client, [], { concurrency: 0 }))).rejects.toThrow(UsageError);
+  });
+
+  test("pays what a loop has left over", async () => {
+    const { client, time, payouts } = fakeService();
+    const payroll = createAll(client, [entry("a"), entry("b"), entry("c")], { concurrency: 1 });
+    const run = async () => {
+      await payroll[Symbol.asyncIterator]().next();
+      return payroll;
+    };
+    expect(await time.run(run())).toMatchObject({ done: 3, created: 3 });
+    expect(payouts.size).toBe(3);
+  });
+});
+
+describe("createAll, run again", () => {
+  const entries = ["a", "b", "c"].map((reference) => entry(reference));
+
+  test("without a journal does not take refusals of paid entries for proof", async () => {
+    for (const lists of [true, false]) {
+      const { client, time, payouts } = fakeService();
+      await time.run(createAll(client, entries).run());
+      // Another process, whose requests the service refuses, for example for lack of balance.
+      const handle: Step = ({ method, url }) => {
+        if (method === "POST") return refusal(422);
+        const reference = new URL(url).searchParams.get("merchantsReference");
+        return lists ? ok({ items: [payouts.get(reference!)] }) : refusal(404);
+      };
+      const second = scriptedClient(Array<Step>(20).fill(handle));
+      const results = await second.time.run(all(createAll(second.client, entries)));
+      expect(outcomes(results)).toEqual(Array.from(entries, () => (lists ? "existed" : "unknown")));
+    }
+  });
+
+  test("in another month with the same references and a new journal creates nothing, and says so", async () => {
+    const { client, time } = fakeService();
+    await time.run(createAll(client, entries, { journal: fakeJournal().journal }).run());
+    const { journal, calls } = fakeJournal();
+    const summary = await time.run(createAll(client, entries, { journal }).run());
+    expect(summary).toMatchObject({ done: 3, created: 0, existed: 3 });
+    const stored = calls.filter(([name]) => name === "after").map(([, , payout]) => payout);
+    expect(stored).toMatchObject(entries.map(() => ({ recovered: true })));
+  });
+
+  test("with its journal repeats the outcomes of the first run", async () => {
+    const { client, time, sent } = fakeService();
+    const paid = created(entry("a")) as JournalEntry["payout"];
+    const { journal } = fakeJournal({ a: { payout: paid }, b: { payout: { ...paid!, recovered: true } } });
+    const results = await time.run(all(createAll(client, entries.slice(0, 2), { journal })));
+    expect(outcomes(results)).toEqual(["created", "existed"]);
+    expect(results.map(({ data }) => data?.recovered)).toEqual([false, true]);
+    expect(sent).toHaveLength(0);
+  });
+});
+
+test("a journal is used by one createAll at a time, which closes it", async () => {
+  const { client, time } = fakeService();
+  const { journal, names } = fakeJournal();
+  const first = createAll(client, [entry("a"), entry("b")], { journal, concurrency: 1 });
+  const results = first[Symbol.asyncIterator]();
+  await time.run(results.next());
+  const second = createAll(client, [entry("c")], { journal });
+  const error = await rejectionOf(second.run());
+  expect(error).toMatchObject({
+    name: "UsageError",
+    message: expect.stringContaining("Another run uses this journal"),
+  });
+  expect(names()).not.toContain("close");
+  await time.run(first.run());
+  expect(names().filter((name) => name === "close")).toHaveLength(1);
+  expect(await time.run(createAll(client, [entry("c")], { journal }).run())).toMatchObject({ created: 1 });
+});
+
 describe("verifyAll", () => {
   test("reads each payout and returns failures as results", async () => {
     const { client, time, sent } = fakeService();
@@ -379,20 +485,20 @@ describe("verifyAll", () => {
     const results = await time.run(
       all(verifyAll(client.disbursements, ["DSB-b", "DSB-x", "", "DSB-a"], { concurrency: 1 })),
     );
-    expect(results.map(({ index, input, reference, status }) => [index, input, reference, status])).toEqual([
-      [0, "DSB-b", "DSB-b", 200],
-      [1, "DSB-x", "DSB-x", 404],
-      [2, "", "", "no-answer"],
-      [3, "DSB-a", "DSB-a", 200],
+    expect(results.map(({ index, input, reference, outcome }) => [index, input, reference, outcome])).toEqual([
+      [0, "DSB-b", "DSB-b", "found"],
+      [1, "DSB-x", "DSB-x", "missing"],
+      [2, "", "", "unknown"],
+      [3, "DSB-a", "DSB-a", "found"],
     ]);
-    expect(results[0]).toMatchObject({ ok: true, data: { merchantsReference: "b" } });
+    expect(results[0]).toMatchObject({ status: "pending", data: { merchantsReference: "b" } });
     expect(sent).toHaveLength(5);
   });
 
   test("of checkouts reads checkouts, with the options of a call", async () => {
     const { client, time, sent } = fakeService();
     const results = await time.run(all(verifyAll(client.checkouts, ["DSB-x"], { headers: { "x-batch": "11" } })));
-    expect(results).toMatchObject([{ ok: false, status: 404 }]);
+    expect(results).toMatchObject([{ outcome: "missing" }]);
     expect(sent[0]!.url).toBe("https://pay.example/v1/checkouts/DSB-x");
     expect(sent[0]!.headers.get("x-batch")).toBe("11");
   });

@@ -2,18 +2,24 @@
 import { notify } from "./attempt.ts";
 import type { DisbursementClient } from "./client.ts";
 import { AbortedError, UsageError } from "./errors.ts";
-import { defaults, ignore, resolveOptions } from "./options.ts";
+import { defaults, ensure, ignore, resolveOptions } from "./options.ts";
 import type { CallOptions } from "./options.ts";
 import { isText } from "./outcome.ts";
 import { runAll } from "./pool.ts";
 import type { Source } from "./pool.ts";
-import type { Call, Result } from "./result.ts";
-import type { CreatedDisbursement, Disbursement, DisbursementCreated, DisbursementRequest } from "./types.ts";
+import type { Call, DisbursementResult } from "./result.ts";
+import type { DisbursementCreated, DisbursementRequest } from "./types.ts";
+
+/** A payout as a journal keeps it. */
+export interface JournaledPayout extends DisbursementCreated {
+  /** True if the payout existed when it was sent: then its outcome is `existed` in later runs too. */
+  recovered?: boolean | undefined;
+}
 
 /** What a journal knows about a payout from an earlier run. */
 export interface JournalEntry {
   /** The payout, if it is known to exist. Without it, the earlier run may or may not have sent the request. */
-  payout?: DisbursementCreated | undefined;
+  payout?: JournaledPayout | undefined;
 }
 
 /**
@@ -32,28 +38,35 @@ export interface Journal {
    * Called when the outcome is certain, not for an unknown outcome. Without `payout`, nothing was recorded for this
    * request: the reference counts as unused again, and the request may be corrected.
    *
-   * A recovered payout includes the recipient. A journal only needs the fields of {@link DisbursementCreated}.
+   * A recovered payout includes the recipient. A journal only needs the fields of {@link JournaledPayout}.
    */
-  after(request: DisbursementRequest, payout?: DisbursementCreated): Promise<void>;
+  after(request: DisbursementRequest, payout?: JournaledPayout): Promise<void>;
   /**
    * The requests per second that the service accepts; Infinity if it has refused no request. The run reads the rate at
-   * the start and updates it. Store the rate, so that the next run starts with it.
+   * the start, unless it is low, and updates it. Store the rate, so that the next run starts with it.
    */
   rate?: number | undefined;
   /** Called at the end of the run. */
   close?(): Promise<void>;
 }
 
-/** How many payouts of a payroll have a result so far. */
+/** How many entries of a payroll have a result so far, by outcome. */
 export interface Progress {
-  /** All results: `ok`, `failed` and `unknown` together. */
+  /** All results together. */
   done: number;
-  /** Payouts that exist, also those from the journal. */
-  ok: number;
-  /** Entries for which nothing was paid. */
-  failed: number;
-  /** Entries that may have been paid. Run the payroll again. */
+  /** Payouts that this payroll created, in this run or in an earlier run of its journal. */
+  created: number;
+  /**
+   * Payouts that existed when they were sent: a response was lost, or another run created them. If nothing was lost, the
+   * entries may be those of last month.
+   */
+  existed: number;
+  /** Entries for which proven nothing was paid. */
+  refused: number;
+  /** Entries that may have been paid. Run the payroll again with its journal. */
   unknown: number;
+  /** Entries with the reference of an earlier entry of the same input. They were not sent. */
+  repeated: number;
 }
 
 /** Options of `createAll` and `verifyAll`: those of a call, and how many calls to make at the same time. */
@@ -80,37 +93,92 @@ interface Position<Item> {
   reference: string;
 }
 
-/** The result of one entry of `createAll`: as `create(…).result()` returns it, and which entry it belongs to. */
-export type PayoutResult = Position<DisbursementRequest> & {
-  /** True if `data` is from the journal and no request was sent. Its `status` is as of the earlier run. */
-  fromJournal: boolean;
-} & Result<"createDisbursement", CreatedDisbursement, Disbursement>;
+/** A payout that an earlier run put into the journal. No request was sent, and `status` is as of the earlier run. */
+interface FromJournal {
+  fromJournal: true;
+  outcome: "created" | "existed";
+  status: JournaledPayout["status"];
+  data: JournaledPayout;
+  error?: undefined;
+}
+
+/** An entry with the reference of an earlier entry. The result of that entry tells whether the reference was paid. */
+interface Repeated {
+  outcome: "repeated";
+  status?: undefined;
+  data?: undefined;
+  error: UsageError;
+}
+
+/**
+ * The result of one entry of `createAll`, and which entry it belongs to. Its `outcome` is as in {@link DisbursementResult},
+ * or `repeated`: an earlier entry of the same input has the reference, and this entry was not sent.
+ */
+export type PayoutResult = Position<DisbursementRequest> &
+  (FromJournal | ({ fromJournal: false } & (DisbursementResult | Repeated)));
 
 /** The result of one reference of `verifyAll`: as `verify(…).result()` returns it, and which reference it belongs to. */
-export type VerifyResult<Op extends "verifyDisbursement" | "verifyCheckout", R> = Position<string> & Result<Op, R, R>;
+export type VerifyResult<Result> = Position<string> & Result;
+
+/** A payroll. It starts when it is iterated or awaited. */
+export interface Payroll extends AsyncIterable<PayoutResult>, PromiseLike<Progress> {
+  /** Pays what the loop has not paid yet, and returns how many entries had which outcome. `await` does the same. */
+  run(): Promise<Progress>;
+  [Symbol.asyncIterator](): AsyncGenerator<PayoutResult, void>;
+}
+
+// A lower stored rate is not used: a service that accepts no more is soon found out, and a rate that was learned in bad
+// weather would slow the whole run down.
+const leastKnownRate = 16;
+
+// The journals that a run uses.
+const inUse = new WeakSet<Journal>();
 
 /**
  * Creates many payouts, for example a payroll: at most once each, within the service's rate limit.
  *
- * Returns one result per entry, in the order in which they become ready. A payout that fails is a result, not an
- * exception. A payout that exists already and matches its entry counts as created, so the same payroll can be run again
- * after a crash. With a `journal`, the second run sends no request for a payout that the journal has.
+ * Iterate over it for one result per entry, in the order in which they become ready, or await it for a summary. A payout
+ * that fails is a result, not an exception. The same payroll can be run again after a crash: a payout that exists already
+ * and matches its entry is found. With a `journal`, the second run sends no request for a payout that the journal has.
+ *
+ * Without a journal, an earlier run may have sent any entry, so a refused entry that is not found is `unknown`.
  *
  * Reads the input only as fast as payouts are made and results are read. Keeps all references in memory, to find
  * duplicates, and nothing else of finished entries. To stop early, leave the loop: the payouts in progress are finished
  * first.
  *
- * @throws {UsageError} An option is invalid, or the journal belongs to another input.
+ * @throws {UsageError} An option is invalid, or the journal is in use or belongs to another input.
  * @throws {AbortedError} The signal was aborted. The results of the payouts in progress are returned before.
  */
-export async function* createAll(
+export function createAll(
+  client: DisbursementClient,
+  input: Source<DisbursementRequest>,
+  options?: CreateAllOptions,
+): Payroll {
+  const progress: Progress = { done: 0, created: 0, existed: 0, refused: 0, unknown: 0, repeated: 0 };
+  const results = pay(client, input, progress, options);
+  const run = async () => {
+    for await (const _ of results);
+    return progress;
+  };
+  return {
+    [Symbol.asyncIterator]: () => results,
+    run,
+    // oxlint-disable-next-line unicorn/no-thenable -- awaiting a payroll without a loop must pay
+    then: (resolve, reject) => run().then(resolve, reject),
+  };
+}
+
+async function* pay(
   { disbursements, limiter }: DisbursementClient,
   input: Source<DisbursementRequest>,
+  progress: Progress,
   options?: CreateAllOptions,
 ): AsyncGenerator<PayoutResult, void> {
   const { journal, onProgress = ignore, ...others } = options ?? {};
+  ensure(!journal || !inUse.has(journal), "Another run uses this journal. Run one payroll after the other.");
+  if (journal) inUse.add(journal);
   const references = new Set<string>();
-  const progress: Progress = { done: 0, ok: 0, failed: 0, unknown: 0 };
   try {
     yield* callAll(input, others, async (entry, callOptions, fail) => {
       const request = { ...entry };
@@ -121,40 +189,45 @@ export async function* createAll(
       const book = isValid && !isRepeated ? journal : undefined;
       const known = await book?.before(request);
       const payout = known?.payout;
-      if (book?.rate && limiter.rate === Infinity) limiter.rate = book.rate;
+      if (book?.rate && book.rate >= leastKnownRate && limiter.rate === Infinity) limiter.rate = book.rate;
       const result = isRepeated
         ? repeated(reference)
         : payout
-          ? paid(payout)
-          : await disbursements.create(request, { ...callOptions, ifExists: "return", inDoubt: !!known }).result();
-      // A duplicate whose record cannot be read may be this very payout.
-      const isUnknown = result.status === "unknown" || (result.status === 409 && result.error.matches === undefined);
-      if (!payout && !isUnknown) await book?.after(request, result.ok ? result.data : undefined).catch(fail);
+          ? fromJournal(payout)
+          : await (
+              isValid && (known || !journal)
+                ? disbursements.resume(request, callOptions)
+                : disbursements.create(request, { ...callOptions, ifExists: "return" })
+            ).result();
+      const { outcome } = result;
+      if (!payout && outcome !== "unknown") await book?.after(request, result.data).catch(fail);
       if (book) book.rate = limiter.rate;
       progress.done++;
-      progress[isUnknown ? "unknown" : result.ok ? "ok" : "failed"]++;
+      progress[outcome]++;
       notify(onProgress, { ...progress });
-      return { reference, fromJournal: !!payout, ...result };
+      return { reference, fromJournal: false, ...result };
     });
   } finally {
-    await journal?.close?.();
+    if (journal) {
+      await journal.close?.();
+      inUse.delete(journal);
+    }
   }
 }
 
-type CreateResult = Result<"createDisbursement", CreatedDisbursement, Disbursement>;
-
-function paid(payout: DisbursementCreated): CreateResult {
-  return { ok: true, status: 200, data: { ...payout, recovered: false } };
+function fromJournal(data: JournaledPayout): FromJournal {
+  const { recovered = false, status } = data;
+  return { fromJournal: true, outcome: recovered ? "existed" : "created", status, data: { ...data, recovered } };
 }
 
-function repeated(reference: string): CreateResult {
-  const error = new UsageError(`The input repeats the reference "${reference}". Not sent again.`);
-  return { ok: false, status: "no-answer", error };
+function repeated(reference: string): Repeated {
+  const message = `The input repeats the reference "${reference}". This entry was not sent; see the result of the first.`;
+  return { outcome: "repeated", error: new UsageError(message) };
 }
 
 /** `client.disbursements` or `client.checkouts`. */
-interface Readable<Op extends "verifyDisbursement" | "verifyCheckout", R> {
-  verify(reference: string, options?: CallOptions): Call<Op, R, R>;
+interface Readable<Data, Result> {
+  verify(reference: string, options?: CallOptions): Call<Data, Result>;
 }
 
 /**
@@ -165,11 +238,11 @@ interface Readable<Op extends "verifyDisbursement" | "verifyCheckout", R> {
  * @throws {UsageError} An option is invalid.
  * @throws {AbortedError} The signal was aborted.
  */
-export function verifyAll<Op extends "verifyDisbursement" | "verifyCheckout", R>(
-  records: Readable<Op, R>,
+export function verifyAll<Data, Result extends object>(
+  records: Readable<Data, Result>,
   references: Source<string>,
   options: ManyOptions = {},
-): AsyncGenerator<VerifyResult<Op, R>, void> {
+): AsyncGenerator<VerifyResult<Result>, void> {
   return callAll(references, options, async (reference, callOptions) => {
     return { reference, ...(await records.verify(reference, callOptions).result()) };
   });

@@ -1,46 +1,110 @@
-import { DuplicateReferenceError, OutcomeUnknownError } from "./errors.ts";
+import { ClientError, DuplicateReferenceError } from "./errors.ts";
 import type { Context, Data, Job, Trace } from "./job.ts";
 import { checkout } from "./kind.ts";
 import type { Kind } from "./kind.ts";
 import { readPage } from "./list.ts";
 import type { Page } from "./list.ts";
 import { demand } from "./options.ts";
-import type { CreateSettings, Settings } from "./options.ts";
+import type { CallOptions, CreateSettings, Settings } from "./options.ts";
 import { isRecord, isText } from "./outcome.ts";
+import { OutcomeUnknownError } from "./result.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
 import type { CheckoutRequest, DisbursementRequest } from "./types.ts";
+import { verify } from "./verify.ts";
+import type { Received } from "./verify.ts";
 
 type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: string };
-/** What a call ends with: the record, and the response that it is from. */
-export interface Received {
-  data: Data;
+/** What a list has of a record, which may be incomplete. */
+type ExistingRecord = Partial<Data> & { country?: unknown; currency?: unknown; customer?: { phoneNumber?: unknown } };
+
+/** What is known of the record with the reference of a create. */
+interface Finding {
+  existing?: Data;
+  /** True if the record is this payment, false if it is another. Undefined if the record does not tell. */
+  matches?: boolean | undefined;
   response?: Response | undefined;
+  /** Why the record could not be read. */
+  cause?: unknown;
 }
 
-type ExistingRecord = Data & { country?: string; currency?: string; customer?: { phoneNumber?: string } };
+/** How a create behaves besides its settings. */
+interface CreateMode {
+  /** True if the request may have been sent before. A refusal then proves nothing. */
+  inDoubt: boolean;
+  /** Sends the same request again, in doubt. */
+  resume(request: CreateRequest, options?: CallOptions): Promise<unknown>;
+}
 
 /**
  * Creates a record at most once. If a response was lost, finds out whether the record exists.
  *
  * Throws OutcomeUnknownError if an attempt may have been recorded and nothing later proved what happened. A refusal
  * proves nothing: the payout of the first attempt can be the reason for refusing the second, for example by using up the
- * balance.
+ * balance. The same holds across the creates of a client.
  */
 export async function create(
   context: Context,
   kind: Kind,
   request: CreateRequest,
-  settings: CreateSettings,
+  resolveSettings: () => CreateSettings,
+  mode: CreateMode,
 ): Promise<Received> {
+  const { memory, runtime } = context;
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
-  const isCheckout = kind === checkout;
+  const isGenerated = kind === checkout && body.reference === undefined && !mode.inDoubt;
   // Without a reference, each attempt could create another checkout.
-  const isGenerated = isCheckout && body.reference === undefined;
-  if (isGenerated) body.reference = context.runtime.id();
-  const { reference = "", amount } = body;
+  if (isGenerated) body.reference = runtime.id();
+  const { reference = "" } = body;
   demand(reference, typeof reference === "string", "reference", "a text of your own");
+  const key = `${kind.path} ${reference}`;
+  const doubt: Doubt = { inDoubt: mode.inDoubt, mayExist: () => doubt.inDoubt || memory.mayExist(key) };
+  let isRecorded: boolean | undefined = false;
+  memory.begin(key);
+  try {
+    const received = await createOnce(context, kind, body, isGenerated, resolveSettings(), doubt);
+    isRecorded = true;
+    return received;
+  } catch (error) {
+    if (error instanceof DuplicateReferenceError) isRecorded = error.matches;
+    else if (doubt.isAmbiguous || doubt.mayExist()) isRecorded = undefined;
+    if (isRecorded !== undefined || !(error instanceof ClientError)) throw error;
+    throw Object.defineProperty(
+      new OutcomeUnknownError(
+        `Perhaps recorded. ${error.message} Call resume(), or create again with the same reference (${reference}).`,
+        { ...error, cause: error },
+      ),
+      "resume",
+      // The options of this call are not used again: its signal may have ended it.
+      { value: (options?: CallOptions) => mode.resume(body, options) },
+    );
+  } finally {
+    memory.end(key, isRecorded);
+  }
+}
+
+/** What speaks against the proof that a refusal is. */
+interface Doubt {
+  /** The caller says that the request may have been sent before. */
+  inDoubt: boolean;
+  /** True if an earlier or concurrent create may have created the record. */
+  mayExist(): boolean;
+  /** True if an attempt of this create may have been recorded. */
+  isAmbiguous?: boolean;
+}
+
+/** Like create, but throws the last failure instead of an OutcomeUnknownError. */
+async function createOnce(
+  context: Context,
+  kind: Kind,
+  body: CreateRequest,
+  isGenerated: boolean,
+  settings: CreateSettings,
+  doubt: Doubt,
+): Promise<Received> {
+  const { reference, amount } = body;
+  const trace = startTrace(context);
   const job: Job = {
     operation: `create${kind.name}`,
     path: kind.path,
@@ -50,43 +114,54 @@ export async function create(
       isRecord(data) &&
       data.amount === amount &&
       (isGenerated || data.merchantsReference === reference) &&
-      (!isCheckout || isText((data as { url?: unknown }).url)),
+      (kind !== checkout || isText((data as { url?: unknown }).url)),
   };
-  const trace = startTrace(context);
   const outcome = await sendWithRetries(context, job, settings, trace);
   if (!outcome.error) return created(outcome, false);
 
-  const { error } = outcome;
-  const ambiguous = outcome.ambiguous || settings.inDoubt;
+  const { error, ambiguous } = outcome;
   const isDuplicate = error instanceof DuplicateReferenceError;
-  if (!isDuplicate && !ambiguous) throw error;
+  doubt.isAmbiguous = ambiguous;
+  if (!isDuplicate && !ambiguous && !doubt.mayExist()) throw error;
 
-  const { existing, response, cause } = await findExisting(context, kind, reference, outcome, settings, trace);
-  const matches = existing && isSamePayment(existing, body);
-  if (matches && (ambiguous || settings.ifExists)) return created({ data: existing, response }, true);
+  const { existing, matches, response, cause } = await findExisting(context, kind, body, outcome, settings, trace);
+  const isWanted = !isDuplicate || ambiguous || doubt.inDoubt || settings.ifExists;
+  if (matches && isWanted) return created({ data: existing!, response }, true);
   Object.assign(error, isDuplicate && { matches });
   // Not enumerable, so that a printed or serialised error does not show them: records contain phone numbers.
-  Object.defineProperties(error, { existing: { value: existing }, cause: { value: cause } });
-  if (isDuplicate && (existing || !ambiguous)) throw error;
-  throw new OutcomeUnknownError(
-    `Perhaps recorded. ${error.message} Call create again with the same reference (${reference}).`,
-    { ...error, cause: error },
-  );
+  Object.defineProperties(error, { existing: { value: existing }, cause: { value: error.cause ?? cause } });
+  throw error;
 }
 
 function created({ data, response }: Received, recovered: boolean): Received {
   return { data: Object.assign(data, { recovered }), response };
 }
 
-/** True if the record has the amount, currency, country and recipient of the request. */
-function isSamePayment(existing: ExistingRecord, body: CreateRequest): boolean {
-  const { phoneNumber } = body;
-  return (
-    existing.amount === body.amount &&
-    existing.currency === body.currency &&
-    existing.country === body.country &&
-    (!phoneNumber || existing.customer?.phoneNumber === phoneNumber)
+// A phone number, currency or country as the contract has it.
+const wellFormed = /^(\d{10,15}|[A-Z]{2,3})$/;
+
+/**
+ * Compares a record with a request. Only a value of the contract's form that differs proves another payment: a list may
+ * leave fields out, or hide digits of the recipient.
+ */
+function isSamePayment(
+  { amount, currency, country, customer }: ExistingRecord,
+  body: CreateRequest,
+): boolean | undefined {
+  const facts = [
+    [amount, body.amount],
+    [currency, body.currency],
+    [country, body.country],
+  ];
+  if (body.phoneNumber) facts.push([customer?.phoneNumber, body.phoneNumber]);
+  const equal = new Set(
+    facts.map(([value, wanted]) => {
+      if (value === wanted) return true;
+      const isComparable = typeof value === typeof wanted && (typeof value === "number" || wellFormed.test(`${value}`));
+      return isComparable ? false : undefined;
+    }),
   );
+  return equal.has(false) ? false : equal.has(undefined) ? undefined : true;
 }
 
 /**
@@ -96,49 +171,39 @@ function isSamePayment(existing: ExistingRecord, body: CreateRequest): boolean {
 async function findExisting(
   context: Context,
   kind: Kind,
-  merchantsReference: string,
+  body: CreateRequest,
   outcome: CallOutcome,
   settings: Settings,
   trace: Trace,
-): Promise<{ existing?: Data | undefined; response?: Response | undefined; cause?: unknown }> {
-  const isMine = (record: Data) => isRecord(record) && record.merchantsReference === merchantsReference;
+): Promise<Finding> {
+  const merchantsReference = body.reference!;
+  const isMine = (record: ExistingRecord | null) =>
+    isText(record?.reference) && record.merchantsReference === merchantsReference;
   const exists = outcome.error instanceof DuplicateReferenceError;
-  let cause: unknown;
-  const location = exists && outcome.response!.headers.get("location");
-  if (location) {
+  let finding: Finding = {};
+  const consider = (existing: Data, response: Response | undefined) => {
+    if (isMine(existing)) finding = { existing, matches: isSamePayment(existing, body), response };
+  };
+  const read = async (toReference: () => string) => {
     try {
-      // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
-      const segment = new URL(location, context.baseUrl).pathname.replace(/.*\//, "");
-      const { data, response } = await verify(context, kind, decodeURIComponent(segment), settings, () => true, trace);
-      if (isMine(data)) return { existing: data, response };
-    } catch (reason) {
-      cause = reason;
+      const { data, response } = await verify(context, kind, toReference(), settings, () => true, trace);
+      consider(data, response);
+    } catch (cause) {
+      finding.cause = cause;
     }
-  }
+  };
+  const location = exists && outcome.response!.headers.get("location");
+  // Only the last segment is used, with the client's own baseUrl: a forged Location must not send the key elsewhere.
+  if (location) await read(() => decodeURIComponent(new URL(location, context.baseUrl).pathname.replace(/.*\//, "")));
   // A service that never responded to this client will not respond now.
-  if (!context.isReached) return {};
+  if (finding.matches !== undefined || !context.isReached) return finding;
   // A record that certainly exists may not be in every replica's list yet, so poll. Otherwise read the list once.
   const until = exists ? ({ items }: Page) => items.some(isMine) : undefined;
   const list = await readPage(context, kind, { merchantsReference }, settings, until, trace);
-  const existing = (list.data as Page | undefined)?.items.find(isMine);
-  return { existing, response: list.response, cause: cause ?? list.error };
-}
-
-/** Reads a record by the service's reference. With `until`, polls until `until(record)` is true. */
-export async function verify(
-  context: Context,
-  kind: Kind,
-  reference: string,
-  settings: Settings,
-  until?: (data: Data) => boolean,
-  trace?: Trace,
-): Promise<Received> {
-  // `..`, a slash or an empty string would reach another path.
-  const isSegment = typeof reference === "string" && /^(?!\.\.?$)[^/\\]+$/.test(reference);
-  demand(reference, isSegment, "reference", "one that create returned");
-  const matches = (data: Data | undefined) => isRecord(data) && data.reference === reference;
-  const job: Job = { operation: `verify${kind.name}`, path: kind.path, reference, matches, until };
-  const { error, data, response } = await sendWithRetries(context, job, settings, trace);
-  if (error) throw error;
-  return { data, response };
+  const listed = (list.data as Page | undefined)?.items.find(isMine);
+  if (listed) consider(listed, list.response);
+  else finding.cause ??= list.error;
+  // A list may leave fields out.
+  if (listed && finding.matches === undefined) await read(() => listed.reference);
+  return finding;
 }

@@ -1,69 +1,124 @@
-import { ClientError, OutcomeUnknownError, UnexpectedAnswerError } from "./errors.ts";
+import { ClientError, DuplicateReferenceError, NotFoundError } from "./errors.ts";
 import type {
   AbortedError,
   AuthenticationError,
   ConnectionError,
-  DuplicateReferenceError,
-  NotFoundError,
+  ErrorClass,
+  OfCheckout,
+  OfDisbursement,
   RateLimitError,
   ServerError,
   TimeoutError,
+  UnexpectedAnswerError,
   UsageError,
   ValidationError,
 } from "./errors.ts";
 import { ignore } from "./options.ts";
-import type { Received } from "./recovery.ts";
-import type { ErrorStatus, OperationId } from "./types.ts";
+import type { CallOptions } from "./options.ts";
+import type { Received } from "./verify.ts";
+import type {
+  Checkout,
+  CreatedCheckout,
+  CreatedDisbursement,
+  Disbursement,
+  FinalCheckout,
+  FinalDisbursement,
+} from "./types.ts";
 
-type Creates = "createDisbursement" | "createCheckout";
-type Verifies = Exclude<OperationId, Creates>;
-
-/**
- * The error statuses of a result. A create reports 5xx as "unknown", because the record may exist. 405 is left out,
- * because the client only uses methods that the contract defines.
- */
-type ReportedStatus<Op extends OperationId> = Op extends Creates
-  ? Exclude<ErrorStatus<Op>, 405 | 500 | 503>
-  : Exclude<ErrorStatus<Op>, 405>;
-
-interface ErrorByStatus<R> {
-  400: ValidationError;
-  401: AuthenticationError;
-  404: NotFoundError;
-  409: DuplicateReferenceError & { existing?: R | undefined };
-  413: ValidationError;
-  415: ValidationError;
-  422: ValidationError;
-  429: RateLimitError;
-  500: ServerError;
+interface Unknown<Resumed> {
+  /**
+   * Finds out what happened, and pays if nothing did: calls `resume` of the client with the same request. Safe to call at
+   * any time and as often as you like. The options of the first call do not apply again.
+   */
+  resume(options?: CallOptions): Resumed;
 }
 
-interface Failed<Status, E> {
-  ok: false;
-  status: Status;
+class Unresolved extends ClientError {
+  override readonly name = "OutcomeUnknownError";
+}
+
+/**
+ * The record may or may not exist, and the client could not find out; `cause` is the last failure. Call `resume()`, or
+ * `resume` of the client with the same request, now or days later; the payment is made at most once. Never send the
+ * payment under another reference.
+ */
+export type OutcomeUnknownError = Unresolved &
+  ((OfDisbursement & Unknown<CreateDisbursementCall>) | (OfCheckout & Unknown<CreateCheckoutCall>));
+export const OutcomeUnknownError = Unresolved as unknown as ErrorClass<OutcomeUnknownError>;
+
+interface Success<Outcome, R extends { status: unknown }> {
+  outcome: Outcome;
+  /** The record's status. A record that exists may still fail. */
+  status: R["status"];
+  data: R;
+  error?: undefined;
+}
+
+interface Failure<Outcome, E> {
+  outcome: Outcome;
+  status?: undefined;
+  data?: undefined;
   error: E;
 }
 
+/** Why a create recorded nothing. Distinguish the errors by `name`. */
+export type Refusal =
+  | AbortedError
+  | AuthenticationError
+  | ConnectionError
+  | DuplicateReferenceError
+  | NotFoundError
+  | RateLimitError
+  | TimeoutError
+  | UnexpectedAnswerError
+  | UsageError
+  | ValidationError;
+
+/** Why a read failed. Distinguish the errors by `name`. */
+export type ReadFailure =
+  | AbortedError
+  | AuthenticationError
+  | ConnectionError
+  | RateLimitError
+  | ServerError
+  | TimeoutError
+  | UnexpectedAnswerError
+  | UsageError;
+
+type Created<R extends { recovered: boolean; status: unknown }> =
+  | Success<"created", Extract<R, { recovered: false }>>
+  | Success<"existed", Extract<R, { recovered: true }>>
+  | Failure<"refused", Refusal>
+  | Failure<"unknown", OutcomeUnknownError>;
+
+type Read<R extends { status: unknown }> =
+  | Success<"found", R>
+  | Failure<"missing", NotFoundError>
+  | Failure<"unknown", ReadFailure>;
+
 /**
- * How a call ended, discriminated by `status`: 200, a status that the contract defines for the operation, or
- * - `"unknown"` (creates only): the record may or may not exist;
- * - `"no-answer"`: no usable response was received; if the call was a create, nothing was recorded;
- * - `"other"`: a status outside the contract, or a response that is not from the service.
+ * How a create of a payout ended:
+ * - `created`: the payout exists, and this call received the response to its create;
+ * - `existed`: the payout exists, and the client read it, because a response was lost or an earlier call created it;
+ * - `refused`: proven that this payment is not recorded; `error` says why;
+ * - `unknown`: the payout may or may not exist; call `error.resume()` later.
  */
-export type Result<Op extends OperationId, Data, R> =
-  | { ok: true; status: 200; data: Data }
-  | { [S in ReportedStatus<Op>]: Failed<S, ErrorByStatus<R>[S]> }[ReportedStatus<Op>]
-  | (Op extends Creates ? Failed<"unknown", OutcomeUnknownError> : never)
-  | Failed<
-      "no-answer",
-      ConnectionError | (TimeoutError & { last?: R | undefined }) | AbortedError | UsageError | AuthenticationError
-    >
-  | Failed<"other", ClientError>;
+export type DisbursementResult = Created<CreatedDisbursement>;
+/** How a create of a checkout ended; see {@link DisbursementResult}. */
+export type CheckoutResult = Created<CreatedCheckout>;
+/** How reading a payout ended: `found`, `missing` (no payout has the reference) or `unknown` (it could not be read). */
+export type FoundDisbursement = Read<Disbursement>;
+/** How reading a checkout ended: `found`, `missing` (no checkout has the reference) or `unknown` (it could not be read). */
+export type FoundCheckout = Read<Checkout>;
+/** How waiting for a payout ended. */
+export type SettledDisbursement = Read<FinalDisbursement>;
+/** How waiting for a checkout ended. */
+export type SettledCheckout = Read<FinalCheckout>;
 
 /** A call in progress. Await it for its data, which throws on failure, or await its `result()`. */
-export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
-  /** Returns failures as values instead of throwing a ClientError; see {@link Result}. */
-  result(): Promise<Result<Op, Data, R>>;
+export interface Call<Data, Result> extends Promise<Data> {
+  /** Returns failures as values, discriminated by `outcome`, instead of throwing a ClientError. */
+  result(): Promise<Result>;
   /**
    * Returns the data together with the response that it is from, for its status and headers. The body has been read. A
    * recovered record is from the response to reading it. Throws on failure, like the call.
@@ -71,32 +126,59 @@ export interface Call<Op extends OperationId, Data, R> extends Promise<Data> {
   withResponse(): Promise<{ data: Data; response: Response }>;
 }
 
-/** A set of all reported statuses of an operation. A set that omits a status of the contract does not compile. */
-type StatusSet<Op extends OperationId> = Record<ReportedStatus<Op>, 1>;
+/** A create of a payout in progress. */
+export interface CreateDisbursementCall extends Call<CreatedDisbursement, DisbursementResult> {}
+/** A create of a checkout in progress. */
+export interface CreateCheckoutCall extends Call<CreatedCheckout, CheckoutResult> {}
+/** A read of a payout in progress. */
+export interface ReadDisbursementCall extends Call<Disbursement, FoundDisbursement> {}
+/** A read of a checkout in progress. */
+export interface ReadCheckoutCall extends Call<Checkout, FoundCheckout> {}
+/** A wait for a payout's final status. */
+export interface WaitForDisbursementCall extends Call<FinalDisbursement, SettledDisbursement> {}
+/** A wait for a checkout's final status. */
+export interface WaitForCheckoutCall extends Call<FinalCheckout, SettledCheckout> {}
 
-export const createStatuses: StatusSet<Creates> = { 400: 1, 401: 1, 409: 1, 413: 1, 415: 1, 422: 1, 429: 1 };
-export const verifyStatuses: StatusSet<Verifies> = { 401: 1, 404: 1, 429: 1, 500: 1 };
+type Failed = { outcome: string; status?: unknown; data?: unknown; error?: ClientError };
 
-function statusOf(error: ClientError, statuses: object): unknown {
-  if (error instanceof OutcomeUnknownError) return "unknown";
-  if (!error.status) return "no-answer";
-  return error.status in statuses && !(error instanceof UnexpectedAnswerError) ? error.status : "other";
+/** The result of a create that failed. */
+export function createFailure(error: ClientError): Failed {
+  if (error instanceof OutcomeUnknownError) return { outcome: "unknown", error };
+  const { existing } = error instanceof DuplicateReferenceError && error.matches ? error : {};
+  if (!existing) return { outcome: "refused", error };
+  return { outcome: "existed", status: existing.status, data: { ...existing, recovered: true } };
 }
 
-/** Starts a call. `statuses` are the HTTP statuses that its result reports by number. */
-export function toCall(statuses: object, run: () => Promise<Received>) {
+/** The result of a read that failed. */
+export function readFailure(error: ClientError): Failed {
+  return { outcome: error instanceof NotFoundError ? "missing" : "unknown", error };
+}
+
+/** Starts a call. `toFailure` returns the result for an error of the client. */
+export function toCall(toFailure: (error: ClientError) => Failed, run: () => Promise<Received>) {
   // The async function turns the exception for an invalid argument into a rejection, so that result() can report it.
   const received = (async () => run())();
   const promise = received.then(({ data }) => data);
-  // Node ends the process if a call fails before result() is called. Whoever awaits the call still gets its error.
-  promise.catch(ignore);
   const result = () =>
     promise.then(
-      (data) => ({ ok: true, status: 200, data }),
+      (data) => {
+        const { recovered } = data as { recovered?: boolean };
+        return {
+          outcome: recovered === undefined ? "found" : recovered ? "existed" : "created",
+          status: data.status,
+          data,
+        };
+      },
       (error) => {
-        if (error instanceof ClientError) return { ok: false, status: statusOf(error, statuses), error };
+        if (error instanceof ClientError) return toFailure(error);
         throw error;
       },
     );
-  return Object.assign(promise, { result, withResponse: () => received });
+  const withResponse = () => {
+    // The caller handles the failure of the other promise. A call of which nobody handles any promise must not fail
+    // silently: an unhandled rejection ends a Node process.
+    promise.catch(ignore);
+    return received;
+  };
+  return Object.assign(promise, { result, withResponse });
 }

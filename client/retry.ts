@@ -68,8 +68,8 @@ export async function sendWithRetries(
   if (outcome.retry && last)
     outcome = { error: new TimeoutError(`Still ${last.status ?? "missing"}.`, { cause: outcome.error }) };
   const { error } = outcome;
+  const { operation, reference } = job;
   // Not enumerable, so that a printed or serialised error does not show it: records contain phone numbers.
-  if (error)
-    Object.defineProperty(Object.assign(error, { reference: job.reference, ...trace }), "last", { value: last });
+  if (error) Object.defineProperty(Object.assign(error, { operation, reference, ...trace }), "last", { value: last });
   return { ...outcome, ambiguous };
 }

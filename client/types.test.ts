@@ -1,15 +1,14 @@
 import { describe, expectTypeOf, test } from "vitest";
 import type { components } from "../generated/openapi.ts";
-import { createClient } from "./index.ts";
+import { createClient, DuplicateReferenceError, OutcomeUnknownError } from "./index.ts";
 import type {
-  AuthenticationError,
   Checkout,
   CheckoutRequest,
+  CreateDisbursementCall,
   Disbursement,
   DisbursementCreated,
-  DuplicateReferenceError,
-  OutcomeUnknownError,
-  ServerError,
+  NotFoundError,
+  Refusal,
   ValidationError,
   WebhookEvent,
 } from "./index.ts";
@@ -19,47 +18,40 @@ const client = createClient({ baseUrl: "https://pay.example", apiKey: "key" });
 type Client = typeof client;
 type CreateResult = Awaited<ReturnType<ReturnType<Client["disbursements"]["create"]>["result"]>>;
 type VerifyResult = Awaited<ReturnType<ReturnType<Client["checkouts"]["verify"]>["result"]>>;
+type Outcome = CreateResult["outcome"];
 
 function never(result: never): string {
   return String(result);
 }
 
 function handleAll(result: VerifyResult): string {
-  switch (result.status) {
-    case 200:
+  switch (result.outcome) {
+    case "found":
       return result.data.reference;
-    case 401:
-    case 404:
-    case 429:
-    case 500:
-    case "no-answer":
-    case "other":
+    case "missing":
+    case "unknown":
       return result.error.name;
     default:
       return never(result);
   }
 }
 
-function handleWithout404(result: VerifyResult): string {
-  switch (result.status) {
-    case 200:
+function handleWithoutMissing(result: VerifyResult): string {
+  switch (result.outcome) {
+    case "found":
       return result.data.reference;
-    case 401:
-    case 429:
-    case 500:
-    case "no-answer":
-    case "other":
+    case "unknown":
       return result.error.name;
     default:
-      // @ts-expect-error 404 is missing
+      // @ts-expect-error missing is left out
       return never(result);
   }
 }
 
 // @ts-expect-error without a default, the missing cases return nothing
-function handleOnly200(result: VerifyResult): string {
-  switch (result.status) {
-    case 200:
+function handleOnlyFound(result: VerifyResult): string {
+  switch (result.outcome) {
+    case "found":
       return result.data.reference;
   }
 }
@@ -78,31 +70,53 @@ function handleWithoutCancelled(event: WebhookEvent): string {
 }
 
 describe("a result", () => {
-  test("has exactly the statuses of its operation", () => {
-    expectTypeOf<CreateResult["status"]>().toEqualTypeOf<
-      200 | 400 | 401 | 409 | 413 | 415 | 422 | 429 | "unknown" | "no-answer" | "other"
-    >();
-    expectTypeOf<VerifyResult["status"]>().toEqualTypeOf<200 | 401 | 404 | 429 | 500 | "no-answer" | "other">();
+  test("has exactly the outcomes of its operation", () => {
+    expectTypeOf<Outcome>().toEqualTypeOf<"created" | "existed" | "refused" | "unknown">();
+    expectTypeOf<VerifyResult["outcome"]>().toEqualTypeOf<"found" | "missing" | "unknown">();
   });
 
-  test("is discriminated by its status", () => {
-    type Of<S> = Extract<CreateResult, { status: S }>;
-    expectTypeOf<Of<422>["error"]>().toEqualTypeOf<ValidationError>();
-    expectTypeOf<Of<401>["error"]>().toEqualTypeOf<AuthenticationError>();
-    expectTypeOf<Of<409>["error"]>().toEqualTypeOf<DuplicateReferenceError & { existing?: Disbursement | undefined }>();
+  test("is discriminated by its outcome", () => {
+    type Of<O> = Extract<CreateResult, { outcome: O }>;
+    expectTypeOf<Of<"created">["data"]>().toEqualTypeOf<DisbursementCreated & { recovered: false }>();
+    expectTypeOf<Of<"existed">["data"]>().toEqualTypeOf<Disbursement & { recovered: true }>();
+    expectTypeOf<Of<"refused">["error"]>().toEqualTypeOf<Refusal>();
     expectTypeOf<Of<"unknown">["error"]>().toEqualTypeOf<OutcomeUnknownError>();
-    expectTypeOf<Extract<VerifyResult, { status: 500 }>["error"]>().toEqualTypeOf<ServerError>();
-    expectTypeOf<Extract<VerifyResult, { ok: true }>["data"]>().toEqualTypeOf<Checkout>();
+    expectTypeOf<Extract<VerifyResult, { outcome: "found" }>["data"]>().toEqualTypeOf<Checkout>();
+    expectTypeOf<Extract<VerifyResult, { outcome: "missing" }>["error"]>().toEqualTypeOf<NotFoundError>();
+  });
+
+  test("has the payout's status, and no other", () => {
+    expectTypeOf<CreateResult["status"]>().toEqualTypeOf<Disbursement["status"] | undefined>();
   });
 
   test("does not compile if a case is missing", () => {
-    expectTypeOf(handleAll).toEqualTypeOf(handleWithout404);
-    expectTypeOf(handleOnly200).toEqualTypeOf(handleAll);
+    expectTypeOf(handleAll).toEqualTypeOf(handleWithoutMissing);
+    expectTypeOf(handleOnlyFound).toEqualTypeOf(handleAll);
   });
 
   test("has either data or an error", () => {
-    expectTypeOf<Extract<VerifyResult, { ok: false }>>().not.toHaveProperty("data");
-    expectTypeOf<Extract<VerifyResult, { ok: true }>>().not.toHaveProperty("error");
+    expectTypeOf<Extract<VerifyResult, { error: Error }>["data"]>().toEqualTypeOf<undefined>();
+    expectTypeOf<Extract<VerifyResult, { data: object }>["error"]>().toEqualTypeOf<undefined>();
+  });
+});
+
+function see(error: unknown) {
+  if (error instanceof DuplicateReferenceError) {
+    expectTypeOf(error.existing).toEqualTypeOf<Disbursement | Checkout | undefined>();
+    if (error.operation === "createCheckout") expectTypeOf(error.existing).toEqualTypeOf<Checkout | undefined>();
+  }
+  if (error instanceof OutcomeUnknownError && error.operation === "createDisbursement")
+    expectTypeOf(error.resume()).toEqualTypeOf<CreateDisbursementCall>();
+}
+
+function refused(error: Refusal) {
+  if (error.name === "ValidationError") expectTypeOf(error).toEqualTypeOf<ValidationError>();
+}
+
+describe("an error", () => {
+  test("is narrowed by its name and its operation", () => {
+    expectTypeOf(see).parameter(0).toBeUnknown();
+    expectTypeOf(refused).parameter(0).toEqualTypeOf<Refusal>();
   });
 });
 

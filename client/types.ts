@@ -12,9 +12,6 @@ export type OperationId = Extract<keyof operations, `${"create" | "verify"}${Kin
 /** The `operationId`s of the lists that this client reads. */
 export type ListId = Extract<keyof operations, `list${KindName}s`>;
 
-/** The statuses other than 200 that the contract defines for an operation. */
-export type ErrorStatus<Op extends OperationId> = Exclude<keyof operations[Op]["responses"], 200>;
-
 interface New {
   /** False: this call created the record, and this is the response. */
   recovered: false;
@@ -42,5 +39,12 @@ export type CreatedDisbursement = (DisbursementCreated & New) | (Disbursement & 
  */
 export type CreatedCheckout = (CheckoutCreated & New) | (Checkout & Recovered & NoUrl);
 
-/** A record whose status is final. */
-export type Final<R extends { status: string }> = R & { status: Exclude<R["status"], "pending"> };
+/** A payout whose status is final. */
+export interface FinalDisbursement extends Disbursement {
+  status: Exclude<Disbursement["status"], "pending">;
+}
+
+/** A checkout whose status is final. */
+export interface FinalCheckout extends Checkout {
+  status: Exclude<Checkout["status"], "pending">;
+}

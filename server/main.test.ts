@@ -39,6 +39,17 @@ const curlLine = (server: ServerProcess) => /^curl .+$/m.exec(server.output())![
 const paste = async (line: string, shellEnv: NodeJS.ProcessEnv = {}) =>
   JSON.parse((await promisify(execFile)("sh", ["-c", line], { env: { PATH: process.env.PATH, ...shellEnv } })).stdout);
 
+test.each([
+  [["--help"], 0, ""],
+  [["-h", "--help"], 0, ""],
+  [["--port", "3001"], 2, "Unknown argument: --port 3001\n\n"],
+  [["--help", "serve"], 2, "Unknown argument: --help serve\n\n"],
+])("with the arguments %j no server is started", async (args, code, problem) => {
+  const ended = await runServer({ ...env, PORT: "none" }, {}, ...args);
+  const usage = `${problem}Usage: npm start, or: node server/main.ts\n`;
+  expect(ended).toMatchObject({ code, [code === 0 ? "stdout" : "stderr"]: expect.stringContaining(usage) });
+});
+
 describe("first start", () => {
   test("the printed curl command works repeatedly; the key is in a file of the owner, not in the output", async () => {
     const first = await start();

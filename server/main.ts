@@ -24,6 +24,7 @@ import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
+import { printable } from "./commands/printable.ts";
 import { openStorage } from "./storage/open.ts";
 import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
@@ -218,6 +219,23 @@ function explain(error: unknown): unknown {
   );
   return expected ? (error as Error).message : error;
 }
+
+const USAGE = `Usage: npm start, or: node server/main.ts
+
+Starts the server. There are no options: environment variables such as PORT and DATABASE_URL configure it. The page
+"Operating the server" of the documentation lists them.`;
+
+/** Ends the process if it was started with arguments: an ignored argument would start a server that nobody asked for. */
+function readArguments(args: readonly string[]): void {
+  if (args.length === 0) return;
+  const isHelp = args.every((arg) => arg === "--help" || arg === "-h");
+  if (isHelp) console.log(USAGE);
+  else console.error(`Unknown argument: ${printable(args.join(" "))}\n\n${USAGE}`);
+  process.exit(isHelp ? 0 : 2);
+}
+
+// `disbursement-checkout serve` reads its arguments itself.
+if (import.meta.main) readArguments(process.argv.slice(2));
 
 try {
   await start(readConfig(process.env, { server: true }));

@@ -36,7 +36,7 @@ async function run({ baseUrl, apiKey, journal, payouts, concurrency }: Task) {
   const client = createClient({ baseUrl, apiKey, hooks });
   const options = { concurrency, journal: fileJournal(journal) };
   for await (const result of createAll(client, entries(payouts), options)) {
-    if (!result.ok) print(`failed ${result.error.name}`);
+    if (result.error) print(`failed ${result.error.name}`);
     else if (!result.fromJournal) print("paid");
   }
 }

@@ -76,7 +76,7 @@ const summaryOf = (reference: string, amount: number, phoneNumber: string) => `$
 async function check(baseUrl: string, apiKey: string, payouts: number) {
   const records = new Map<string, string[]>();
   let recorded = 0;
-  for await (const record of createClient({ baseUrl, apiKey }).disbursements.list({ limit: 100 })) {
+  for await (const record of createClient({ baseUrl, apiKey }).disbursements.list({ pageSize: 100 })) {
     const { merchantsReference, amount, customer } = record;
     const found = records.get(merchantsReference) ?? [];
     records.set(merchantsReference, [...found, summaryOf(merchantsReference, amount, customer.phoneNumber)]);

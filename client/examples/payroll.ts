@@ -33,17 +33,17 @@ const payouts = createAll(client, readPayouts(), {
 });
 
 for await (const { index, reference, ...result } of payouts) {
-  if (result.ok && result.data.status !== "failed") {
+  if (result.data && result.status !== "failed") {
     total.paid++;
     total.amount += result.data.amount;
     total.fees += result.data.fee;
     continue;
   }
   total.problems++;
-  const problem = result.ok ? `${result.data.reference} failed` : result.error.message;
+  const problem = result.data ? `${result.data.reference} failed` : result.error.message;
   console.log(`line ${index + 2}, ${reference}: ${problem}`);
   // A wrong key refuses every payout, so stop at the first.
-  if (result.status === 401) break;
+  if (result.error?.name === "AuthenticationError") break;
 }
 
 console.log(`${total.paid} payouts accepted, amount ${total.amount}, fees ${total.fees}, ${total.problems} problems`);

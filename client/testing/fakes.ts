@@ -107,8 +107,14 @@ export const respond = (status: number, body: unknown = "", headers: Record<stri
     headers: { "x-request-id": "req_1", ...headers },
   });
 export const ok = (data: unknown) => respond(200, { statusCode: 200, data });
+/** Codes of the service for statuses that a gateway sends too. */
+const codes: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "not_found", 413: "too_large" };
 export const refusal = (status: number, headers: Record<string, string> = {}) =>
-  respond(status, { statusCode: status, error: "Refused", message: "For a reason." }, headers);
+  respond(
+    status,
+    { statusCode: status, error: "Refused", message: "For a reason.", code: codes[status] ?? "refused" },
+    headers,
+  );
 export const duplicate = (location?: string) => refusal(409, location === undefined ? {} : { location });
 export const connectionLost = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });

@@ -68,7 +68,9 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       const { reference, amount, country, currency, phoneNumber = "" } = payment;
       const request = { reference, amount, country, currency, phoneNumber, webhookURL };
       return settled(async () => {
-        const record = await client.disbursements.create(request, { ifExists: "return", inDoubt, signal });
+        const record = await (inDoubt
+          ? client.disbursements.resume(request, { signal })
+          : client.disbursements.create(request, { ifExists: "return", signal }));
         return created(payment, record, signal);
       });
     },
@@ -76,7 +78,9 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       const { reference, amount, country, currency, locale } = payment;
       const request = { reference, amount, country, currency, locale, webhookURL, redirectURL };
       return settled(async () => {
-        const record = await client.checkouts.create(request, { ifExists: "return", inDoubt, signal });
+        const record = await (inDoubt
+          ? client.checkouts.resume(request, { signal })
+          : client.checkouts.create(request, { ifExists: "return", signal }));
         return created(payment, record, signal);
       });
     },
@@ -84,7 +88,7 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       const { railReference, reference: merchantsReference } = payment;
       try {
         if (railReference !== undefined) return await verified(payment, railReference, signal);
-        for await (const record of recordsOf(payment).list({ merchantsReference, limit: 1 }, { signal })) {
+        for await (const record of recordsOf(payment).list({ merchantsReference, pageSize: 1 }, { signal })) {
           // A service that ignores the filter cannot be searched.
           if (record.merchantsReference !== merchantsReference) return "unsearchable";
           return answerOf(payment, record as RailRecord);
@@ -105,7 +109,7 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       return { reference, amount, answer: toAnswer(event.data as RailRecord) };
     },
     async *list({ from, to }, signal) {
-      const period = { createdAfter: new Date(from), createdBefore: new Date(to), limit: 100 };
+      const period = { createdAfter: new Date(from), createdBefore: new Date(to), pageSize: 100 };
       for (const records of [client.disbursements, client.checkouts]) {
         for await (const record of records.list(period, { signal })) {
           const { merchantsReference: reference, amount, currency, createdAt } = record as RailRecord;

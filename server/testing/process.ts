@@ -93,8 +93,8 @@ export function launchServer(env: NodeJS.ProcessEnv): Pick<ServerProcess, "outpu
 }
 
 /** Runs `node server/main.ts` and waits until it exits by itself. */
-export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}): Promise<Ended> =>
-  run(main, [], { PORT: "0", ...env }, limits).ended;
+export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}, ...args: string[]): Promise<Ended> =>
+  run(main, args, { PORT: "0", ...env }, limits).ended;
 
 /** Runs `disbursement-checkout ARGS` in a process of its own. */
 export const runCommandProcess = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>

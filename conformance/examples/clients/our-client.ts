@@ -7,14 +7,11 @@ import { createAll, type PayoutResult } from "../../../client/payroll.ts";
 
 const { BASE_URL = "", API_KEY = "", TIMEOUT_MS, STATE_DIR = "." } = process.env;
 const timeout = Number(TIMEOUT_MS ?? 15_000);
-const outcomes = { success: "paid", failed: "failed", pending: "pending" } as const;
 
-function outcomeOf(result: PayoutResult): string {
-  if (result.ok) return outcomes[result.data.status];
-  if (result.status === "unknown") return "unknown";
-  // The reference is in use. If its payout could not be read, it may be this entry's payout.
-  if (result.status === 409 && result.error.matches === undefined) return "unknown";
-  return "refused";
+function outcomeOf({ outcome, status }: PayoutResult): string {
+  if (!status) return outcome;
+  // Later versions of the service may add statuses, which are not final.
+  return status === "success" ? "paid" : status === "failed" ? "failed" : "pending";
 }
 
 const client = createClient({
@@ -25,7 +22,7 @@ const client = createClient({
 });
 // Reach the service before anything is paid: until the service has responded once, the client takes a strange page for
 // a wrong address and does not retry.
-const isReached = async () => (await client.disbursements.verify("none").result()).status === 404;
+const isReached = async () => (await client.disbursements.verify("none").result()).outcome === "missing";
 const patience = performance.now() + 2 * timeout;
 while (!(await isReached()) && performance.now() < patience) await sleep(timeout / 20);
 

@@ -1,0 +1,299 @@
+// Doubt across calls: what one call could not find out, no later call of the same client may deny.
+import { describe, expect, test } from "vitest";
+import { AbortedError, OutcomeUnknownError } from "./index.ts";
+import type { DisbursementClient } from "./index.ts";
+import {
+  checkoutCreated,
+  checkoutRequest,
+  connectionLost,
+  connectionRefused,
+  disbursementCreated,
+  disbursementRequest,
+  duplicate,
+  ok,
+  reachedClient,
+  record,
+  refusal,
+  rejectionOf,
+  respond,
+  scriptedClient,
+} from "./testing/fakes.ts";
+import type { Step } from "./testing/fakes.ts";
+
+const here = "/v1/disbursements/DSB1";
+const list = (...items: unknown[]) => ok({ items });
+const once = { retry: { tries: 1 } };
+
+/** The steps with which a create ends in doubt: recorded, but the response and the list are lost. */
+const lost = [connectionLost(), connectionLost()];
+
+describe("after a create whose outcome is unknown", () => {
+  const refusals: [string, Step][] = [
+    ...[400, 401, 403, 404, 422, 429].map((status) => [`${status}`, refusal(status)] as [string, Step]),
+    ["a refused connection", connectionRefused()],
+  ];
+  const calls: [string, (client: DisbursementClient) => Promise<unknown>][] = [
+    ["create", ({ disbursements }) => disbursements.create(disbursementRequest)],
+    ["resume", ({ disbursements }) => disbursements.resume(disbursementRequest)],
+  ];
+  test.each(calls.flatMap(([name, call]) => refusals.map(([what, step]) => [name, what, call, step] as const)))(
+    "a %s that meets %s proves nothing",
+    async (_name, _what, call, step) => {
+      const { client, time } = await reachedClient([...lost, step, list()], once);
+      await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+      const error = await time.run(rejectionOf(call(client)));
+      expect(error).toBeInstanceOf(OutcomeUnknownError);
+      expect(error).toMatchObject({ operation: "createDisbursement", reference: "payroll-1" });
+    },
+  );
+
+  test("neither does a call that was aborted before it sent anything, nor one with an invalid option", async () => {
+    const { client, time } = await reachedClient([...lost, list(), list()], once);
+    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    const aborted = client.disbursements.create(disbursementRequest, { signal: AbortSignal.abort("enough") });
+    const error = await time.run(rejectionOf(aborted));
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect((error as Error).cause).toBeInstanceOf(AbortedError);
+    const invalid = await time.run(client.disbursements.create(disbursementRequest, { timeout: -1 }).result());
+    expect(invalid).toMatchObject({ outcome: "unknown", error: { cause: { name: "UsageError" } } });
+  });
+
+  test("a refused call finds the payout in the list", async () => {
+    const { client, time } = await reachedClient([...lost, refusal(422), list(record)], once);
+    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    const result = await time.run(client.disbursements.create(disbursementRequest).result());
+    expect(result).toEqual({ outcome: "existed", status: "pending", data: { ...record, recovered: true } });
+  });
+
+  test("a refusal proves nothing either if the doubt is two calls old", async () => {
+    const { client, time } = await reachedClient([...lost, refusal(422), list(), refusal(401), refusal(401)], once);
+    const outcomes: string[] = [];
+    for (let call = 0; call < 3; call++)
+      outcomes.push((await time.run(client.disbursements.create(disbursementRequest).result())).outcome);
+    expect(outcomes).toEqual(["unknown", "unknown", "unknown"]);
+  });
+
+  test("other references are not in doubt, nor is a checkout with the same reference", async () => {
+    const { client, time } = await reachedClient([...lost, refusal(422), refusal(422)], once);
+    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    const other = { ...disbursementRequest, reference: "payroll-2" };
+    expect(await time.run(client.disbursements.create(other).result())).toMatchObject({ outcome: "refused" });
+    const sameReference = { ...checkoutRequest, reference: disbursementRequest.reference };
+    expect(await time.run(client.checkouts.create(sameReference).result())).toMatchObject({ outcome: "refused" });
+  });
+
+  test("resume() of the error finds out, whatever signal ended the first call", async () => {
+    const controller = new AbortController();
+    const abort: Step = () => {
+      controller.abort();
+      return new Promise(() => {});
+    };
+    const { client, time, sent } = await reachedClient([abort, duplicate(here), ok(record)], once);
+    const call = client.disbursements.create(disbursementRequest, { signal: controller.signal });
+    const error = (await time.run(rejectionOf(call))) as OutcomeUnknownError;
+    expect(await time.run<unknown>(error.resume())).toEqual({ ...record, recovered: true });
+    expect(sent[1]!.body).toEqual(disbursementRequest);
+    expect(JSON.stringify(error)).not.toContain(disbursementRequest.phoneNumber);
+  });
+
+  test("of a checkout with a generated reference, resume() sends that reference again", async () => {
+    const { client, time, sent } = await reachedClient([...lost, ok(checkoutCreated)], once);
+    const { reference: _, ...request } = checkoutRequest;
+    const error = (await time.run(rejectionOf(client.checkouts.create(request)))) as OutcomeUnknownError;
+    await time.run(rejectionOf(error.resume()));
+    expect((sent[0]!.body as { reference: string }).reference).toMatch(/^\d{32}$/);
+    expect(sent[2]!.body).toEqual(sent[0]!.body);
+  });
+});
+
+const created: Step = ({ body }) => {
+  const { reference } = body as typeof disbursementRequest;
+  return ok({ ...disbursementCreated, merchantsReference: reference });
+};
+
+describe("a create while another one has or had the same reference", () => {
+  test("takes no refusal for proof while the other is in progress", async () => {
+    let fail!: () => void;
+    const first: Step = () => new Promise((_, reject) => void (fail = () => reject(connectionLost())));
+    const { client, time } = await reachedClient([first, refusal(422), list(), connectionLost()], once);
+    const call = client.disbursements.create(disbursementRequest).result();
+    const second = await time.run(client.disbursements.create(disbursementRequest).result());
+    fail();
+    expect([second.outcome, (await time.run(call)).outcome]).toEqual(["unknown", "unknown"]);
+  });
+
+  test("finds the payout that the other created if it is refused", async () => {
+    const { client, time } = scriptedClient([ok(disbursementCreated), refusal(422), list(record)]);
+    await time.run(client.disbursements.create(disbursementRequest));
+    const second = await time.run(client.disbursements.create(disbursementRequest).result());
+    expect(second).toMatchObject({ outcome: "existed", data: { reference: "DSB1" } });
+  });
+
+  test("may be refused with proof if the other was refused with proof", async () => {
+    const { client, time, sent } = scriptedClient([refusal(422), refusal(422), refusal(422)]);
+    for (let call = 0; call < 3; call++) {
+      const result = await time.run(client.disbursements.create(disbursementRequest).result());
+      expect(result).toMatchObject({ outcome: "refused", error: { name: "ValidationError" } });
+    }
+    expect(sent).toHaveLength(3);
+  });
+
+  test("still throws DuplicateReferenceError for a payout that the other created", async () => {
+    const { client, time } = scriptedClient([ok(disbursementCreated), duplicate(here), ok(record)]);
+    await time.run(client.disbursements.create(disbursementRequest));
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    expect(error).toMatchObject({ name: "DuplicateReferenceError", matches: true });
+  });
+
+  test("forgets the oldest of many created payouts, and no doubt", async () => {
+    const count = 10_001;
+    const steps = [...lost, ...Array<Step>(count).fill(created), refusal(422), refusal(422), list()];
+    const { client, time } = await reachedClient(steps, once);
+    await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    const pay = (index: number) => client.disbursements.create({ ...disbursementRequest, reference: `r${index}` });
+    await time.run(Promise.all(Array.from({ length: count }, (_, index) => pay(index))));
+    expect(await time.run(pay(0).result())).toMatchObject({ outcome: "refused" });
+    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
+      outcome: "unknown",
+    });
+  });
+});
+
+describe("resume", () => {
+  const results: [string, Step[], object][] = [
+    ["pays what was not paid", [ok(disbursementCreated)], { outcome: "created", status: "pending" }],
+    [
+      "finds a payout and its final status",
+      [duplicate(here), ok({ ...record, status: "failed" })],
+      { outcome: "existed", status: "failed" },
+    ],
+    [
+      "finds a payout although it is refused",
+      [refusal(422), list(record)],
+      { outcome: "existed", data: { recovered: true } },
+    ],
+    [
+      "proves that another payout has the reference",
+      [duplicate(here), ok({ ...record, amount: 1 })],
+      { outcome: "refused", error: { name: "DuplicateReferenceError", matches: false } },
+    ],
+    [
+      "takes no refusal for proof, and says what it was",
+      [refusal(422), list()],
+      {
+        outcome: "unknown",
+        error: {
+          status: 422,
+          code: "refused",
+          serverMessage: "Refused: For a reason.",
+          cause: { name: "ValidationError" },
+        },
+      },
+    ],
+    ["does not know without a response", [connectionLost()], { outcome: "unknown" }],
+  ];
+  test.each(results)("%s", async (_, steps, expected) => {
+    const { client, time } = scriptedClient(steps, once);
+    expect(await time.run(client.disbursements.resume(disbursementRequest).result())).toMatchObject(expected);
+  });
+
+  test("needs the reference of a checkout", async () => {
+    const { client, time, sent } = scriptedClient([]);
+    const { reference: _, ...request } = checkoutRequest;
+    const error = await time.run(rejectionOf(client.checkouts.resume(request as typeof checkoutRequest)));
+    expect(error).toMatchObject({ name: "UsageError", message: expect.stringMatching(/^reference is missing/) });
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("a record that lacks a field, or has it in another form", () => {
+  const { customer, ...withoutCustomer } = record;
+  const incomplete: [string, object][] = [
+    ["no customer", withoutCustomer],
+    ["an empty customer", { ...record, customer: {} }],
+    ["a hidden number", { ...record, customer: { ...customer, phoneNumber: "•••••••••2473" } }],
+    ["the end of the number", { ...record, customer: { ...customer, phoneNumber: "2473" } }],
+    ["no amount", { ...record, amount: undefined }],
+    ["an amount as text", { ...record, amount: "1500000" }],
+    ["no country", { ...record, country: null }],
+    ["a currency in lower case", { ...record, currency: "xof" }],
+  ];
+  test.each(incomplete)("in the list is read again as a whole: %s", async (_, item) => {
+    const { client, time, sent } = await reachedClient([connectionLost(), duplicate(), list(null, item), ok(record)]);
+    expect(await time.run(client.disbursements.create(disbursementRequest))).toEqual({ ...record, recovered: true });
+    expect(sent.at(-1)!.url).toBe("https://pay.example/v1/disbursements/DSB1");
+  });
+
+  test.each(incomplete)("proves nothing if it cannot be read as a whole: %s", async (_, item) => {
+    for (const first of [[connectionLost()], []]) {
+      const steps = [...first, duplicate(), list(item), refusal(404)];
+      const { client, time } = await reachedClient(steps, { retry: { totalTime: 100 } });
+      const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+      expect(error).toBeInstanceOf(OutcomeUnknownError);
+      expect(error).toMatchObject({ cause: { matches: undefined, existing: { reference: "DSB1" } } });
+    }
+  });
+
+  test("is another payment if a field differs", async () => {
+    const other = { ...withoutCustomer, amount: 7 };
+    const { client, time } = await reachedClient([connectionLost(), duplicate(), list(other)]);
+    const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
+    expect(error).toMatchObject({ name: "DuplicateReferenceError", matches: false });
+  });
+});
+
+describe("the error body of a gateway's framework", () => {
+  const fastify = { error: "Unauthorized", message: "No." };
+  const bodies: [string, number, object][] = [
+    ...[401, 403, 404, 405, 413, 415].map((status) => [`${status}`, status, fastify] as [string, number, object]),
+    ["400 with a code of Fastify", 400, { ...fastify, code: "FST_ERR_VALIDATION" }],
+    ["422 with a code that is no text", 422, { ...fastify, code: ["invalid_value"] }],
+  ];
+  test.each(bodies)("does not prove that the service refused a create: %s", async (_, status, body) => {
+    const foreign = () => respond(status, { statusCode: status, ...body });
+    const { client, time } = scriptedClient([foreign()]);
+    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
+      outcome: "unknown",
+    });
+    const reached = await reachedClient([foreign(), ok(disbursementCreated)]);
+    expect(await reached.time.run(reached.client.disbursements.create(disbursementRequest))).toMatchObject({
+      recovered: false,
+    });
+  });
+
+  test.each([400, 409, 422])("of %i needs no code, because a core service sends none", async (status) => {
+    const steps = [
+      respond(status, { statusCode: status, error: "Refused" }, { location: here }),
+      ok({ ...record, amount: 1 }),
+    ];
+    const { client, time } = scriptedClient(steps);
+    expect(await time.run(client.disbursements.create(disbursementRequest).result())).toMatchObject({
+      outcome: "refused",
+    });
+  });
+});
+
+const failed = (cause: object) => new TypeError("fetch failed", { cause: Object.assign(new Error("no"), cause) });
+
+describe("a connection that was never made", () => {
+  const noRoute = { code: "ENETUNREACH", syscall: "connect" };
+  test.each([
+    ["a time-out of undici", { code: "UND_ERR_CONNECT_TIMEOUT" }],
+    ["no route", noRoute],
+    ["no route to any address", { code: "ENETUNREACH", errors: [noRoute, { ...noRoute, code: "ETIMEDOUT" }] }],
+  ])("proves that nothing was sent: %s", async (_, cause) => {
+    const { client, time, sent } = scriptedClient([failed(cause), failed(cause)], { retry: { tries: 2 } });
+    const result = await time.run(client.disbursements.create(disbursementRequest).result());
+    expect(result).toMatchObject({ outcome: "refused", error: { name: "ConnectionError" } });
+    expect(sent).toHaveLength(2);
+  });
+
+  test.each([
+    ["while writing", { code: "ENETUNREACH", syscall: "write" }],
+    ["of one address only", { code: "ENETUNREACH", errors: [noRoute, { code: "ECONNRESET", syscall: "read" }] }],
+  ])("does not, if it broke later: %s", async (_, cause) => {
+    const { client, time } = scriptedClient([failed(cause)], once);
+    const result = await time.run(client.disbursements.create(disbursementRequest).result());
+    expect(result).toMatchObject({ outcome: "unknown" });
+  });
+});
