@@ -1,4 +1,4 @@
-import { actorName } from "../domain/audit.ts";
+import { actorName, personOf } from "../domain/audit.ts";
 import {
   createLink,
   LINK_MS,
@@ -28,7 +28,7 @@ export const dashboardCommands: Commands<CommandContext> = {
       if (!config.dashboard) throw new UsageError("DASHBOARD is false, so the server has no dashboard.");
       const refusal = dashboardRefusal(config);
       if (refusal !== undefined) throw new UsageError(refusal);
-      const person = { ...(await scopeOf(context, id)), name: name ?? nameOf(actorName(actor)) };
+      const person = { ...(await scopeOf(context, id)), name: name ?? personOf(actorName(actor)) };
       const token = await createLink(context, person, actor);
       return {
         lines: [
@@ -63,9 +63,6 @@ export const dashboardCommands: Commands<CommandContext> = {
     },
   },
 };
-
-/** `USER@HOST` of `command USER@HOST`. */
-const nameOf = (actor: string): string => actor.slice(actor.indexOf(" ") + 1);
 
 async function scopeOf(context: CommandContext, merchantId: string | undefined): Promise<{ merchantId?: string }> {
   return merchantId === undefined ? {} : { merchantId: (await merchantOf(context, merchantId)).id };

@@ -27,6 +27,9 @@ export type Actor = ActorName | { name: ActorName; session: string };
 
 export const actorName = (actor: Actor): ActorName => (typeof actor === "string" ? actor : actor.name);
 
+/** The name of the person or program, wherever it acts: `NAME` of `dashboard NAME`. */
+export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
+
 export type AuditAction =
   | "merchant.create"
   | "key.create"

@@ -1,4 +1,4 @@
-import type { Actor } from "./audit.ts";
+import type { Actor, ActorName } from "./audit.ts";
 import type { Claimed, Queue } from "./queues.ts";
 import type { RailAnswer, RailPayment } from "./rails.ts";
 import type { FinalStatus } from "./records.ts";
@@ -50,7 +50,7 @@ export interface Handover {
   /** The rail's word that contradicts the final status of the record (D74), until a person has closed the conflict. */
   conflict?: { at: number; answer: RailAnswer };
   /** A decision that a second person must confirm. */
-  proposal?: Decision & { by: string; at: number };
+  proposal?: Decision & { by: ActorName; at: number };
   exchanges: StoredExchange[];
 }
 
@@ -131,7 +131,7 @@ export interface HandoverStore {
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;
   /**
    * Ends a pending payment by hand. With `needsTwo` the decision takes effect if another person has proposed the same
-   * status; otherwise it is stored as a proposal.
+   * status; otherwise it is stored as a proposal. A person has the same name at the dashboard and at the command line.
    */
   decideByHand(
     reference: string,
@@ -163,6 +163,7 @@ export interface HandoverSummary {
   amount: number;
   currency: string;
   status: "pending" | FinalStatus;
+  state: HandoverState;
   /** Real time. */
   createdAt: number;
   /** What the rail charges, if it said so. */

@@ -1,4 +1,4 @@
-import { actorName } from "../../domain/audit.ts";
+import { actorName, personOf, type ActorName } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/failures.ts";
 import type {
   ClaimedHandover,
@@ -74,10 +74,13 @@ const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
 /** The page after a payment, in the order of our references. */
 const OF_RAIL = (
   kind: Kind,
-) => `SELECT h.id, h.merchant_id, h.created_real, h.rail_fee, r.merchants_reference, r.amount,
+) => `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee, r.merchants_reference, r.amount,
     r.currency, r.status FROM handovers h JOIN ${TABLES[kind]} r ON r.merchant_id = h.merchant_id AND r.reference = h.id
   WHERE h.rail = :rail AND h.kind = '${kind}' AND h.created_real >= :from AND h.created_real < :to
     AND (h.created_real, h.id) > (:afterTime, :afterId) ORDER BY h.created_real, h.id LIMIT :limit`;
+
+/** A payout cannot be cancelled, and it was not paid. */
+const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
 
 const isFinal = (answer: RailAnswer | undefined): answer is RailAnswer & { status: FinalStatus } =>
   answer !== undefined && answer.status !== "pending";
@@ -162,17 +165,20 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
   }
 
   /** A rail's final word: it ends the payment, agrees with its end, or contradicts it (D74). */
-  function* conclude(merchant: LockedMerchant, row: Row, answer: RailAnswer): Work<Recorded> {
+  function* conclude(merchant: LockedMerchant, row: Row, said: RailAnswer): Work<Recorded> {
+    const answer = row.kind === "disbursement" && said.status === "cancelled" ? { ...said, ...CANCELLED } : said;
     const had = yield* settle(merchant, row, answer);
-    const isConflict = had !== undefined && had !== answer.status;
+    // A checkout that expired here and failed there is unpaid on both sides.
+    const isConflict = had !== undefined && (had === "success") !== (answer.status === "success");
     const known = optional<string>(row.conflict);
+    const since = known === undefined ? undefined : (row.attention_real as number);
     yield* run(CLOSE, {
       merchant: merchant.id,
       id: row.id as string,
       railReference: answer.railReference ?? null,
       railFee: answer.fee ?? null,
       conflict: isConflict ? JSON.stringify(answer) : (known ?? null),
-      attention: isConflict ? merchant.now : known === undefined ? null : (row.attention_real as number),
+      attention: since ?? (isConflict ? merchant.now : null),
     });
     if (had === undefined) return "final";
     return isConflict ? "conflict" : "recorded";
@@ -249,8 +255,8 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         const by = actorName(actor);
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
         const proposal = optional<string>(row.proposal);
-        const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as Decision & { by: string });
-        if (needsTwo && (proposed?.status !== status || proposed.by === by)) {
+        const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as Decision & { by: ActorName });
+        if (needsTwo && (proposed?.status !== status || personOf(proposed.by) === personOf(by))) {
           const text = JSON.stringify({ status, reason, by, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal: text });
           yield* recordAction({ ...entry, action: "payment.propose" });
@@ -340,6 +346,7 @@ function toSummary(row: Row): HandoverSummary {
     amount: row.amount as number,
     currency: row.currency as string,
     status: row.status as HandoverSummary["status"],
+    state: row.state as HandoverSummary["state"],
     createdAt: row.created_real as number,
     ...(railFee !== undefined && { railFee }),
   };

@@ -21,6 +21,23 @@ import {
 export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): void {
   const attempt = { at: START, sentAt: START, latencyMs: 1 };
 
+  test("a claim to hand a payment over is durable, because the rail may have been asked", async () => {
+    const clock = createFakeClock();
+    const before = await open(clock);
+    const { id: merchantId } = await addMerchant(before);
+    const { due: _, ...draft } = aDisbursement(merchantId);
+    await before.insertDisbursement({ ...draft, rail: "mobile" });
+    const claim = (storage: Storage) => storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
+    expect(await claim(before)).toMatchObject([{ id: draft.reference }]);
+    await before.close();
+
+    const after = await open(clock);
+    clock.advance(MINUTE);
+    await after.promoteHandovers(10);
+    expect(await claim(after)).toMatchObject([{ id: draft.reference, askedAt: START }]);
+    await after.close();
+  });
+
   test("returns every write confirmed before it was closed", async () => {
     const clock = createFakeClock();
     const before = await open(clock);

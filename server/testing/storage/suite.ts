@@ -11,6 +11,7 @@ import type { Current, Report } from "./current.ts";
 
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
+import { handoverTests } from "./handovers.ts";
 import { listenerTests } from "./listeners.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
@@ -42,6 +43,7 @@ const PARTS = {
   reset: resetTests,
   "delivery queue": queueTests,
   "claims and attempts": claimTests,
+  "hand-overs to rails": handoverTests,
   replays: replayTests,
   "replays by filter": replayByFilterTests,
   listeners: listenerTests,
