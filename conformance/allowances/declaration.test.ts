@@ -37,6 +37,7 @@ describe("a declaration", () => {
     ["largestAmount: [", "Flow sequence"],
     ["referenceCharacters: 'z-a'", "referenceCharacters must be characters and ranges"],
     ["referenceCharacters: '0-9a'", "referenceCharacters must include the digits 0-9"],
+    ["replicas: true", "replicas needs readAfterWriteMs"],
     ["largestAmount: 29", "largestAmount must be >= 10000"],
     ["velocity: [{ payouts: 1, seconds: 0.001, per: merchant }]", "velocity, entry 1, seconds must be >= 1"],
     ["smallestAmount: 10001", "smallestAmount must be <= 10000"],
@@ -61,6 +62,8 @@ describe("a declaration", () => {
       httpsWebhooks: true,
       velocity: [{ payouts: 3, seconds: 60, per: "recipient" }],
       readAfterWriteMs: 300,
+      replicas: true,
+      notificationSeconds: 30,
       settlementSeconds: 20,
     };
     expect(Object.keys(full).toSorted()).toEqual(fieldNames.toSorted());

@@ -21,6 +21,8 @@ export type Declaration = {
   httpsWebhooks?: boolean;
   velocity?: Velocity[];
   readAfterWriteMs?: number;
+  replicas?: boolean;
+  notificationSeconds?: number;
   settlementSeconds?: number;
 };
 
@@ -68,6 +70,8 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
     const where = path === "" ? "" : `${path}: `;
     return `${where}unknown field ${JSON.stringify(params["additionalProperty"])}; the fields are ${known.join(", ")}`;
   }
+  if (keyword === "dependentRequired")
+    return `${String(params["property"])} needs ${String(params["missingProperty"])}`;
   if (path === "") return "the file must contain fields such as largestAmount: 1000000";
   if (keyword === "enum") return `${path} must be ${(params["allowedValues"] as string[]).join(" or ")}`;
   const field = instancePath.split("/")[1] ?? "";

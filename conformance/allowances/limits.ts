@@ -7,6 +7,7 @@ export type Limits = ReturnType<typeof createLimits>;
 export function createLimits(declared: Declaration = {}) {
   const found: Declaration = {};
   const settled = new Set(Object.keys(declared));
+  let isFrozen = false;
   return {
     declared,
     /** The limits that the run found and the caller did not declare. */
@@ -16,7 +17,15 @@ export function createLimits(declared: Declaration = {}) {
       return { ...declared, ...found };
     },
     /** Adds limits that were found. */
-    add: (more: Declaration) => void Object.assign(found, more),
+    add(more: Declaration) {
+      if (isFrozen) throw new Error("the limits are frozen");
+      Object.assign(found, more);
+    },
+    /** Ends the search. The limits that apply stay as they are from now on. */
+    freeze: () => void (isFrozen = true),
+    get isFrozen() {
+      return isFrozen;
+    },
     /** Records that a field was searched for, so that its limit is known, or known not to exist. */
     settle: (field: keyof Declaration) => void settled.add(field),
     isSettled: (field: keyof Declaration) => settled.has(field),

@@ -182,8 +182,16 @@ export const table: Table = {
     example: [{ payouts: 10, seconds: 60, per: "recipient" }],
   },
   readAfterWriteMs: {
-    phrase: (ms) => `a new disbursement can be verified after at most ${ms} ms`,
+    phrase: (ms) => `a new record can be read after at most ${ms} ms`,
     example: 300,
+  },
+  replicas: {
+    phrase: (several) => (several ? "until then a read may return an older state of a record" : "reads never go back"),
+    example: true,
+  },
+  notificationSeconds: {
+    phrase: (seconds) => `a notification comes after at most ${seconds} s`,
+    example: 30,
   },
   settlementSeconds: {
     phrase: (seconds) => `a disbursement is final after at most ${seconds} s`,

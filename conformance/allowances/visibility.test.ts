@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Declaration } from "./declaration.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createLimits } from "./limits.ts";
 import { createVisibility } from "./visibility.ts";
@@ -27,7 +28,7 @@ test("a new record that is not found is read again, for at most two seconds", ()
   expect(visibility.again(response(verify, 404), 20)).toBeUndefined();
 });
 
-test("a delay that was met is recorded, and awaited from then on", () => {
+test("a delay that was met during the search is recorded, and awaited from then on", () => {
   const { clock, limits, visibility } = after();
   clock.ms = 700;
   expect(visibility.again(response(verify, 200), 7)).toBeUndefined();
@@ -35,6 +36,37 @@ test("a delay that was met is recorded, and awaited from then on", () => {
   visibility.created(response(create, 200, "DSB2"));
   clock.ms = 800;
   expect(visibility.before({ ...verify, path: "/v1/disbursements/DSB2" })).toBe(900);
+});
+
+test.each<[string, Declaration]>([
+  ["after the search", {}],
+  ["although another delay is declared", { readAfterWriteMs: 500 }],
+])("a delay that is met %s stops the run, with the line to add", (_, declared) => {
+  const { clock, limits, visibility } = after(declared);
+  limits.freeze();
+  clock.ms = 700;
+  expect(visibility.again(response(verify, 200), 7)).toContain('"readAfterWriteMs: 1000" to certify.yaml');
+  expect(limits.found).toEqual({});
+});
+
+test("a record of replicas is read again only when its last change can be read everywhere", () => {
+  const { clock, visibility } = after({ readAfterWriteMs: 500, replicas: true });
+  const stated = (status: string) => ({ ...response(verify, 200), json: { data: { status } } }) as TargetResponse;
+  clock.ms = 500;
+  visibility.again(stated("pending"), 0);
+  expect(visibility.before(verify)).toBe(0);
+  clock.ms = 900;
+  visibility.again(stated("success"), 0);
+  expect(visibility.before(verify)).toBe(500);
+});
+
+test("a list waits until the last record can be read, and so does a checkout", () => {
+  const { clock, visibility } = after({ readAfterWriteMs: 500 });
+  clock.ms = 100;
+  visibility.created(response({ ...create, path: "/v1/checkouts" }, 201, "CHK1"));
+  for (const path of ["/v1/disbursements?limit=2", "/v1/checkouts", "/v1/checkouts/CHK1"])
+    expect(visibility.before({ method: "GET", path })).toBe(500);
+  expect(visibility.before(verify)).toBe(400);
 });
 
 test("a record that is found immediately shows no delay", () => {

@@ -1,4 +1,4 @@
-// Waits until a new disbursement can be read. A service that reads from a replica may not find a record immediately
+// Waits until a new or changed record can be read. A service that reads from a replica may not find a record immediately
 // after its create. The interface does not say how soon a record must be found.
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import type { Limits } from "./limits.ts";
@@ -11,44 +11,73 @@ const granularityMs = 500;
 
 export type Visibility = ReturnType<typeof createVisibility>;
 
-const referenceOf = ({ method, path, key = "own" }: TargetRequest) =>
-  method === "GET" && key === "own" ? /^\/v1\/disbursements\/([^/?]+)$/.exec(path)?.[1] : undefined;
+/** A record, by the path at which it is read. */
+type Seen = { changedAt: number; isRead: boolean; status?: unknown };
+
+const collections = new Set(["/v1/disbursements", "/v1/checkouts"]);
+const pathOf = ({ path }: TargetRequest) => path.split("?")[0] ?? "";
+const isOwnRead = ({ method, key = "own" }: TargetRequest) => method === "GET" && key === "own";
+const dataOf = ({ json }: TargetResponse) => (json as { data?: Record<string, unknown> } | undefined)?.data ?? {};
 
 /** Returns functions that the target calls around each request. */
 export function createVisibility(limits: Limits, now: () => Date) {
-  /** The times of the creates whose records were not read yet, by encoded reference. */
-  const unread = new Map<string, number>();
-  /** Set if a record never appeared. The gate then stops waiting, because the target loses records. */
+  const records = new Map<string, Seen>();
+  let lastCreate = -Infinity;
+  /** Set if a record never appeared. No other record is waited for then, because the target loses records. */
   let lost = false;
 
-  const ageOf = (request: TargetRequest) => {
-    const created = unread.get(referenceOf(request) ?? "");
-    return created === undefined ? undefined : now().getTime() - created;
-  };
+  const ageOf = ({ changedAt }: Seen) => now().getTime() - changedAt;
+
+  /** Records that a record appeared late. Returns the reason to stop the run, if it should have known the delay. */
+  function late(record: Seen): string | undefined {
+    const readAfterWriteMs = Math.ceil(ageOf(record) / granularityMs) * granularityMs;
+    if (!limits.isFrozen && limits.declared.readAfterWriteMs === undefined) {
+      limits.add({ readAfterWriteMs: Math.max(readAfterWriteMs, limits.found.readAfterWriteMs ?? 0) });
+      return undefined;
+    }
+    return (
+      `a new record was found only after ${readAfterWriteMs} ms, which is later than declared or found before. If this ` +
+      `deployment needs so long, add the line "readAfterWriteMs: ${readAfterWriteMs}" to certify.yaml (--declare)`
+    );
+  }
+
   return {
     /** Returns how long to wait before a request, in milliseconds. */
     before(request: TargetRequest): number {
-      const age = ageOf(request);
-      return age === undefined ? 0 : Math.max(0, (limits.all.readAfterWriteMs ?? 0) - age);
+      if (!isOwnRead(request)) return 0;
+      const { readAfterWriteMs = 0, replicas = false } = limits.all;
+      const record = records.get(request.path);
+      const isList = collections.has(pathOf(request));
+      const since = record && (replicas || !record.isRead) ? record.changedAt : isList ? lastCreate : -Infinity;
+      return Math.max(0, readAfterWriteMs + since - now().getTime());
     },
-    /** Returns how long to wait before the request is repeated; undefined to accept the response. */
-    again({ request, status }: TargetResponse, repeats: number): number | undefined {
-      const age = ageOf(request);
-      if (age === undefined) return undefined;
-      const missing = status === 404 && !lost;
-      if (missing && age < longestMs) return stepMs;
-      if (missing) lost = true;
-      else if (status === 200 && repeats > 0)
-        limits.add({ readAfterWriteMs: Math.ceil(age / granularityMs) * granularityMs });
-      // A record that was found once, or is lost, is never waited for again.
-      unread.delete(referenceOf(request) ?? "");
+    /** Returns how long to wait before the request is repeated, or why to stop; undefined to accept the response. */
+    again(response: TargetResponse, repeats: number): number | string | undefined {
+      const { request, status } = response;
+      const record = isOwnRead(request) ? records.get(request.path) : undefined;
+      if (!record) return undefined;
+      const { status: stated } = dataOf(response);
+      const isNew = status === 200 && record.status !== undefined && record.status !== stated;
+      if (!record.isRead) {
+        const isMissing = status === 404 && !lost;
+        if (isMissing && ageOf(record) < longestMs) return stepMs;
+        // A record that was found once, or is lost, is never waited for again.
+        record.isRead = true;
+        if (isMissing) lost = true;
+        else if (status === 200 && repeats > 0) return late(record);
+      }
+      if (isNew) record.changedAt = now().getTime();
+      if (status === 200) record.status = stated;
       return undefined;
     },
     /** Remembers the record that a response created. */
-    created({ request, status, json }: TargetResponse) {
-      const { reference } = (json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
-      if (request.method === "POST" && request.path === "/v1/disbursements" && status === 200)
-        unread.set(encodeURIComponent(String(reference)), now().getTime());
+    created(response: TargetResponse) {
+      const { request, status = 0 } = response;
+      if (request.method !== "POST" || !collections.has(request.path) || status < 200 || status > 299) return;
+      lastCreate = now().getTime();
+      const { reference, status: stated } = dataOf(response);
+      const record = { changedAt: lastCreate, isRead: false, status: stated };
+      records.set(`${request.path}/${encodeURIComponent(String(reference))}`, record);
     },
   };
 }

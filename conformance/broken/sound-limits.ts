@@ -82,6 +82,29 @@ const readsLate =
     };
   };
 
+/** Serves every second verify from a replica that is late by a time, so that a record may go back to what it was. */
+const replicas =
+  (ms: number): How =>
+  () => {
+    const records = new Map<string, { now?: Reply; before: Reply; until: number }>();
+    let count = 0;
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (!reply || !isAccepted(reply)) return reply;
+        const until = performance.now() + ms;
+        if (isOf(call, createDisbursement))
+          records.set(String(dataOf(reply)["reference"]), { before: refusal(404), until });
+        const record = isOf(call, verifyDisbursement) ? records.get(lastPart(call)) : undefined;
+        if (!record) return reply;
+        if (record.now && dataOf(record.now)["status"] !== dataOf(reply)["status"])
+          Object.assign(record, { before: record.now, until });
+        record.now = reply;
+        return (count += 1) % 2 === 0 && performance.now() < record.until ? record.before : reply;
+      },
+    };
+  };
+
 const live = { SANDBOX: "false" };
 const everySecond: Declaration = { velocity: [{ payouts: 10, seconds: 1, per: "recipient" }] };
 
@@ -137,6 +160,24 @@ export const limitedServers: readonly SoundServer[] = [
     differs: "Verify finds a new disbursement after 300 ms, as declared.",
     how: readsLate(300),
     declared: { readAfterWriteMs: 350 },
+  },
+  {
+    id: "replicas-declared",
+    differs: "Every second verify shows the record as it was 300 ms ago, as declared.",
+    how: replicas(300),
+    declared: { readAfterWriteMs: 500, replicas: true },
+  },
+  {
+    id: "notifies-late",
+    differs: "The server is live and webhooks come after ten seconds, as declared.",
+    how: ({ sleep }) => ({
+      env: live,
+      async webhook(message, deliver) {
+        await sleep(10_000);
+        return deliver(message);
+      },
+    }),
+    declared: { notificationSeconds: 20 },
   },
   {
     id: "settles-slowly",

@@ -36,6 +36,8 @@ export const checks: Check[] = [
       } catch (error) {
         if (error instanceof NotAsked) context.couldNotRun(id, error.message);
         else throw error;
+      } finally {
+        limits.freeze();
       }
     },
   },

@@ -9,7 +9,7 @@ import { same } from "./expect.ts";
 import { dataOf, get } from "./requests.ts";
 
 /**
- * How long to wait for a notification that is due immediately. If a wait ends before the receiver has received its
+ * How long to wait for a notification that is due immediately, unless the deployment declares more. If a wait ends before the receiver has received its
  * first notification of the run, later waits use `shortPatienceMs` until it receives one.
  */
 const patienceMs = 8000;
@@ -29,8 +29,9 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
  * Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox.
  */
 export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
-  const { receiver } = context;
-  const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
+  const { receiver, limits } = context;
+  const declaredMs = (limits.all.notificationSeconds ?? 0) * 1000;
+  const patience = receiver && silent.has(receiver) ? shortPatienceMs : Math.max(patienceMs, declaredMs);
   const hasArrived = await eventually(context, () => box.received.length >= count, patience, pollMs);
   if (!hasArrived) await context.target.requireAlive();
   if (receiver && receiver.all.length === 0) silent.add(receiver);
@@ -64,7 +65,8 @@ async function whyNone(context: Context, { url }: Box): Promise<string> {
  */
 export async function tally(context: Context, box: Box): Promise<string> {
   const { length } = box.received;
-  return length > 0 ? `${length} received` : `0 received; ${await whyNone(context, box)}`;
+  if (length > 0) return `${length} received`;
+  return `0 received; ${await whyNone(context, box)}; if they take longer, declare notificationSeconds (--declare)`;
 }
 
 /** Expects a notification in a mailbox. */

@@ -270,6 +270,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
         throw death;
       }
       const pause = visibility?.again(response, repeats);
+      if (typeof pause === "string") throw stop(pause);
       if (pause !== undefined) {
         repeats += 1;
         await deps.sleep(pause);
