@@ -30,18 +30,20 @@ export async function createTestDatabase(server: string): Promise<TestDatabase> 
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
   const client = new Client(url);
   await client.connect();
+  const run: TestDatabase["run"] = async (sql) => (await client.query(sql)).rows;
+  let tables: unknown[] = [];
   return {
     url,
-    run: async (sql) => (await client.query(sql)).rows,
+    run,
     async empty() {
-      const { rows } = await client.query(
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
-      );
-      const tables = rows.map((row) => row.table_name as string).filter((table) => table !== "schema_migrations");
+      if (tables.length === 0) {
+        const rows = await run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
+        tables = rows.map(({ tablename }) => tablename).filter((table) => table !== "schema_migrations");
+      }
       if (tables.length === 0) return;
       // Deleting a few rows is much faster than TRUNCATE, which replaces the files of each table and index.
-      const deletions = tables.map((table) => `DELETE FROM ${table}`);
-      await client.query([...deletions, "INSERT INTO service (id, latest_real) VALUES (1, 0)"].join(";"));
+      const deletions = tables.map((table) => `DELETE FROM ${String(table)}`);
+      await run([...deletions, "INSERT INTO service (id, latest_real) VALUES (1, 0)"].join(";"));
     },
     async drop() {
       await client.end();

@@ -1,6 +1,6 @@
 // Migrations from every released version, beside processes of that version that write.
 import { Client, DatabaseError } from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { concurrently } from "../../testing/storage/fixtures.ts";
@@ -10,10 +10,15 @@ import { migratePostgres } from "./migrate.ts";
 
 const MIGRATIONS = readMigrations(new URL("migrations/", import.meta.url));
 
-/** A database of an earlier version, with a merchant. */
+/** A database of an earlier version, with a merchant, until the test ends. */
 async function databaseOf(version: number): Promise<TestDatabase> {
-  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  const database = await createDatabaseOf(version);
   onTestFinished(() => database.drop());
+  return database;
+}
+
+async function createDatabaseOf(version: number): Promise<TestDatabase> {
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   await database.run("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
   for (const { sql, version: number } of MIGRATIONS.slice(0, version)) {
     await database.run(sql.replaceAll("INDEX CONCURRENTLY", "INDEX"));
@@ -32,6 +37,14 @@ const schemaOf = async (database: TestDatabase) => [
   await database.run("SELECT indexrelid::regclass::text AS name FROM pg_index WHERE NOT indisvalid"),
   await database.run("SELECT version FROM schema_migrations ORDER BY 1"),
 ];
+
+/** The schema of a new database. */
+let latest: Awaited<ReturnType<typeof schemaOf>>;
+beforeAll(async () => {
+  const database = await createDatabaseOf(MIGRATIONS.length);
+  latest = await schemaOf(database);
+  await database.drop();
+});
 
 /** The statements of a payout that is final at once, in the order of a server's. Each version has these columns. */
 const create = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -95,7 +108,7 @@ async function commits(client: Client, statements: string): Promise<boolean> {
 test.each(MIGRATIONS.map(({ version }) => version))(
   "migrates from version %i beside processes that write, with a stricter isolation as the default",
   async (version) => {
-    const [fresh, old] = [await databaseOf(MIGRATIONS.length), await databaseOf(version)];
+    const old = await databaseOf(version);
     const [{ name }] = (await old.run("SELECT current_database() AS name")) as [{ name: string }];
     await old.run(`ALTER DATABASE ${name} SET default_transaction_isolation TO 'serializable'`);
     const load = startLoad(old.url);
@@ -106,7 +119,7 @@ test.each(MIGRATIONS.map(({ version }) => version))(
     expect(committed.length).toBeGreaterThan(0);
     const stored = await old.run("SELECT merchants_reference AS id FROM disbursements");
     expect(stored.map(({ id }) => id).toSorted()).toEqual(committed.toSorted());
-    expect(await schemaOf(old)).toEqual(await schemaOf(fresh));
+    expect(await schemaOf(old)).toEqual(latest);
   },
 );
 
@@ -129,9 +142,8 @@ test("a migration that cannot lock a table names the program that is in the way,
 
 test("an index whose construction was interrupted is built again at the next start", async () => {
   const database = await databaseOf(MIGRATIONS.length);
-  const whole = await schemaOf(database);
   await database.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'disbursements_by_phone'::regclass");
   await database.run("DROP INDEX checkouts_by_phone");
   await concurrently(2, () => migratePostgres(database.url));
-  expect(await schemaOf(database)).toEqual(whole);
+  expect(await schemaOf(database)).toEqual(latest);
 });

@@ -5,12 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { readMigrations } from "../migrations.ts";
 import { migrateSqlite } from "./migrate.ts";
 
 const MIGRATIONS = readMigrations(new URL("migrations/", import.meta.url));
 let folder: string;
+/** The contents of a new file. */
+let latest: ReturnType<typeof contentsOf>;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "migrate-"));
+  latest = contentsOf(fileOf(MIGRATIONS.length, "latest.db"));
+  rmSync(folder, { recursive: true });
+});
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "migrate-"));
 });
@@ -62,7 +69,6 @@ test.each(MIGRATIONS.map(({ version }) => version))(
   "migrates from version %i beside a program that writes",
   async (version) => {
     const path = fileOf(version, "old.db");
-    const latest = contentsOf(fileOf(MIGRATIONS.length, "latest.db"));
     const ended = new Int32Array(new SharedArrayBuffer(4));
     const other = new Worker(LOAD, { eval: true, workerData: { path, ended } });
     await once(other, "message");
