@@ -32,8 +32,8 @@ export interface Disbursements {
    * Retries with the same reference when that is safe. If a response was lost, finds the recorded payout and returns it
    * with `recovered: true`.
    *
-   * @param request `amount` is in the lowest denomination (`10000` is 100.00). `phoneNumber` is 10 to 15 digits without
-   * a plus sign. `reference` is your own and can be used only once.
+   * @param request `amount` is in the lowest denomination, and 100 make one unit in every currency: 15 000 FCFA is
+   * `1500000`. `phoneNumber` is 10 to 15 digits without a plus sign. `reference` is your own and can be used only once.
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the payout that uses it.
    * @throws {OutcomeUnknownError} The payout may or may not exist. Call `resume` of the error later.
    * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.
@@ -91,7 +91,8 @@ export interface Checkouts {
    * Creates at most one checkout per `reference`. If you leave `reference` out, the client generates a reference and
    * returns it as `merchantsReference`.
    *
-   * @param request `amount` is in the lowest denomination (`10000` is 100.00).
+   * @param request `amount` is in the lowest denomination, and 100 make one unit in every currency: 15 000 FCFA is
+   * `1500000`.
    * @throws {DuplicateReferenceError} The reference is already in use; `existing` is the checkout that uses it.
    * @throws {OutcomeUnknownError} The checkout may or may not exist. Call `resume` of the error later.
    * @throws {ClientError} The call failed for another reason, and nothing was recorded. See the subclasses.

@@ -15,7 +15,7 @@ const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const examples: [string, string][] = [...readme.matchAll(/(?:<!-- (\w+\.ts) -->\n\n)?```ts\n(.*?)```/gs)].map(
   ([, name, code]) => [name ?? "unnamed.ts", code!],
 );
-const entries = [".", "./webhooks", "./express", "./fastify", "./hono", "./fetch", "./payroll", "./journal"];
+const entries = [".", "./webhooks", "./express", "./fastify", "./hono", "./fetch", "./payroll", "./journal", "./money"];
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwLaLaSw==";
 
 /** Sends a signed and a forged event to every receiver of the README. */
@@ -176,6 +176,7 @@ const payrollOutput = /^(?=.*-1 created: DSB)(?=.*-2 created: DSB)(?=.*-3 not cr
 
 describe("the README", () => {
   const expected: [string, RegExp][] = [
+    ["money", /^1500000\n15 000 FCFA\n2250701020304\n$/],
     ["pay", /^DSB\S+ pending created\n$/],
     ["pay", /^already created: DSB\S+ \w+\n$/],
     ["payroll", payrollOutput],
@@ -183,7 +184,7 @@ describe("the README", () => {
     ["resume", /^order-5531 created now\n$/],
     ["resume", /^order-5531 was created before the crash\n$/],
     ["result", /^created: DSB\S+\nalready created\nfix the request: .*phoneNumber.*\n$/],
-    ["wait", /^failed\n$/],
+    ["wait", /^failed The provider declined the payment\.\n$/],
     ["list", /^commission-17 80000 XOF\n$/],
     ["checkout", /^send the customer to http\S+\/checkouts\/CHK\S+\npending\n$/],
     ["diagnosis", /^createDisbursement diagnosis-1 attempt 1 200 ok\npending has a request id\n$/],

@@ -6,6 +6,7 @@ import openapiTS, { astToString } from "openapi-typescript";
 import { docsFiles } from "./docs/files.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
+import { phonesModule } from "./phones.ts";
 
 const root = new URL("..", import.meta.url);
 const source = new URL("spec/openapi.yaml", root);
@@ -47,6 +48,7 @@ const files: Record<string, string> = {
   "generated/openapi.json": json(bundled),
   "generated/openapi.dredd.json": json(await flattened()),
   "generated/models.ts": banner + modelsOf(schemas, models),
+  "generated/phones.ts": `${banner.replace("spec/openapi.yaml", "libphonenumber's metadata")}${phonesModule()}`,
   // The report looks like the pages, but the suite imports nothing from the server.
   "conformance/report/templates/theme.css": await readFile(new URL("server/http/styles/theme.css", root), "utf8"),
   // A request may omit a field that has a default.

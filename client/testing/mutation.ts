@@ -13,6 +13,7 @@ const tests = [
   "checkouts",
   "client",
   "diagnosis",
+  "doubt",
   "gateways",
   "hooks",
   "if-exists",
@@ -21,6 +22,7 @@ const tests = [
   "limits",
   "list",
   "lookup",
+  "money",
   "payroll",
   "pool",
   "receiver",
@@ -43,6 +45,8 @@ const sources = [
   "json",
   "limiter",
   "list",
+  "memory",
+  "money",
   "options",
   "outcome",
   "payroll",
@@ -54,6 +58,7 @@ const sources = [
   "runtime",
   "secrets",
   "transport",
+  "verify",
   "webhooks",
 ];
 
