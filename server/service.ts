@@ -257,6 +257,7 @@ export function createService(options: Options): Service {
       metrics,
       traces,
       keyUses,
+      rails: options.rails,
       railWebhooks: rails?.webhooks,
       draining,
       stopping,

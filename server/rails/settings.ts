@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
+import { ATTENTION_AFTER_MINUTES } from "../domain/attention.ts";
 
 /** What a rail is: a service that speaks this contract, or an operator's module. */
 export type RailSettings = { name: string; requestsPerSecond?: number } & (
@@ -31,7 +32,6 @@ export class RailsError extends Error {
   override name = "RailsError";
 }
 
-const ATTENTION_AFTER_MINUTES = 60;
 /** Names are parts of addresses. */
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 const SECRET = /^whsec_[A-Za-z0-9+/=_-]+$/;

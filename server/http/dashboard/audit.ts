@@ -1,10 +1,19 @@
 import { Router } from "express";
+import type { AuditAction } from "../../domain/audit.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { field, merchantIn } from "./visit.ts";
 
 const ON_A_PAGE = 50;
+
+/** Plain words for actions about payments on rails. */
+const WORDS: Partial<Record<AuditAction, string>> = {
+  "payment.ask": "Asked the rail again about a payment",
+  "payment.propose": "Proposed to end a payment by hand",
+  "payment.decide": "Ended a payment by hand",
+  "payment.close-conflict": "Closed a conflict with a rail",
+};
 
 /** Who did what with a merchant, newest first. */
 export function auditPage(context: DashboardContext): Router {
@@ -18,7 +27,7 @@ export function auditPage(context: DashboardContext): Router {
       res,
       { template: "audit", title: "Audit trail", section: "audit" },
       {
-        entries: page.items,
+        entries: page.items.map((entry) => ({ ...entry, action: WORDS[entry.action] ?? entry.action })),
         next: page.cursor && queryOf({ cursor: page.cursor }),
         isFirst: cursor === "",
       },

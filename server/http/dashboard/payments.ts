@@ -1,6 +1,7 @@
 import { Router, type Request, type Response } from "express";
 import { failureIn } from "../../domain/representation.ts";
 import { curlLine } from "../curl-line.ts";
+import { railOf } from "./attention.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { sendCsv } from "./export.ts";
 import { queryOf, readFilter } from "./payment-filter.ts";
@@ -68,11 +69,12 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
   if (!payment) throw new PageError(404, "There is no payment with this reference.");
   // A record has one event. Without a webhook address it has no delivery.
   const query = { merchantId: id, reference, limit: 1 };
-  const [events, deliveries, requests] = await Promise.all([
+  const [events, deliveries, requests, rail] = await Promise.all([
     storage.listEvents(query),
     storage.listDeliveries(query),
     // Only the successful request: a refused duplicate has the same reference.
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
+    context.rails && railOf(context, reference, res),
   ]);
   const title = `${KINDS[kind].one} ${payment.merchantsReference}`;
   const timeline = timelineOf(payment, {
@@ -84,6 +86,6 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
     context,
     res,
     { template: "payment", title, section: kind },
-    { kind, name: KINDS[kind].one, payment, failure: failureIn(payment), timeline },
+    { kind, name: KINDS[kind].one, payment, failure: failureIn(payment), timeline, rail },
   );
 }

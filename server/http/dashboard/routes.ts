@@ -4,10 +4,12 @@ import { ServiceError } from "../../domain/errors.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { dashboardErrors } from "./dashboard-errors.ts";
+import { attentionPages } from "./attention.ts";
 import { auditPage } from "./audit.ts";
 import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
 import { paymentPages } from "./payments.ts";
+import { railPages } from "./rails.ts";
 import { replayPages } from "./replays.ts";
 import { requestPages } from "./requests.ts";
 import { sandboxPages } from "./sandbox.ts";
@@ -39,6 +41,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(replayPages(context));
   if (context.config.requestLog) router.use(requestPages(context));
   if (context.config.sandbox) router.use(sandboxPages(context));
+  if (context.rails) router.use(attentionPages(context), railPages(context, context.rails));
   router.use(settingsPages(context));
   router.use(auditPage(context));
   router.use("/dashboard", () => {

@@ -45,6 +45,7 @@ export interface DashboardPage {
 const SECTIONS = {
   disbursements: "Disbursements",
   checkouts: "Checkouts",
+  attention: "Needs attention",
   webhooks: "Webhooks",
   requests: "Requests",
   sandbox: "Sandbox",
@@ -53,7 +54,14 @@ const SECTIONS = {
   audit: "Audit trail",
 } as const;
 /** The navigation of the operators' pages, which belong to no merchant. */
-const OPERATOR_SECTIONS = { merchants: { path: "", label: "Merchants" }, team: { path: "/team", label: "Team" } };
+const OPERATOR_SECTIONS = {
+  merchants: { path: "", label: "Merchants" },
+  attention: { path: "/attention", label: "Needs attention" },
+  rails: { path: "/rails", label: "Rails" },
+  team: { path: "/team", label: "Team" },
+};
+/** The sections that only a live service has, whose payments go over rails. */
+const LIVE_SECTIONS = new Set(["attention", "rails"]);
 type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
 /** The functions that every template can use. */
@@ -77,7 +85,7 @@ export function showPage(
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
   const { sandbox, publicUrl } = config;
-  const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root) : [];
+  const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root, config) : [];
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
   const common = {
@@ -104,9 +112,11 @@ export function showPage(
 function linksOf(area: string, { sandbox, requestLog: requests }: DashboardContext["config"]) {
   const served: Record<string, boolean> = { sandbox, requests };
   return Object.entries(SECTIONS)
-    .filter(([name]) => served[name] ?? true)
+    .filter(([name]) => served[name] ?? (!sandbox || !LIVE_SECTIONS.has(name)))
     .map(([name, label]) => ({ name, href: `${area}/${name}`, label }));
 }
 
-const operatorLinks = (root: string) =>
-  Object.entries(OPERATOR_SECTIONS).map(([name, { path, label }]) => ({ name, href: `${root}${path}`, label }));
+const operatorLinks = (root: string, { sandbox }: DashboardContext["config"]) =>
+  Object.entries(OPERATOR_SECTIONS)
+    .filter(([name]) => !sandbox || !LIVE_SECTIONS.has(name))
+    .map(([name, { path, label }]) => ({ name, href: `${root}${path}`, label }));
