@@ -1,4 +1,4 @@
-import express, { type Router } from "express";
+import express, { type RequestHandler, type Router } from "express";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { HandoverStore, Recorded } from "../domain/handovers.ts";
@@ -21,33 +21,36 @@ export const railWebhookPath = (rail: string): string => `/rails/${rail}/webhook
 export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooksContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const raw = express.raw({ type: () => true, limit: LARGEST_BODY });
+  const receive: RequestHandler = async (req, res) => {
+    const name = String(req.params.rail);
+    const rail = rails.get(name);
+    if (!rail?.receive) throw new ServiceError("unknown_path", "No rail reports to this path.");
+    const { headers } = req;
+    const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
+    const { reference, amount, answer } = await rail.receive({ headers, body }).catch((error: unknown) => {
+      throw error instanceof RailError ? new ServiceError("unauthorized", error.message) : error;
+    });
+    const handover = await storage.findHandover(reference);
+    const isSame = amount === undefined || amount === handover?.payment.amount;
+    const known = isSame ? answer : undefined;
+    const recorded = await storage.recordNotification(name, reference, {
+      exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
+      ...(known && { answer: known }),
+      askAgainAfterMs: 0,
+    });
+    if (recorded === "unknown-payment")
+      throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
+    onRecorded(name, reference, recorded);
+    res.status(204).end();
+  };
+  // Some providers send notifications by PUT.
   router
     .route("/rails/:rail/webhooks")
-    .post(raw, async (req, res) => {
-      const name = String(req.params.rail);
-      const rail = rails.get(name);
-      if (!rail?.receive) throw new ServiceError("unknown_path", "No rail reports to this path.");
-      const { headers } = req;
-      const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
-      const { reference, amount, answer } = await rail.receive({ headers, body }).catch((error: unknown) => {
-        throw error instanceof RailError ? new ServiceError("unauthorized", error.message) : error;
-      });
-      const handover = await storage.findHandover(reference);
-      const isSame = amount === undefined || amount === handover?.payment.amount;
-      const known = isSame ? answer : undefined;
-      const recorded = await storage.recordNotification(name, reference, {
-        exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
-        ...(known && { answer: known }),
-        askAgainAfterMs: 0,
-      });
-      if (recorded === "unknown-payment")
-        throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
-      onRecorded(name, reference, recorded);
-      res.status(204).end();
-    })
+    .post(raw, receive)
+    .put(raw, receive)
     .all(({ method }) => {
-      throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST.`, {
-        allow: "POST",
+      throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST, PUT.`, {
+        allow: "POST, PUT",
       });
     });
   return router;

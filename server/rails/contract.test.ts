@@ -1,7 +1,10 @@
 // A gateway over a rail that is a service with this same contract: here, the sandbox of this server.
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Rail } from "../domain/rails.ts";
 import { railsOf } from "../testing/rail.ts";
+import { startFaultyGateway } from "../testing/rails/faults.ts";
+import { railSuite } from "../testing/rails/suite.ts";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { checkedRail } from "./checked-rail.ts";
 import { createContractRail } from "./contract.ts";
@@ -84,16 +87,6 @@ test.each([
   expect((await atRail(reference)).length).toBe(1);
 });
 
-test("a record of the rail with another amount leaves the outcome unknown", async () => {
-  const reference = "DSB1";
-  await service.createPayout({ reference, amount: 5 });
-  const payment = { kind: "disbursement", reference, amount: 10_000, country: "CI", currency: "XOF" } as const;
-  const call = { signal: new AbortController().signal, notifyUrl: service.url, returnUrl: service.url, inDoubt: false };
-  const asked = { ...payment, phoneNumber: "2257038102473", createdAt: 0 };
-  await expect(rail.find(asked, call)).rejects.toThrow("another payment");
-  await expect(rail.pay(asked, call)).rejects.toThrow("already");
-});
-
 test("a notification with a wrong signature is refused", async () => {
   const response = await fetch(`${gateway.url}/rails/test/webhooks`, {
     method: "POST",
@@ -103,15 +96,44 @@ test("a notification with a wrong signature is refused", async () => {
   expect(response.status).toBe(401);
 });
 
-test("lists its payments for reconciliation", async () => {
-  const references = [await pay("2257038102473"), await pay("2250000000002")];
-  const period = { from: service.clock.now() - 60_000, to: service.clock.now() + 60_000 };
-  const listed = [];
-  for await (const entry of rail.list!(period, AbortSignal.timeout(10_000))) listed.push(entry.reference);
-  expect(listed.toSorted()).toEqual(references.toSorted());
-});
-
-test("a wrong key is found at the start", async () => {
-  const wrong = createContractRail({ url: service.url, apiKey: "wrong", webhookSecrets: [], now: Date.now });
-  await expect(wrong.check!(AbortSignal.timeout(10_000))).rejects.toMatchObject({ options: { needsRepair: true } });
+let receiver: Receiver;
+railSuite("a service with this contract", {
+  async open() {
+    receiver = await startReceiver();
+    const env = { WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
+    const behind = await startServer({ seed: 9, env });
+    const { secret } = (await behind.request("GET", "/sandbox/webhook-secret")).body.data;
+    const between = await startFaultyGateway(behind.url, (method) => method === "POST");
+    const railWith = (apiKey: string) =>
+      createContractRail({ url: between.url, apiKey, webhookSecrets: [secret], now: behind.clock.now });
+    const refused = { statusCode: 422, error: "Unprocessable Entity", code: "limit_exceeded", message: "Too much." };
+    return {
+      rail: railWith(behind.key),
+      async recorded(reference) {
+        const found = await behind.request("GET", `/v1/disbursements?merchantsReference=${reference}`);
+        return found.body.data.items.length;
+      },
+      end: () => behind.pass(2_000),
+      contradict: async ({ reference }) =>
+        between.rewrite((body) =>
+          body.includes(reference) ? body.replaceAll('"status":"success"', '"status":"failed"') : body,
+        ),
+      spoil: between.spoil,
+      hanging: between.hanging,
+      refusal: { status: 422, body: refused },
+      withWrongCredentials: async () => railWith("wrong"),
+      async notificationOf({ reference }) {
+        const isOurs = ({ body }: Receiver["received"][number]) => body.data.merchantsReference === reference;
+        const { headers, text } = await vi.waitUntil(() => receiver.received.find(isOurs));
+        return { headers, body: Buffer.from(text) };
+      },
+      async close() {
+        await between.close();
+        await behind.close();
+        await receiver.close();
+      },
+    };
+  },
+  notifyUrl: () => receiver.url,
+  numbers: { success: "2257038102473", failed: "2250000000089" },
 });
