@@ -27,6 +27,9 @@ export class NotAsked extends Error {}
 /** Thrown if an ordinary payout is refused after others were accepted. */
 class Throttled extends Error {}
 
+/** Thrown if a payout is neither accepted nor refused cleanly. Searching on would charge more to the budget. */
+class Unclean extends Error {}
+
 type Deps = {
   target: Target;
   limits: Limits;
@@ -152,6 +155,7 @@ async function createSearch(
       const attempt = sent.get(name) ?? (await send(over, withCheckout));
       sent.set(name, attempt);
       attempts.push(attempt);
+      if (!isPaid(attempt) && !isCleanRefusal(attempt.response)) throw new Unclean();
       return isPaid(attempt);
     },
   };
@@ -184,10 +188,7 @@ type Asking = Awaited<ReturnType<typeof createSearch>>;
 
 /** Returns why the refusals do not show a limit; undefined if they do. */
 async function flawOf(limit: Shown, { search: { recipient }, attempts, recordedNothing }: Asking) {
-  const refused = attempts.filter((attempt) => !isPaid(attempt));
-  const unclean = refused.find(({ response }) => !isCleanRefusal(response));
-  if (unclean) return `this is not a clean refusal: ${line(limit, unclean, recipient)}`;
-  const last = refused.at(-1);
+  const last = attempts.findLast((attempt) => !isPaid(attempt));
   if (last) last.recordedNothing ??= await recordedNothing(last);
   return last?.recordedNothing !== false
     ? undefined
@@ -231,17 +232,27 @@ export async function findLimits(options: RunOptions, deps: Deps) {
     if (limit.needsSafety && !search.safe)
       return { text: "Not asked, because made-up phone numbers are only used on a sandbox." };
     attempts.length = 0;
+    const flawIn = (error: unknown) => {
+      if (!(error instanceof Unclean)) throw error;
+      return `this is not a clean refusal: ${line(limit, attempts.at(-1)!, search.recipient)}`;
+    };
     const declared = limits.declared[field];
     if (declared !== undefined) {
-      const why = await falsehoodOf(limit, declared, asking);
+      const why = await falsehoodOf(limit, declared, asking).catch(flawIn);
       const isProved = attempts.length > 0;
       if (why === undefined)
         return { value: declared, text: isProved ? "Declared and proved." : "Declared, not tried." };
       throw target.ledger.stop(`--declare: ${field}: ${rendered(declared)} is not what the target limits: ${why}`);
     }
-    const found = await limit.find(search, limits.all);
+    let found: unknown;
+    let flaw: string | undefined;
+    try {
+      found = await limit.find(search, limits.all);
+      flaw = await flawOf(limit, asking);
+    } catch (error) {
+      flaw = flawIn(error);
+    }
     if (attempts.length === 0) return { text: "Not asked, because --max-total is too small." };
-    const flaw = await flawOf(limit, asking);
     limits.settle(field);
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found !== undefined) limits.add({ [field]: found });

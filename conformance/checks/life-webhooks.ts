@@ -16,9 +16,9 @@ import { aged } from "./ageing.ts";
 import { eventually } from "./eventually.ts";
 import { expectNone, holds } from "./expect.ts";
 import { lookAt, retrievable } from "./looks.ts";
-import { eventName, requestsBehind } from "./notifications.ts";
+import { eventName, patienceOf, requestsBehind } from "./notifications.ts";
 
-/** How long to wait for notifications that are due, and to wait for a status that a notification has announced. */
+/** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
 
 const all = ({ receiver }: Context) => receiver?.all ?? [];
@@ -33,7 +33,7 @@ const lookAtOpen = (context: Context) =>
 /** Judges that every final record of a kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: string, kind: "disbursement" | "checkout") {
   const state = () => notNotified(context.facts, all(context), kind);
-  await eventually(context, () => state().lost.length === 0, graceMs);
+  await eventually(context, () => state().lost.length === 0, patienceOf(context));
   const { due, lost } = state();
   if (due === 0) return context.couldNotRun(id, `no ${kind} with a webhookURL became final`);
   const names = lost.slice(0, 5).map((record) => historyOf(context.facts, record)?.reference);

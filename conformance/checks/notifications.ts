@@ -9,13 +9,18 @@ import { same } from "./expect.ts";
 import { dataOf, get } from "./requests.ts";
 
 /**
- * How long to wait for a notification that is due immediately, unless the deployment declares more. If a wait ends before the receiver has received its
- * first notification of the run, later waits use `shortPatienceMs` until it receives one.
+ * How long to wait for a notification that is due immediately, unless the deployment declares more. If a wait ends
+ * before the receiver has received its first notification of the run, later waits use `shortPatienceMs` until it
+ * receives one.
  */
-const patienceMs = 8000;
+const leastPatienceMs = 8000;
 const shortPatienceMs = 500;
 const pollMs = 50;
 const silent = new WeakSet<Receiver>();
+
+/** Returns how long to wait for a notification that is due. */
+export const patienceOf = ({ limits }: Context): number =>
+  Math.max(leastPatienceMs, (limits.all.notificationSeconds ?? 0) * 1000);
 
 export type Box = ReturnType<Receiver["openMailbox"]>;
 
@@ -29,9 +34,8 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
  * Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox.
  */
 export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
-  const { receiver, limits } = context;
-  const declaredMs = (limits.all.notificationSeconds ?? 0) * 1000;
-  const patience = receiver && silent.has(receiver) ? shortPatienceMs : Math.max(patienceMs, declaredMs);
+  const { receiver } = context;
+  const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceOf(context);
   const hasArrived = await eventually(context, () => box.received.length >= count, patience, pollMs);
   if (!hasArrived) await context.target.requireAlive();
   if (receiver && receiver.all.length === 0) silent.add(receiver);

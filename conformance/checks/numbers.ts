@@ -46,8 +46,7 @@ function amountsIn(value: unknown, name = ""): string[] {
 /** Creates a payout with a mailbox as its webhookURL. */
 async function payNotified(context: Context, amount: number) {
   const box = mailbox(context);
-  const { recipient: phoneNumber } = context.options;
-  const body = disbursementBody(context, { phoneNumber, webhookURL: box.url });
+  const body = disbursementBody(context, { webhookURL: box.url });
   const response = await pay(context, { ...body, amount });
   const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
   if (typeof reference !== "string")
@@ -80,8 +79,7 @@ export const checks: Check[] = [
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const [accepted, refused] = divided(context, sent);
       for (const amount of accepted) {
-        const { recipient: phoneNumber } = context.options;
-        const usual = disbursementBody(context, { phoneNumber, webhookURL: someAddress(context) });
+        const usual = disbursementBody(context, { webhookURL: someAddress(context) });
         const body = { ...usual, amount };
         const response = await pay(context, body);
         await judgeRecord(context, "numbers.exact", body, response);

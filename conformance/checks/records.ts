@@ -1,15 +1,16 @@
 // Compares disbursements field by field with the requests that created them, for many amounts and payees (§2.2, §2.3).
 import { given, type Check, type Context } from "../check.ts";
 import { exceeded } from "../allowances/table.ts";
-import { commonPairs, dollars, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
+import { commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
-import { expectStatus, same } from "./expect.ts";
+import { expectStatus, same, shows } from "./expect.ts";
 import {
   atOnce,
   dataOf,
   disbursementBody,
   is4xx,
+  isRefusal,
   pay,
   pays,
   permitted,
@@ -111,6 +112,23 @@ export const checks: Check[] = [
       const made = [];
       for (const body of differentBodies(context, varied)) made.push({ body, response: await pay(context, body) });
       for (const { body, response } of made) await judgeRecord(context, "records.as-requested", body, response);
+    },
+  },
+  {
+    name: "Disbursement in another country's currency is refused, or recorded as it was sent",
+    ids: ["records.as-requested"],
+    ...pays(commonPairs.length),
+    needs: ["safe-numbers"],
+    async run(context) {
+      const currencies = [dollars, ...commonPairs].map(({ currency }) => currency);
+      for (const [index, pair] of commonPairs.entries()) {
+        const usual = disbursementBody(context, { webhookURL: someAddress(context) });
+        const payee = fieldsFor(pair, context.options.recipient, context.random);
+        const body = { ...usual, ...payee, currency: currencies[index] };
+        const response = await pay(context, body);
+        if (isRefusal(response)) shows(context, "records.as-requested", response, true, "400 or 422");
+        else await judgeRecord(context, "records.as-requested", body, response);
+      }
     },
   },
   {

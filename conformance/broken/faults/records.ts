@@ -1,4 +1,5 @@
 // Servers whose responses are right only for the usual amount, recipient, country or currency (§2.2, §2.3).
+import { commonPairs } from "../../generate/countries.ts";
 import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
@@ -9,6 +10,7 @@ import {
   isAccepted,
   isOf,
   refusal,
+  requests,
   verifyDisbursement,
   withBody,
   type Fields,
@@ -113,6 +115,24 @@ export const faults: readonly Fault[] = [
           : record,
       ),
     ),
+  ),
+  fault(
+    "currency-of-country",
+    "A payout in another currency than the country's is made in the country's.",
+    "records.as-requested",
+    requests(createDisbursement, (fields) => {
+      const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
+      return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
+    }),
+  ),
+  fault(
+    "notified-without-dollars",
+    "Webhooks about payouts in USD to a country of another currency state XOF.",
+    "life.webhooks-true",
+    {
+      webhook: (message, deliver) =>
+        deliver({ ...message, body: message.body.replace('"currency":"USD"', '"currency":"XOF"') }),
+    },
   ),
   fault("verify-fails-during-creates", "Verify fails while another payout is created.", "records.concurrent", () => {
     let creates = 0;
