@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { banner } from "./banner.ts";
 import { readConfig } from "./config.ts";
+import { LIVE } from "./testing/process.ts";
 
 const shown = (env: Record<string, string>, text?: string, color = false) =>
   banner({ config: readConfig(env), newKey: text === undefined ? undefined : { text }, color });
@@ -19,9 +20,8 @@ test("prints where the documentation is, unless the process serves none", () => 
 });
 
 test("uses $API_KEY in the command if no key was created", () => {
-  const text = shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody", SANDBOX: "false" });
+  const text = shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody" });
   expect(text).toContain('-H "x-api-key: $API_KEY"');
-  expect(text).toContain("(live)");
   expect(text).not.toContain("sk_");
 });
 
@@ -79,10 +79,11 @@ test("prints a link to the dashboard, or how to get one", () => {
   for (const env of [{ DASHBOARD: "false" }, worker]) expect(shown(env)).not.toMatch(/dashboard/i);
 });
 
-test("says plainly that a live server moves no money", () => {
-  const text = shown({ SANDBOX: "false", SIMULATED_LIVE: "true" });
-  expect(text).toMatch(
-    /\(live\)\n {2}No money moves: payouts are reported as paid, and checkouts as charged, that nobody/,
-  );
-  expect(shown({})).not.toContain("No money moves");
+test("a live server names the rails that move its money, and prints no command that pays", () => {
+  const text = shown(LIVE, "live_new");
+  expect(text).toMatch(/\(live\)\n {2}Money moves over test: every payout that is created here is paid\.\n/);
+  expect(text).toContain("live_new");
+  expect(text).not.toMatch(/curl|first payout/);
+  expect(shown(LIVE, "live_new", true)).toContain("\u001b[31mMoney moves");
+  expect(shown({})).toContain("(sandbox)\n  No money moves: the outcome of every payment is simulated.\n");
 });

@@ -170,7 +170,8 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   return config;
 }
 
-const RAIL_VARIABLES = ["RAIL_URL", "RAIL_API_KEY_FILE", "RAIL_WEBHOOK_SECRET_FILE", "RAILS"] as const;
+/** The variables that a sandbox refuses. */
+export const RAIL_VARIABLES = ["RAIL_URL", "RAIL_API_KEY_FILE", "RAIL_WEBHOOK_SECRET_FILE", "RAILS"] as const;
 const isRailSet = ({ RAIL_URL, RAILS }: Env) => Boolean(RAIL_URL || RAILS);
 
 /** Reads the rails and the files that they name. Undefined if none is set. */

@@ -8,12 +8,11 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startOwnPostgres, type OwnPostgres } from "./testing/own-postgres.ts";
 import { createTestDatabase, type TestDatabase } from "./testing/postgres.ts";
-import { runCommand, runServer, startProcess, type Ended, type ServerProcess } from "./testing/process.ts";
+import { LIVE, runCommand, runServer, startProcess, type Ended, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
 import { writeVersion2 } from "./testing/storage/version-2.ts";
 
 const KEY = "a-key-for-tests-of-the-mode";
-const LIVE = { SANDBOX: "false", SIMULATED_LIVE: "true" };
 const SANDBOX = { SANDBOX: "true" };
 const COMMANDS = [
   ["keys", "create-merchant", "Eve"],
@@ -273,24 +272,29 @@ test("a refused start or command does not migrate a database of the oldest versi
   expect(await place.contents()).toEqual(undecided);
 });
 
-describe("a service that moves no money", () => {
-  test("a live server starts only if it is told that it simulates", async () => {
-    for (const SIMULATED_LIVE of ["", "false"]) {
-      const { code, stdout, stderr } = await runServer({ ...atPath(), SANDBOX: "false", SIMULATED_LIVE });
-      expect([code, stdout]).toEqual([1, ""]);
-      expect(stderr).toMatch(/SANDBOX=false starts a live service, but this version .+ Set SIMULATED_LIVE=true if /);
-    }
-    for (const mode of [{}, SANDBOX]) {
-      const { code, stderr } = await runServer({ ...atPath(), ...mode, SIMULATED_LIVE: "true" });
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/SIMULATED_LIVE=true needs SANDBOX=false; /)]);
+describe("a rail", () => {
+  const { RAILS } = LIVE;
+
+  test("is what a live server needs, and a sandbox refuses", async () => {
+    const results = [
+      [{ SANDBOX: "false" }, /SANDBOX=false starts a live service, which needs a rail, .+ Set RAIL_URL and /],
+      [{ RAILS }, /RAILS is set, but the server is a sandbox, which moves no money\. Set SANDBOX=false /],
+    ] as const;
+    for (const [env, reason] of results) {
+      const { code, stdout, stderr } = await runServer({ ...atPath(), ...env });
+      expect([code, stdout, stderr]).toEqual([1, "", expect.stringMatching(reason)]);
     }
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("it says so at its start and in /healthz", async () => {
+  test("is named at the start and in /healthz, and says how a payout ended", async () => {
     const live = await start({ ...atPath(), ...LIVE });
-    expect(live.output()).toMatch(/\(live\)\n {2}No money moves: payouts are reported as paid/);
-    expect(await (await fetch(`${live.url}/healthz`)).json()).toMatchObject({ environment: "live", simulated: true });
+    expect(live.output()).toMatch(/\(live\)\n {2}Money moves over test: every payout /);
+    expect(await (await fetch(`${live.url}/healthz`)).json()).toMatchObject({ environment: "live", rail: "test" });
+    const reference = await pay(live);
+    const record = () => live.client(KEY).request("GET", `/v1/disbursements/${reference}`);
+    const status = async () => (await record()).body.data.status;
+    await expect.poll(status, { timeout: 10_000 }).toBe("success");
   });
 });
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHttpClient, type HttpClient } from "./testing/http.ts";
-import { runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
+import { LIVE, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 import { sign } from "./webhooks/signature.ts";
@@ -24,11 +24,9 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "operators-day-"));
   env = {
     DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
-    SANDBOX: "false",
-    SIMULATED_LIVE: "true",
+    ...LIVE,
     WEBHOOK_ALLOW_PRIVATE: "true",
     WEBHOOK_ALLOW_INSECURE: "true",
-    SETTLE_DELAY_MS: "0",
     LOG_LEVEL: "trace",
     METRICS_TOKEN,
   };

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Profile } from "../results.ts";
 import type { ClaimedDelivery } from "../../server/domain/deliveries.ts";
+import type { Rails } from "../../server/domain/rails.ts";
 import type { Storage } from "../../server/domain/storage.ts";
 
 /** A request to the sound server. */
@@ -52,6 +53,8 @@ export type Hooks = {
   webhook?: (message: Message, deliver: Deliver) => Promise<Reply>;
   /** Additional environment variables for the server. */
   env?: Record<string, string>;
+  /** What carries the money of a server whose `env` makes it live. Omit it for payments that succeed immediately. */
+  rails?: Rails;
 };
 
 export type Fault = {

@@ -24,12 +24,14 @@ export async function startBroken(how: How = {}, oldAge = 2000): Promise<Running
     storage: replace,
     webhook,
     env,
+    rails,
   } = typeof how === "function" ? how(world) : how;
   const relay = webhook && (await startRelay(webhook));
   const server = await startServer({
     // Without a sandbox the server would refuse the suite's receiver, which is on loopback.
     env: { LOG_LEVEL: "silent", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true", ...env },
     clock,
+    ...(rails && { rails }),
     openStorage(options) {
       const inner = openSqlite(":memory:", options);
       const diverted = { ...inner, ...relay?.divert(inner) };

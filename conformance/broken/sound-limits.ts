@@ -2,6 +2,7 @@
 // none, without a declaration.
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
+import { liveAfter } from "./live.ts";
 import type { SoundServer } from "./sound-server.ts";
 import {
   createCheckout,
@@ -105,7 +106,6 @@ const replicas =
     };
   };
 
-const live = { SANDBOX: "false" };
 const everySecond: Declaration = { velocity: [{ payouts: 10, seconds: 1, per: "recipient" }] };
 
 export const limitedServers: readonly SoundServer[] = [
@@ -171,7 +171,7 @@ export const limitedServers: readonly SoundServer[] = [
     id: "notifies-late",
     differs: "The server is live and webhooks come after ten seconds, as declared.",
     how: ({ sleep }) => ({
-      env: live,
+      ...liveAfter(0),
       async webhook(message, deliver) {
         await sleep(10_000);
         return deliver(message);
@@ -182,7 +182,7 @@ export const limitedServers: readonly SoundServer[] = [
   {
     id: "settles-slowly",
     differs: "The server is live and payouts stay pending for nine seconds, as declared.",
-    how: { env: { ...live, SETTLE_DELAY_MS: "9000" } },
+    how: liveAfter(9_000),
     declared: { settlementSeconds: 20 },
   },
   {

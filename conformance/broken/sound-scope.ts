@@ -1,5 +1,6 @@
 // Sound servers that offer few or no sandbox controls, or that settle slowly.
 import type { How } from "./fault.ts";
+import { liveAfter } from "./live.ts";
 import type { SoundServer } from "./sound-server.ts";
 import { html } from "./ways.ts";
 
@@ -36,6 +37,6 @@ export const scopeServers: readonly SoundServer[] = [
   {
     id: "settles-in-seconds",
     differs: "The server is live and payouts settle after three seconds.",
-    how: { env: { SANDBOX: "false", SETTLE_DELAY_MS: "3000" } },
+    how: liveAfter(3_000),
   },
 ];

@@ -2,6 +2,7 @@
 // states another verdict.
 import type { How, Reply } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";
+import { liveAfter, liveForever } from "./live.ts";
 import { limitedServers } from "./sound-limits.ts";
 import { scopeServers } from "./sound-scope.ts";
 import {
@@ -115,7 +116,7 @@ export const soundServers: readonly SoundServer[] = [
   {
     id: "no-sandbox",
     differs: "The server is live: no forced outcomes and no /sandbox.",
-    how: { env: { SANDBOX: "false" } },
+    how: liveAfter(0),
   },
   {
     id: "no-finish",
@@ -192,7 +193,7 @@ export const soundServers: readonly SoundServer[] = [
   {
     id: "settles-tomorrow",
     differs: "The server is live and payouts stay pending for a day.",
-    how: { env: { SANDBOX: "false", SETTLE_DELAY_MS: "86400000" } },
+    how: liveForever,
     // The run ends before a payout settles, so it cannot judge the notification.
     verdict: "error",
     args: ["--settle-timeout", "2"],

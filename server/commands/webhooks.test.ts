@@ -10,7 +10,7 @@ import type { Storage } from "../domain/storage.ts";
 import { createSystemClock } from "../domain/clock.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createHttpClient, type HttpClient } from "../testing/http.ts";
-import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
+import { LIVE, runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 import { startReceiver, type Received, type Receiver } from "../testing/receiver.ts";
 import { aPayout } from "../testing/server.ts";
 
@@ -27,10 +27,10 @@ let merchantId: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "live-"));
   const path = join(folder, "server.db");
-  env = { DATABASE_URL: `sqlite:${path}`, SANDBOX: "false", SIMULATED_LIVE: "true", WEBHOOK_ALLOW_PRIVATE: "true" };
+  env = { DATABASE_URL: `sqlite:${path}`, ...LIVE, WEBHOOK_ALLOW_PRIVATE: "true" };
   env = { ...env, WEBHOOK_ALLOW_INSECURE: "true" };
   receiver = await startReceiver();
-  server = await startProcess({ ...env, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "0" });
+  server = await startProcess({ ...env, SANDBOX_API_KEY: KEY });
   client = createHttpClient({ port: server.port, key: KEY, sandbox: false });
   storage = openSqlite(path, { clock: createSystemClock(), server: false });
   merchantId = (await storage.listMerchants())[0]!.id;

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import { RAIL_VARIABLES } from "../config.ts";
 
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
 const text = read("compose.yaml");
@@ -25,7 +26,8 @@ test("three processes serve requests and one works", () => {
 });
 
 test("the servers get only variables that they read", () => {
-  const known = new Set([...read("../config.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name));
+  const named = [...read("../config.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name!);
+  const known = new Set([...named, ...RAIL_VARIABLES]);
   for (const [, { environment }] of ofServer) {
     expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
   }
@@ -46,12 +48,14 @@ test("every variable is in .env.example, which has no secret; ports and password
 });
 
 test("nobody starts a sandbox or a live service by leaving something out", () => {
-  expect(example).toMatchObject({ SANDBOX: "", SIMULATED_LIVE: "false" });
+  // A live server does not start without a rail, and a sandbox does not start with a rail.
+  for (const name of ["SANDBOX", ...RAIL_VARIABLES]) expect.soft(example[name], name).toBe("");
   for (const [name, { environment }] of ofServer) {
     expect
       .soft(environment.SANDBOX, name)
       .toMatch(/^\$\{SANDBOX:\?.*true for a sandbox or false for a live service\}$/);
-    expect.soft(environment.SIMULATED_LIVE, name).toBe("${SIMULATED_LIVE:-false}");
+    for (const variable of RAIL_VARIABLES)
+      expect.soft(environment[variable], `${name} ${variable}`).toBe(`\${${variable}:-}`);
   }
 });
 

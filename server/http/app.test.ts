@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import packageJson from "../package.json" with { type: "json" };
 import type { Storage } from "../domain/storage.ts";
+import { LIVE } from "../testing/process.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
 
@@ -17,18 +18,12 @@ afterEach(async () => {
 
 describe("health", () => {
   test.each([
-    ["true", "sandbox"],
-    ["false", "live"],
-  ])("/healthz reports the environment: SANDBOX=%s is %s", async (SANDBOX, environment) => {
-    const server = await start({ env: { SANDBOX } });
+    ["sandbox", "simulator", {}],
+    ["live", "test", LIVE],
+  ])("/healthz of a %s server names its rail, %s", async (environment, rail, env) => {
+    const server = await start({ env });
     const { status, body } = await server.request("GET", "/healthz", { key: null });
-    expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version }]);
-  });
-
-  test("/healthz says so if a live service moves no money", async () => {
-    const server = await start({ env: { SANDBOX: "false", SIMULATED_LIVE: "true" } });
-    const { body } = await server.request("GET", "/healthz", { key: null });
-    expect(body).toEqual({ status: "ok", environment: "live", simulated: true, version: packageJson.version });
+    expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version, rail }]);
   });
 
   test("/readyz returns 503 while the storage fails, without details", async () => {

@@ -8,6 +8,9 @@ import { createHttpClient, type HttpClient } from "./http.ts";
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 const cli = fileURLToPath(new URL("../cli.ts", import.meta.url));
 
+/** The variables of a live server. Payments over its rail succeed immediately. */
+export const LIVE = { SANDBOX: "false", RAILS: fileURLToPath(new URL("rails.yaml", import.meta.url)) };
+
 export interface Ended {
   /** The exit code; null if a signal ended the process. */
   code: number | null;
@@ -67,8 +70,8 @@ export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}): P
   const { child, printed, ended } = run(script, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, rest);
   const listening = new Promise<string>((resolve) => {
     child.stdout.on("data", () => {
-      // The banner ends with the curl command.
-      const [, port] = /http:\/\/127\.0\.0\.1:(\d+)[^]*curl .+\n/.exec(printed.stdout) ?? [];
+      // The banner of every server has this line; a sandbox's ends with a curl command.
+      const [, port] = /http:\/\/127\.0\.0\.1:(\d+)[^]* \(WEBHOOK_ALLOW_PRIVATE\)\.\n/.exec(printed.stdout) ?? [];
       if (port) resolve(port);
     });
   });

@@ -51,6 +51,12 @@ export function createTestRail(usual: RailAnswer = { status: "success" }): TestR
   };
 }
 
+/**
+ * The rail that `rails.yaml` names, for a server in a process of its own.
+ * @public
+ */
+export default (): Rail => createTestRail();
+
 /** All payments over one rail. */
 export const railsOf = (rail: Rail, { rateOf }: Partial<Pick<Rails, "rateOf">> = {}): Rails => ({
   names: ["test"],

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import type { components } from "../../generated/openapi.ts";
 import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
+import type { Rails } from "../domain/rails.ts";
 import { checkWebhook } from "./contract.ts";
 import { startServer } from "./server.ts";
 
@@ -35,9 +36,10 @@ async function startSite() {
 /**
  * Starts a server and a shop that uses it.
  * @param env overrides of the default settings, which are those of a sandbox on loopback
+ * @param rails what carries the money of a live server
  */
-export async function openShop(env: Record<string, string> = {}) {
-  const [server, site] = await Promise.all([startServer({ env }), startSite()]);
+export async function openShop(env: Record<string, string> = {}, rails?: Rails) {
+  const [server, site] = await Promise.all([startServer({ env, ...(rails && { rails }) }), startSite()]);
   const { key } = await server.addMerchant(MERCHANT);
 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {

@@ -202,17 +202,19 @@ test.each(["http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost:3000"
   },
 );
 
-test("every page of a live service that moves no money says so, before and after the sign-in", async () => {
-  const live = await startServer({ env: { SANDBOX: "false", SIMULATED_LIVE: "true" }, seed: 7 });
-  const operator = await signedIn(live);
-  const badge = '<span class="badge test">No money moves</span>';
-  const area = `/m/${live.merchant.id}`;
+test.each([
+  ["true", '<span class="badge test">Sandbox</span>'],
+  ["false", '<span class="badge live">Live</span>'],
+])("with SANDBOX=%s every page says so, before and after the sign-in: %s", async (SANDBOX, badge) => {
+  const other = await startServer({ env: { SANDBOX }, seed: 7 });
+  const operator = await signedIn(other);
+  const area = `/m/${other.merchant.id}`;
   const pages = ["", "/team", "/unknown", `${area}/disbursements`, `${area}/webhooks`, `${area}/settings`];
   for (const page of pages) expect.soft((await operator.get(page)).html, page).toContain(badge);
-  for (const page of ["/sign-in", `/sign-in?token=${await newLink(live)}`]) {
-    expect.soft((await visit(live, page)).html, page).toContain(badge);
+  for (const page of ["/sign-in", `/sign-in?token=${await newLink(other)}`]) {
+    expect.soft((await visit(other, page)).html, page).toContain(badge);
   }
-  await live.close();
+  await other.close();
 });
 
 test("with DASHBOARD=false there is none", async () => {

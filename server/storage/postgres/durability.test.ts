@@ -1,7 +1,7 @@
 // Acknowledged payouts must survive a crash of PostgreSQL, whatever the defaults of the database and the role are.
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { startOwnPostgres, type OwnPostgres } from "../../testing/own-postgres.ts";
-import { startProcess, runServer, type ServerProcess } from "../../testing/process.ts";
+import { LIVE, startProcess, runServer, type ServerProcess } from "../../testing/process.ts";
 import { aPayout } from "../../testing/server.ts";
 
 const KEY = "a-key-for-tests-of-durability";
@@ -67,7 +67,7 @@ test.each(["fsync", "full_page_writes"])(
   "with %s=off a live service does not start, and a sandbox warns",
   async (name) => {
     await set(name, "off");
-    const refused = await runServer({ ...env, SANDBOX: "false", SIMULATED_LIVE: "true" });
+    const refused = await runServer({ ...env, ...LIVE });
     const sandbox = await start();
     await expect.poll(sandbox.output).toContain(`PostgreSQL runs with ${name}=off: a crash can damage `);
     await set(name, "on");
