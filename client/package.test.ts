@@ -15,7 +15,18 @@ const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const examples: [string, string][] = [...readme.matchAll(/(?:<!-- (\w+\.ts) -->\n\n)?```ts\n(.*?)```/gs)].map(
   ([, name, code]) => [name ?? "unnamed.ts", code!],
 );
-const entries = [".", "./webhooks", "./express", "./fastify", "./hono", "./fetch", "./payroll", "./journal", "./money"];
+const entries = [
+  ".",
+  "./webhooks",
+  "./express",
+  "./fastify",
+  "./hono",
+  "./fetch",
+  "./payroll",
+  "./journal",
+  "./money",
+  "./testing",
+];
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwLaLaSw==";
 
 /** Sends a signed and a forged event to every receiver of the README. */
@@ -133,15 +144,29 @@ describe("the packed package", () => {
     expect(messages).toEqual([]);
   });
 
-  test("has types that resolve for every ESM import", async () => {
+  test("has types that resolve for every import and every require", async () => {
     const analysis = await checkPackage(createPackageFromTarballData(readFileSync(project.tarball)));
     expect(analysis.types).toBeTruthy();
-    // The package is ESM only. require() of ESM works since Node 20.19, but the tool still reports it.
-    const isCommonJsProblem = { kind: "CJSResolvesToESM" };
-    const problems = "problems" in analysis ? analysis.problems : [];
-    expect(problems).toEqual(
-      entries.map((entrypoint) => expect.objectContaining({ ...isCommonJsProblem, entrypoint })),
+    expect("problems" in analysis && analysis.problems).toEqual([]);
+  });
+
+  test("is loaded by require() without support for ES modules, and compiles there", () => {
+    const compilerOptions = { strict: true, noEmit: true, module: "node16", target: "es2022", types: ["node"] };
+    project.write("consumer.cts", strictConsumer);
+    project.write("cjs.json", { compilerOptions, files: ["consumer.cts"] });
+    expect(project.node([tsc, "-p", "cjs.json"])).toBe("");
+    const paths = entries.map((entry) => `@disbursement-checkout/client${entry.slice(1)}`);
+    project.write(
+      "consumer.cjs",
+      `for (const path of ${JSON.stringify(paths)}) console.log(Object.keys(require(path)).length > 0);
+      const { createClient } = require("@disbursement-checkout/client");
+      const { fakeService } = require("@disbursement-checkout/client/testing");
+      const { fetch } = fakeService();
+      const client = createClient({ baseUrl: "https://fake.example", apiKey: "key", fetch });
+      client.disbursements.verify("DSB1").result().then(({ outcome }) => console.log(outcome));`,
     );
+    const output = project.node(["--no-experimental-require-module", "consumer.cjs"]);
+    expect(output).toBe(`${"true\n".repeat(entries.length)}missing\n`);
   });
 
   test("compiles for a strict consumer without Node's types", () => {
@@ -176,6 +201,7 @@ const payrollOutput = /^(?=.*-1 created: DSB)(?=.*-2 created: DSB)(?=.*-3 not cr
 
 describe("the README", () => {
   const expected: [string, RegExp][] = [
+    ["fake", /^existed 1\n$/],
     ["money", /^1500000\n15 000 FCFA\n2250701020304\n$/],
     ["pay", /^DSB\S+ pending created\n$/],
     ["pay", /^already created: DSB\S+ \w+\n$/],

@@ -7,7 +7,9 @@ import client from "./package.json" with { type: "json" };
 
 /** The source of each entry point; each is measured with all its exports. */
 const entries = Object.entries(client.exports).flatMap(([name, entry]) =>
-  typeof entry === "string" ? [] : [[name, entry.default.replace("./dist/client/", "").replace(".js", ".ts")] as const],
+  typeof entry === "string"
+    ? []
+    : [[name, entry.import.default.replace("./dist/client/", "").replace(".js", ".ts")] as const],
 );
 
 export type Sizes = Record<string, { minified: number; gzipped: number }>;
