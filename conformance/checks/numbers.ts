@@ -28,6 +28,11 @@ export function affordable(all: readonly number[], { maxTotal, declared }: RunOp
 const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
 /** Returns the largest amount that a run without declared limits tries. */
 export const largestTried = (options: RunOptions): number => Math.max(0, ...tried({ ...options, declared: undefined }));
+/** Returns the largest amount that a run tries, and how many larger ones its budget does not cover. */
+export const reachOf = (options: RunOptions) => ({
+  largest: largestTried(options),
+  untried: amounts.length - tried({ ...options, declared: undefined }).length,
+});
 const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
 
 /** Returns the amounts that the target's limits permit, and the others. */
@@ -84,6 +89,10 @@ export const checks: Check[] = [
         const response = await pay(context, body);
         await judgeRecord(context, "numbers.exact", body, response);
       }
+      const { largest, untried } = reachOf(context.options);
+      const left = `amounts above ${largest} were not tried, because of --max-total`;
+      if (untried > 0 && accepted.length > 0)
+        context.judge("numbers.exact", true, `amounts up to ${largest}`, left, context.responses);
       context.observe("numbers.largest-amount", "largest accepted", accepted.at(-1) ?? "none");
       context.observe("numbers.largest-amount", "refused", refused);
       context.observe("numbers.largest-amount", "not tried (--max-total)", amounts.slice(sent.length));

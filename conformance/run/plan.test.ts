@@ -48,6 +48,15 @@ test("the plan announces that a secret is rotated", () => {
   expect(planLines(plannedChecks(over), { ...over, secondKey: undefined }).join("\n")).not.toContain("rotated");
 });
 
+test.each([
+  [50_000_000, "Amounts above 167,772.17 are not tried"],
+  [Infinity, undefined],
+])("the plan names the amounts that a budget of %i leaves out", (maxTotal, expected) => {
+  const over = { ...options, maxTotal };
+  const line = planLines(plannedChecks(over), over).find((each) => each.includes("not tried"));
+  expect(line?.trim().slice(0, 38)).toBe(expected);
+});
+
 describe("which checks run", () => {
   test.each([
     [{}, [looking, refused, paying]],

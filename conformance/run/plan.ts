@@ -1,6 +1,7 @@
 // Describes what a run is about to do, before it starts.
 import { costOf, type Check } from "../check.ts";
 import { limitPhrases } from "../allowances/table.ts";
+import { reachOf } from "../checks/numbers.ts";
 import { unmetNeed, listens } from "./needs.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { counted, money } from "../report/words.ts";
@@ -36,6 +37,14 @@ function largestLine(checks: readonly Check[], options: RunOptions): string[] {
     .toSorted((a, b) => b.amount - a.amount);
   return first && first.amount > 0
     ? [`         The largest payout, at most ${money(first.amount)}, is made by the check "${first.name}"`]
+    : [];
+}
+
+/** Names the amounts that the budget leaves out. Returns no lines if it covers all of them. */
+function reachLine(checks: readonly Check[], options: RunOptions): string[] {
+  const { largest, untried } = reachOf(options);
+  return untried > 0 && payingChecks(checks, options).some(({ ids }) => ids.includes("numbers.exact"))
+    ? [`         Amounts above ${money(largest)} are not tried, because their sum would exceed half of --max-total`]
     : [];
 }
 
@@ -109,6 +118,7 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
     `Money    at most ${counted(payouts, "payout")} with a total of ${amount} to ${maskPhone(options.recipient)}; ` +
       limitText(options),
     ...largestLine(checks, options),
+    ...reachLine(checks, options),
     ...budgetLines(checks, options),
     ...sandboxLines(checks, options),
   ];

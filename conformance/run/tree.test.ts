@@ -65,7 +65,7 @@ describe("the verdict of a run", () => {
     const why = { "webhook.checkout-outcome": { code: "target", text: "no sandbox" } } as const;
     const report = build([everything({ "webhook.checkout-outcome": undefined }, { notApplicable: why })]);
     expect([report.verdict, exitCodeOf(report)]).toEqual(["certified", 0]);
-    expect(report.summary).toContain("webhook.checkout-outcome");
+    expect(report.summary).toMatch(/^\d+ of \d+ mandatory requirements were judged, .*webhook\.checkout-outcome\.$/);
   });
 
   test("passes partially, and names what the caller did not provide", () => {
@@ -77,6 +77,21 @@ describe("the verdict of a run", () => {
     expect([report.verdict, exitCodeOf(report)]).toEqual(["passed-partially", 0]);
     expect(report.notProvided).toEqual([{ what: "a webhook receiver (--webhook-url)", requirements: ids }]);
     expect(report.summary).toContain("Not provided: a webhook receiver (--webhook-url).");
+  });
+
+  test("names the same reason in whichever order the checks ran", () => {
+    const id = "webhook.disbursement-success";
+    const caller = { notApplicable: { [id]: { code: "caller", text: "a webhook receiver" } as const } };
+    const target = { notApplicable: { [id]: { code: "target", text: "no sandbox" } as const } };
+    const reports = [
+      [everything({ [id]: undefined }, caller), everything({ [id]: undefined }, target)],
+      [everything({ [id]: undefined }, target), everything({ [id]: undefined }, caller)],
+    ].map((checks) => build(checks));
+    for (const { verdict, notProvided } of reports)
+      expect([verdict, notProvided]).toEqual([
+        "passed-partially",
+        [{ what: "a webhook receiver", requirements: [id] }],
+      ]);
   });
 
   test.each([

@@ -33,9 +33,19 @@ export type FinishedRun = {
 /** Returns the reason why no further request was sent; undefined if the run was not stopped. */
 const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped)?.stopped;
 
+/** The order in which reasons count, so that it does not depend on the order of the checks: first what can be provided. */
+const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "pending", "target"];
+
+/** Returns the reason that the checks of a requirement gave for not judging it; undefined if they gave none. */
+function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined {
+  return checks
+    .flatMap((check) => check.notApplicable[id] ?? [])
+    .toSorted((a, b) => weights.indexOf(a.code) - weights.indexOf(b.code) || a.text.localeCompare(b.text))[0];
+}
+
 function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Verdict; reason: NotJudged } {
   const { options } = run;
-  const named = run.checks.map((check) => check.notApplicable[requirement.id]).find((reason) => reason);
+  const named = namedReason(requirement.id, run);
   if (options.only && !options.only.includes(requirement.id)) {
     return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } };
   }
@@ -56,7 +66,7 @@ function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Ve
   return { verdict: "could-not-run", reason: { code: "stopped", text } };
 }
 
-const fromCaller = (reason: NotJudged | undefined) => reason?.code === "caller";
+const fromCaller = (reason: NotJudged | undefined): reason is NotJudged => reason?.code === "caller";
 
 function requirementResult(requirement: Requirement, run: FinishedRun): RequirementResult {
   const leftOut = run.options.only?.includes(requirement.id) === false;
@@ -68,8 +78,8 @@ function requirementResult(requirement: Requirement, run: FinishedRun): Requirem
   const { effects } = run.options;
   if (permits(effects, requirement.effect)) {
     // A check may have been left out because the caller did not provide something, and it might have failed.
-    const lacking = run.checks.map((check) => check.notApplicable[requirement.id]).find(fromCaller);
-    return { ...requirement, verdict, ...(lacking ? { reason: lacking } : {}), checks };
+    const lacking = namedReason(requirement.id, run);
+    return { ...requirement, verdict, ...(fromCaller(lacking) ? { reason: lacking } : {}), checks };
   }
   const text = `judged only as far as --effects ${effects} allows`;
   return { ...requirement, verdict, reason: { code: "effects", text }, checks };
@@ -135,11 +145,12 @@ function runVerdict(
     };
   }
   const named = musts.filter(({ reason }) => reason);
-  const apart = named.length > 0 ? ` ${named.length} are not applicable to this target: ${firstIds(named)}.` : "";
-  return {
-    verdict: "certified",
-    summary: `All ${musts.length - named.length} mandatory requirements passed.${apart}`,
-  };
+  const passed =
+    named.length > 0
+      ? `${musts.length - named.length} of ${musts.length} mandatory requirements were judged, and all of them passed. ` +
+        `${named.length} are not applicable to this target: ${firstIds(named)}.`
+      : `All ${musts.length} mandatory requirements passed.`;
+  return { verdict: "certified", summary: passed };
 }
 
 /** Builds the report of a run, whether or not the run was complete. */
