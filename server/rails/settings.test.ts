@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -45,6 +45,15 @@ routes:
     routes: [{ rail: "mtn", country: "CI", currency: "XOF", phonePrefix: "22505" }, { rail: "partner" }],
     attentionAfterMinutes: 60,
   });
+});
+
+test("reads the example of the guide", () => {
+  const guide = readFileSync(new URL("../docs/rails.md", import.meta.url), "utf8");
+  const [, example] = /```yaml\n(.+?)```/s.exec(guide)!;
+  for (const name of ["wallet-key", "wallet-secret"]) copyFileSync(join(folder, "secrets"), join(folder, name));
+  const { settings, problems } = read(example!);
+  expect(problems).toEqual([]);
+  expect(settings.routes.map(({ rail }) => rail)).toEqual(["momo", "wallet"]);
 });
 
 test("reports every problem together, without secrets", () => {

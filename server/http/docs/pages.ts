@@ -85,6 +85,12 @@ export const pages: readonly DocsPage[] = [
     group: "Guides",
   },
   {
+    name: "rails",
+    title: "Rails",
+    summary: "What carries the money of a live server: one rail, several with routes, and what happens in trouble.",
+    group: "Guides",
+  },
+  {
     name: "client",
     title: "@disbursement-checkout/client",
     summary: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
