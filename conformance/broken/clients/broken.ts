@@ -2,7 +2,18 @@
 // the scenarios that show it.
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Outcome } from "../../merchants/client/protocol.ts";
-import { dataOf, good, outcomeOf, programOf, type Client, type Job, type Reading, type Reply } from "./good.ts";
+import {
+  dataOf,
+  good,
+  isFromService,
+  outcomeOf,
+  programOf,
+  type Client,
+  type Found,
+  type Job,
+  type Reading,
+  type Reply,
+} from "./good.ts";
 import type { Program } from "./host.ts";
 
 export type BrokenClient = {
@@ -41,6 +52,17 @@ const readsAs = (outcome: Outcome, when: (reply: Reply) => boolean) =>
 
 const readsAsRefused = (code: number) =>
   reads((_job, reply) => (reply?.status === code ? { kind: "refused" } : undefined));
+
+/** Takes a refusal for proof, whatever was lost before. */
+const readsAsRefusedWithDoubt = (code: number) =>
+  reads((_job, reply) => (reply?.status === code ? done("refused") : undefined));
+
+/** Reads the list of payouts with the entry's reference. */
+async function listOf(job: Job): Promise<{ items?: Found[] } | undefined> {
+  const query = new URLSearchParams({ merchantsReference: job.entry.reference });
+  const reply = await good.send(job, "GET", `${job.host.environment.BASE_URL}/v1/disbursements?${query}`);
+  return reply && (dataOf(reply) as { items?: Found[] } | undefined);
+}
 
 const body = (change: (entry: Entry) => Record<string, unknown>): Partial<Client> => ({
   bodyOf: ({ entry }, reference) => JSON.stringify({ ...entry, reference, ...change(entry) }),
@@ -329,6 +351,39 @@ const failures: readonly BrokenClient[] = [
   ),
   broken("refusal-after-loss", "client.refused-is-true", "late-and-refused balance-for-one", {
     refusedInDoubt: async () => "refused",
+  }),
+  broken("doubt-ends-with-a-refused-key", "client.refused-is-true", "recorded-then-401", readsAsRefusedWithDoubt(401)),
+  broken("doubt-ends-with-a-404", "client.refused-is-true", "recorded-then-404", readsAsRefusedWithDoubt(404)),
+  broken("doubt-ends-with-a-limit", "client.refused-is-true", "recorded-then-429", readsAsRefusedWithDoubt(429)),
+  broken("framework-is-the-service", "client.refused-is-true", "gateway-401-framework gateway-404-framework", {
+    ...reads((_job, reply) =>
+      reply && [401, 403, 404].includes(reply.status) && isFromService(reply) ? { kind: "refused" } : undefined,
+    ),
+  }),
+  broken(
+    "text-is-success",
+    "client.paid-is-true",
+    "data-text",
+    readsAs("paid", (reply) => typeof dataOf(reply) === "string"),
+  ),
+  broken(
+    "added-status-is-failed",
+    "client.failed-is-true",
+    "status-added",
+    readsAs("failed", (reply) => typeof dataOf(reply)?.status === "string" && !outcomeOf(dataOf(reply)?.status)),
+  ),
+  broken("missing-field-differs", "client.refused-is-true", "location-missing-list-incomplete", {
+    async resolve(job, location) {
+      const found = await job.client.find(job, location);
+      if (!found) return "unknown";
+      return job.client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
+    },
+  }),
+  broken("first-in-the-list", "client.refused-is-true", "location-missing-list-reordered", {
+    async resolve(job) {
+      const { items } = (await listOf(job)) ?? {};
+      return items?.[0] && good.isSame(job, items[0]) ? "pending" : "refused";
+    },
   }),
   broken("empty-list-is-refused", "client.refused-is-true", "late-and-refused", {
     async refusedInDoubt(job) {

@@ -6,7 +6,7 @@ import type { Host, Program } from "./host.ts";
 /** A response that was read to its end. `body` is undefined if it is no JSON. */
 export type Reply = { status: number; headers: Headers; text: string; body: unknown };
 
-type Error7 = { statusCode?: unknown; error?: unknown };
+type Error7 = { statusCode?: unknown; error?: unknown; code?: unknown };
 /** What a client reads of a record. */
 export type Found = {
   merchantsReference?: unknown;
@@ -92,6 +92,9 @@ export const isFromService = ({ status, body }: Reply) => {
   return statusCode === status && typeof error === "string";
 };
 
+/** Returns true if the error has a code, which the errors of a gateway lack. */
+const hasCode = ({ body }: Reply) => typeof ((body ?? {}) as Error7).code === "string";
+
 export const dataOf = ({ body }: Reply): Found | undefined => (body as { data?: Found } | null | undefined)?.data;
 
 async function textOf(response: Response): Promise<string> {
@@ -158,6 +161,7 @@ export const good: Client = {
     if (reply.status === 429) return { kind: "later" };
     if (reply.status >= 500 || reply.status < 400 || !isFromService(reply)) return { kind: "lost" };
     if (reply.status === 409) return { kind: "conflict", location: reply.headers.get("location") };
+    if (reply.status !== 422 && !hasCode(reply)) return { kind: "lost" };
     return { kind: "refused" };
   },
 
@@ -201,7 +205,8 @@ export const good: Client = {
   async resolve(job, location, _isInDoubt) {
     const { client } = job;
     const found = await client.find(job, location);
-    if (!found) return "unknown";
+    // An item of a list may lack the recipient.
+    if (!found?.customer?.phoneNumber) return "unknown";
     return client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
   },
 

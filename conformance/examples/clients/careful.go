@@ -51,6 +51,14 @@ func (p payout) pays(e entry) bool {
 		p.Customer.PhoneNumber == e.PhoneNumber
 }
 
+// outcome returns what the status means. A status that a later version of the contract adds is not final.
+func (p payout) outcome() string {
+	if known, ok := outcomes[p.Status]; ok {
+		return known
+	}
+	return "pending"
+}
+
 // reply is a response that was read completely. The fields of its JSON are empty if it is a gateway's page.
 type reply struct {
 	status int
@@ -58,13 +66,15 @@ type reply struct {
 	body   struct {
 		StatusCode int             `json:"statusCode"`
 		Error      string          `json:"error"`
+		Code       string          `json:"code"`
 		Data       json.RawMessage `json:"data"`
 	}
 }
 
-// isRefusal reports whether the service itself says no. A gateway's page says nothing about the payout.
+// isRefusal reports whether the service itself says no. A gateway's page says nothing about the payout, and its JSON has
+// no code.
 func (r *reply) isRefusal() bool {
-	return r.status >= 400 && r.status < 500 && r.body.StatusCode == r.status && r.body.Error != ""
+	return r.status >= 400 && r.status < 500 && r.body.StatusCode == r.status && r.body.Error != "" && r.body.Code != ""
 }
 
 // wait returns the delay that the response asks for.
@@ -165,7 +175,7 @@ func (c *client) create(e entry, inDoubt bool) (outcome string, mayExist bool, w
 	switch {
 	case r.status == http.StatusOK && json.Unmarshal(r.body.Data, &created) == nil &&
 		created.MerchantsReference == e.Reference && created.Amount == e.Amount:
-		return outcomes[created.Status], true, 0
+		return created.outcome(), true, 0
 	case r.status == http.StatusTooManyRequests:
 		return "", inDoubt, r.wait()
 	case !r.isRefusal():
@@ -178,10 +188,11 @@ func (c *client) create(e entry, inDoubt bool) (outcome string, mayExist bool, w
 	}
 	found := c.find(e, r.header.Get("Location"))
 	switch {
-	case found == nil:
+	case found == nil, found.Customer.PhoneNumber == "":
+		// An item of a list may lack the recipient.
 		return "", true, 0
 	case found.pays(e):
-		return outcomes[found.Status], true, 0
+		return found.outcome(), true, 0
 	default:
 		return "refused", false, 0
 	}

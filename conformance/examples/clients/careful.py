@@ -36,20 +36,42 @@ def call(path, entry=None):
         body = {}
     return response.status, response.headers, body if isinstance(body, dict) else {}
 
+def record(value):
+    """Returns a JSON object, or an empty one: a gateway may send anything."""
+    return value if isinstance(value, dict) else {}
+
+def read(entry, reference):
+    """Reads the payout with the service's reference. Returns None if it is not the entry's."""
+    status, _, body = call("/v1/disbursements/" + urllib.parse.quote(str(reference), safe=""))
+    found = record(body.get("data")) if status == 200 else {}
+    return found if found.get("merchantsReference") == entry["reference"] else None
+
 def find(entry, location):
     """Reads the payout with the entry's reference: where the Location points, else from the list."""
     path = urllib.parse.urlsplit(location or "").path
     if path.startswith("/v1/disbursements/"):
-        status, _, body = call("/v1/disbursements/" + path.split("/")[-1])
-        if status == 200 and body.get("data", {}).get("merchantsReference") == entry["reference"]:
-            return body["data"]
+        if found := read(entry, urllib.parse.unquote(path.split("/")[-1])):
+            return found
     status, _, body = call("/v1/disbursements?" + urllib.parse.urlencode({"merchantsReference": entry["reference"]}))
-    found = body.get("data", {}).get("items", []) if status == 200 else []
-    return next((each for each in found if each["merchantsReference"] == entry["reference"]), None)
+    items = record(body.get("data")).get("items") if status == 200 else []
+    for each in items if isinstance(items, list) else []:
+        if record(each).get("merchantsReference") == entry["reference"]:
+            # An item of a list may lack fields.
+            return each if same(entry, each) is not None else read(entry, each.get("reference"))
+    return None
 
 def same(entry, found):
-    equal = all(found[name] == entry[name] for name in ("amount", "country", "currency"))
-    return equal and found["customer"]["phoneNumber"] == entry["phoneNumber"]
+    """Returns whether a payout pays the entry, or None if it lacks a field."""
+    names = ("amount", "country", "currency")
+    pairs = [(entry[name], found.get(name)) for name in names]
+    pairs.append((entry["phoneNumber"], record(found.get("customer")).get("phoneNumber")))
+    if any(value is None for _, value in pairs):
+        return None
+    return all(wanted == value for wanted, value in pairs)
+
+def outcome(found):
+    """A status that a later version of the contract adds is not final."""
+    return OUTCOMES.get(str(found.get("status")), "pending")
 
 def wait(headers):
     text = headers.get("retry-after") or ""
@@ -61,15 +83,15 @@ def pay(entry):
     doubt = False
     for attempt in range(9):
         status, headers, body = call("/v1/disbursements", entry)
-        data = body.get("data") or {}
+        data = record(body.get("data"))
         if status == 200 and data.get("merchantsReference") == entry["reference"] and data.get("amount") == entry["amount"]:
-            return OUTCOMES[data["status"]]
-        # Only the service's own JSON says no. A gateway's page says nothing about the payout.
-        refused = status is not None and 400 <= status < 500 and body.get("statusCode") == status and "error" in body
+            return outcome(data)
+        # Only the service's own JSON says no. A gateway's page says nothing about the payout, and its JSON has no code.
+        refused = status is not None and 400 <= status < 500 and body.get("statusCode") == status and "code" in body
         if refused and status == 409:
             found = find(entry, headers.get("location"))
-            if found:
-                return OUTCOMES[found["status"]] if same(entry, found) else "refused"
+            if found and same(entry, found) is not None:
+                return outcome(found) if same(entry, found) else "refused"
             doubt = True
         elif refused and status != 429:
             # After a lost response a refusal may be due to the payout itself, for example for lack of balance.

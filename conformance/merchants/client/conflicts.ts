@@ -20,6 +20,18 @@ const location = (id: string, what: string, value: string | null, more: Partial<
   ...more,
 });
 
+/** A list, as the response to every request for it. The contract does not say which fields an item of a list has. */
+const listOf = (...items: string[]) =>
+  Array.from({ length: 40 }, () => ({
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: `{"statusCode":200,"data":{"items":[${items.join()}]}}`,
+  }));
+const bare =
+  '"status":"pending","reference":"{reference}","amount":{entry.amount},"merchantsReference":"{entry.reference}"';
+const whole = `"customer":{"phoneNumber":"{entry.phoneNumber}"},"currency":"{entry.currency}",${bare},"country":"{entry.country}"`;
+const other = '{"merchantsReference":"salary-0","amount":1,"status":"failed","reference":"DSB0"}';
+
 export const conflicts: readonly Scenario[] = [
   {
     id: "exists-same",
@@ -59,6 +71,14 @@ export const conflicts: readonly Scenario[] = [
     lists: "none",
     mayBeUnknown: 50,
   },
+  location("missing-list-incomplete", "is missing, and the list's items lack the recipient", null, {
+    lists: listOf(`{${bare}}`),
+    mayBeUnknown: 100,
+  }),
+  location("missing-list-reordered", "is missing, and the list has other payouts before the entry's", null, {
+    entries: entries("pending", "pending"),
+    lists: listOf(other, `{${whole}}`, other),
+  }),
   location("missing", "is missing", null, { mayBeUnknown: 100 }),
   location("whole", "is a whole URL of the service", "{origin}/v1/disbursements/{reference}"),
   location("query", "has a query", "/v1/disbursements/{reference}?view=full"),

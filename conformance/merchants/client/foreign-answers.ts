@@ -4,6 +4,12 @@ import { gateway } from "./weather.ts";
 
 const nobody = (status: number): Forged => ({ status });
 const someJson = (status: number): Forged => ({ status, body: { message: "Forbidden" } });
+/** The error body of widespread frameworks. It has the fields of the service's errors, except the code. */
+const framework = (status: number): Forged => ({
+  status,
+  body: { statusCode: status, error: "Unauthorized", message: "Missing token" },
+});
+const created = '"reference":"{reference}","merchantsReference":"{entry.reference}","amount":{entry.amount},"fee":0';
 const page = "<html><body>Please sign in</body></html>";
 
 /** A scenario in which the payout is recorded, and something else responds to the first create. */
@@ -54,6 +60,23 @@ export const foreignAnswers: readonly Scenario[] = [
   instead("only-a-status", "a success without a reference", {
     status: 200,
     body: { statusCode: 200, data: { status: "success" } },
+  }),
+  ...[401, 403, 404].map((status) =>
+    instead(
+      `gateway-${status}-framework`,
+      `the error body of a gateway's framework with ${status}`,
+      framework(status),
+      {
+        mayBeUnknown: 100,
+      },
+    ),
+  ),
+  instead("data-text", "an envelope whose data is a text", { status: 200, body: { statusCode: 200, data: "ok" } }),
+  instead("data-null", "an envelope whose data is null", { status: 200, body: { statusCode: 200, data: null } }),
+  instead("status-added", "a status that a later version of the contract may add", {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: `{"statusCode":200,"data":{${created},"status":"reversed"}}`,
   }),
   instead("somebody-elses", "the response of another merchant's payout", "someone-elses"),
   {

@@ -41,6 +41,17 @@ export const lostAnswers: readonly Scenario[] = [
     },
     mayBeUnknown: 100,
   },
+  ...[401, 403, 404, 429].map((status): Scenario => ({
+    id: `recorded-then-${status}`,
+    name: `The payout is recorded, the connection is closed, and every later create gets ${status}`,
+    creates: first("now", "drop"),
+    afterwards: {
+      process: "never",
+      answer: { status, body: { statusCode: status, error: "Refused", code: "refused" } },
+    },
+    lists: "none",
+    mayBeUnknown: 100,
+  })),
   {
     id: "balance-for-one",
     name: "The payout is recorded, the connection is closed, and the balance does not allow a second payout",

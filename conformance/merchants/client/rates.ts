@@ -42,6 +42,7 @@ export const rates: readonly Scenario[] = [
   putOff("limited-nonsense", "with a Retry-After that is neither a number nor a date", limited("soon")),
   putOff("limited-fraction", "with a fraction of a second", limited("0.5")),
   putOff("limited-a-day", "with Retry-After of a day", limited("86400"), mayGiveUp),
+  putOff("limited-2099", "with a date in 2099", limited("Wed, 21 Oct 2099 07:28:00 GMT"), mayGiveUp),
   putOff(
     "limited-overflow",
     "with a Retry-After of more than 2^53 seconds",

@@ -4,7 +4,8 @@ import type { PlannedEntry } from "./entries.ts";
 /**
  * What the client receives. `honest` is what a sound service sends. In the texts of a forged response and of a
  * `location`, `{origin}` is the service's address, `{foreign}` that of another server (`{foreign-host}` without the scheme),
- * `{reference}` the service's reference of the payout, and `{date+2}` the service's time in two seconds.
+ * `{reference}` the service's reference of the payout, `{entry.amount}` a field of its request, and `{date+2}` the
+ * service's time in two seconds.
  */
 export type Answer =
   | "honest"

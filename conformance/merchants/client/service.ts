@@ -6,7 +6,7 @@ import { createValidators } from "../../contract/validate.ts";
 import { createRandom } from "../../generate/random.ts";
 import { send, type Honest, type Sent } from "./answers.ts";
 import { requestFaults, readRequest, type ReadRequest } from "./requests.ts";
-import type { PlannedEntry } from "./entries.ts";
+import type { Entry, PlannedEntry } from "./entries.ts";
 import { createdView, Ledger, recordView, show, type Payout } from "./ledger.ts";
 import type { Answer, Scenario, Step } from "./scenario.ts";
 import { drawFault } from "./weather.ts";
@@ -156,6 +156,7 @@ export async function startService(
       .replaceAll("{foreign}", foreign.url)
       .replaceAll("{foreign-host}", new URL(foreign.url).host)
       .replaceAll("{reference}", payout?.reference ?? "DSB0000UNKNOWN")
+      .replaceAll(/\{entry\.(\w+)\}/g, (_, name: keyof Entry) => String(payout?.request[name] ?? 0))
       .replaceAll(/\{date\+(\d+)\}/g, (_, seconds: string) => dateIn(Number(seconds)));
 
   const dateIn = (seconds: number) => new Date(Date.now() + (clockAhead + seconds) * 1000).toUTCString();
