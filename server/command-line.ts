@@ -8,10 +8,11 @@ const USAGE = `Usage: ${PROGRAM} COMMAND
   serve    start the server
   keys     manage merchants, their keys and their webhooks; list what was done
   db       migrate, inspect, back up and restore the database
+  rails    see and pause what carries the money; decide about payments that need a person
   listen   bring a sandbox's webhooks to a receiver on this machine
   trigger  make an event happen in a sandbox
 
-Without a command, keys and db print theirs. DATABASE_URL selects the database of serve, keys and db.`;
+Without a command, keys, rails and db print theirs. DATABASE_URL selects the database of serve, keys, rails and db.`;
 
 type Run = (args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer) => Promise<number | undefined>;
 
@@ -23,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   },
   keys: async () => (await import("./commands/groups.ts")).keys,
   db: async () => (await import("./commands/groups.ts")).db,
+  rails: async () => (await import("./commands/groups.ts")).rails,
   listen: async () => (await import("./commands/listen.ts")).listen,
   trigger: async () => (await import("./commands/trigger.ts")).trigger,
 };

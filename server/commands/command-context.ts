@@ -23,6 +23,8 @@ export interface DatabaseContext {
   database: Config["database"];
   /** The mode that SANDBOX asks for. The database has no other mode. */
   mode: AskedMode;
+  /** The rails of the environment, if it has rails. */
+  rails: Config["rails"];
   clock: Clock;
   /** Runs `use` on the open storage, which may be that of a running server. */
   withStorage(use: (storage: Storage) => Promise<void>): Promise<void>;
@@ -51,6 +53,7 @@ export async function withDatabase<T>(
   return use({
     database: config.database,
     mode: config.mode,
+    rails: config.rails,
     clock: createSystemClock(),
     withStorage: (work) => withStorage(config, ({ storage }) => work(storage)),
     destination: () => readCopyDestination(env),

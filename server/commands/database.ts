@@ -4,6 +4,7 @@ import type { Commands } from "./command.ts";
 import type { DatabaseContext } from "./command-context.ts";
 import { copy } from "./database-copy.ts";
 import { prune } from "./database-prune.ts";
+import { reconcileRail } from "./reconcile.ts";
 import { status } from "./database-status.ts";
 
 export const databaseCommands: Commands<DatabaseContext> = {
@@ -30,6 +31,12 @@ export const databaseCommands: Commands<DatabaseContext> = {
     options: ["older-than", "dry-run", "json"],
     summary: "Delete old events that were delivered or have no address. Payouts and references stay for ever.",
     run: (context, _, options) => prune(context, options),
+  },
+  reconcile: {
+    args: [],
+    options: ["rail", "from", "to", "statement", "csv", "json"],
+    summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
+    run: async (context, _, options) => reconcileRail(context, options),
   },
   backup: {
     args: ["FILE"],

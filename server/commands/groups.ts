@@ -3,6 +3,7 @@ import { withDatabase, withStorage } from "./command-context.ts";
 import { dashboardCommands } from "./dashboard-access.ts";
 import { databaseCommands } from "./database.ts";
 import { keyCommands } from "./keys.ts";
+import { railCommands } from "./rails.ts";
 import { replayCommands } from "./replays.ts";
 import { commandGroup } from "./command-group.ts";
 import { webhookCommands } from "./webhooks.ts";
@@ -12,4 +13,5 @@ export const keys = commandGroup(
   { ...keyCommands, ...webhookCommands, ...replayCommands, ...auditCommands, ...dashboardCommands },
   withStorage,
 );
+export const rails = commandGroup("rails", railCommands, withStorage);
 export const db = commandGroup("db", databaseCommands, withDatabase);

@@ -3,6 +3,7 @@ import { PACE } from "../domain/replays.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 
+const OUTCOMES = ["success", "failed"] as const;
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
 const LIMIT_MAX = 1_000;
 
@@ -19,6 +20,12 @@ const time = (name: string) => (text: string) => {
   if (Number.isNaN(found)) {
     throw new Error(`--${name} must be a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z.`);
   }
+  return found;
+};
+
+const day = (name: string) => (text: string) => {
+  const found = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(found)) throw new Error(`--${name} must be a day (UTC), such as 2026-11-21.`);
   return found;
 };
 
@@ -70,6 +77,21 @@ export const OPTIONS = {
   "dry-run": { parse: flag, meaning: "change nothing; print what would be done" },
   check: { parse: flag, meaning: "change nothing; exit with 1 if there is something to do" },
   replace: { parse: flag, meaning: "replace a database that has data; the old file is kept" },
+  outcome: {
+    value: "OUTCOME",
+    parse: oneOf("outcome", OUTCOMES),
+    meaning: "how the payment has ended: success or failed",
+  },
+  reason: { value: "TEXT", parse: text, meaning: "why, for the audit trail" },
+  rail: { value: "NAME", parse: text, meaning: "of a rail in the configuration" },
+  from: { value: "DAY", parse: day("from"), meaning: "the first day (UTC), such as 2026-11-21" },
+  to: { value: "DAY", parse: day("to"), meaning: "the last day (UTC), which is included" },
+  statement: {
+    value: "FILE",
+    parse: text,
+    meaning: "a CSV file with the columns reference, amount, currency, status, and perhaps fee and created",
+  },
+  csv: { value: "FILE", parse: text, meaning: "write every difference into this CSV file" },
   json: { parse: flag, meaning: "print JSON" },
 } as const;
 

@@ -3,6 +3,8 @@ import { parser } from "@prometheus-io/lezer-promql";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { parseMetrics } from "../testing/metrics.ts";
+import { createTestRail, railsOf } from "../testing/rail.ts";
+import { startServer } from "../testing/server.ts";
 import { startProcess, type ServerProcess } from "../testing/process.ts";
 
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
@@ -47,10 +49,24 @@ beforeAll(async () => {
   // A metric by operation appears with the first request.
   await fetch(`${server.url}/healthz`);
   const text = await (await fetch(`${server.url}/metrics`)).text();
-  for (const { name, labels } of parseMetrics(text)) {
+  for (const { name, labels } of [...parseMetrics(text), ...(await metricsOfRails())]) {
     labelsOf.set(name, new Set([...(labelsOf.get(name) ?? ["job", "instance"]), ...Object.keys(labels)]));
   }
 });
+
+/** The metrics that only a live server has. */
+async function metricsOfRails() {
+  const METRICS_TOKEN = "a-token-for-the-metrics";
+  const rail = createTestRail();
+  rail.answers.push(new Error("time-out"));
+  const live = await startServer({ env: { SANDBOX: "false", METRICS_TOKEN }, rails: railsOf(rail) });
+  await live.createPayout();
+  await live.pass(0);
+  const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
+  const { text } = await live.request("GET", "/metrics", { key: null, headers });
+  await live.close();
+  return parseMetrics(text).filter(({ name }) => name.startsWith("rail_"));
+}
 afterAll(() => server.kill("SIGTERM"));
 
 describe.each(queries)("$title: $expression", ({ expression }) => {

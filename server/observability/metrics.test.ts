@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseMetrics, valueOf } from "../testing/metrics.ts";
+import { createTestRail, railsOf } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
@@ -111,6 +112,31 @@ test("while the storage fails or does not respond, the other metrics are there a
     )
     .toBe(true);
   expect(valueOf(parseMetrics(await slow), "webhook_oldest_due_seconds")).toBeUndefined();
+});
+
+test("calls to rails are counted by result, and the payments that wait, are unknown or in conflict", async () => {
+  const rail = createTestRail();
+  const env = { SANDBOX: "false", METRICS_TOKEN: "a-token-for-the-metrics" };
+  const live = await startServer({ env, rails: railsOf(rail), seed: 3 });
+  rail.answers.push({ status: "success" }, new Error("time-out"));
+  const { reference } = (await live.createPayout()).body.data;
+  await live.pass(0);
+  await live.createPayout();
+  await live.pass(0);
+  const answer = { status: "failed" } as const;
+  await fetch(`${live.url}/rails/test/webhooks`, { method: "POST", body: JSON.stringify({ reference, answer }) });
+  live.clock.advance(500);
+  const headers = { authorization: `Bearer ${env.METRICS_TOKEN}` };
+  const { text } = await live.request("GET", "/metrics", { key: null, headers });
+  const found = (name: string, labels = {}) => valueOf(parseMetrics(text), name, { rail: "test", ...labels });
+  expect(found("rail_calls_total", { action: "pay", result: "success" })).toBe(1);
+  expect(found("rail_calls_total", { action: "pay", result: "unknown" })).toBe(1);
+  expect(found("rail_call_duration_seconds_count")).toBe(2);
+  expect(found("rail_results_total", { result: "final" })).toBe(1);
+  expect(found("rail_results_total", { result: "conflict" })).toBe(1);
+  expect([found("rail_payments_waiting"), found("rail_payments_accepted")]).toEqual([1, 0]);
+  expect([found("rail_conflicts_open"), found("rail_oldest_unknown_seconds")]).toEqual([1, 0.5]);
+  await live.close();
 });
 
 test("no request adds labels of its own", async () => {

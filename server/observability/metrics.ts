@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type CounterConfiguration } from "prom-client";
 import type { Clock } from "../domain/clock.ts";
+import type { HandoverFigures } from "../domain/handovers.ts";
 import type { Backlog, Storage } from "../domain/storage.ts";
 import type { AttemptEnded, Telemetry } from "../domain/telemetry.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -26,10 +27,15 @@ export interface Metrics {
 
 export interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
-  storage: Pick<Storage, "readBacklog">;
+  storage: Pick<Storage, "readBacklog" | "readHandoverFigures">;
   clock: Clock;
   /** The facts about the server that the metrics show. */
-  config: { sandbox: boolean; database: { kind: string }; role: string };
+  config: {
+    sandbox: boolean;
+    database: { kind: string };
+    role: string;
+    rails?: { rails: readonly { name: string }[] };
+  };
 }
 
 /**
@@ -41,25 +47,32 @@ export function createMetrics({ telemetry, storage, clock, config }: MetricsCont
   countRequests(telemetry, registry);
   countWork(telemetry, registry);
   const backlog = backlogGauges(registry, clock);
+  const rails = config.sandbox ? undefined : watchRails(telemetry, registry, clock, config.rails?.rails ?? []);
   describeServer(config, registry);
 
-  let read: { at: number; backlog: Promise<Backlog | undefined> } | undefined;
-  /** Resolves with undefined if the storage fails, or does not respond in time. */
-  function recentBacklog(): Promise<Backlog | undefined> {
+  const readAll = async () => ({
+    backlog: await storage.readBacklog(),
+    ...(rails && { figures: await storage.readHandoverFigures() }),
+  });
+  let read: { at: number; waiting: Promise<Partial<Awaited<ReturnType<typeof readAll>>>> } | undefined;
+  /** Resolves with nothing if the storage fails, or does not respond in time. */
+  function recentlyWaiting() {
     const now = clock.monotonic();
     if (!read || now - read.at >= BACKLOG_MS.fresh) {
       const timeout = new AbortController();
-      const late = clock.sleep(BACKLOG_MS.patience, timeout.signal).then(() => undefined);
-      const found = storage.readBacklog().catch(() => undefined);
-      read = { at: now, backlog: Promise.race([found, late]).finally(() => timeout.abort()) };
+      const late = clock.sleep(BACKLOG_MS.patience, timeout.signal).then(() => ({}));
+      const found = readAll().catch(() => ({}));
+      read = { at: now, waiting: Promise.race([found, late]).finally(() => timeout.abort()) };
     }
-    return read.backlog;
+    return read.waiting;
   }
 
   return {
     contentType: registry.contentType,
     async render() {
-      backlog(await recentBacklog());
+      const waiting = await recentlyWaiting();
+      backlog(waiting.backlog);
+      rails?.(waiting.figures);
       return registry.metrics();
     },
     watchProcess: () =>
@@ -170,6 +183,72 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
     if (steppedMs !== undefined) clockSteps.inc();
   });
   on("storage", ({ working }) => storageUp.set(working ? 1 : 0));
+}
+
+/**
+ * Counts calls to rails and what they led to. Returns a function that sets the gauges of payments on rails, or removes
+ * their values. The names of rails are few, and operators choose them.
+ */
+function watchRails(
+  { on }: MetricsContext["telemetry"],
+  registry: Registry,
+  clock: Clock,
+  configured: readonly { name: string }[],
+): (figures: readonly HandoverFigures[] | undefined) => void {
+  const registers = [registry];
+  const labelNames = ["rail"];
+  const calls = new Counter({
+    name: "rail_calls_total",
+    help: "Calls to rails by action and result. The result is unknown if the rail did not say what it did.",
+    labelNames: ["rail", "action", "result"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "rail_call_duration_seconds",
+    help: "Time of a call to a rail.",
+    labelNames,
+    buckets: [...DURATIONS, 30],
+    registers,
+  });
+  const results = new Counter({
+    name: "rail_results_total",
+    help: "What calls to rails and their notifications led to: recorded, final, conflict or unknown-payment.",
+    labelNames: ["rail", "result"],
+    registers,
+  });
+  for (const { name: rail } of configured) {
+    for (const result of ["success", "unknown", "not-sent"]) calls.inc({ rail, action: "pay", result }, 0);
+    for (const result of ["final", "conflict"]) results.inc({ rail, result }, 0);
+    durations.zero({ rail });
+  }
+  on("railCall", ({ rail, action, result, durationMs }) => {
+    calls.inc({ rail, action, result });
+    durations.observe({ rail }, durationMs / 1_000);
+  });
+  on("railResult", (event) => results.inc({ ...event }));
+
+  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames, registers });
+  const since = (time: number | undefined) => (time === undefined ? 0 : Math.max(0, clock.now() - time) / 1_000);
+  const gauges: [Gauge, (figures: HandoverFigures) => number][] = [
+    [
+      gauge("rail_payments_waiting", "Payments that are not given to the rail, or whose outcome is unknown."),
+      ({ waiting }) => waiting,
+    ],
+    [gauge("rail_payments_accepted", "Payments that the rail has and has not ended."), ({ accepted }) => accepted],
+    [gauge("rail_conflicts_open", "Payments whose rail contradicts their status."), ({ conflicts }) => conflicts],
+    [
+      gauge("rail_oldest_unknown_seconds", "For how long the oldest unknown outcome has been unknown; 0 if none is."),
+      ({ oldestUnknownSince }) => since(oldestUnknownSince),
+    ],
+  ];
+  return (figures) => {
+    for (const [each, value] of gauges) {
+      each.reset();
+      if (!figures) continue;
+      for (const { name: rail } of configured) each.set({ rail }, 0);
+      for (const found of figures) each.set({ rail: found.rail }, value(found));
+    }
+  };
 }
 
 /** Returns a function that sets the gauges of the waiting work, or removes their values. */

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
+import { csvLine } from "../../csv.ts";
 import { failureIn, timestamp } from "../../domain/representation.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
@@ -51,7 +52,7 @@ async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter
   const first = await rows.next();
   res.status(200).type("text/csv").attachment(`${kind}.csv`);
   async function* text() {
-    yield `${Object.keys(COLUMNS).join(",")}\r\n`;
+    yield csvLine(Object.keys(COLUMNS));
     if (!first.done) yield first.value;
     yield* rows;
   }
@@ -77,19 +78,8 @@ async function* rowsOf(
   let cursor: string | undefined;
   do {
     const page = await pageOf(context, kind, merchantId, { ...rest, limit: ROWS_PER_READ, ...(cursor && { cursor }) });
-    yield page.items.map((payment) => `${Object.values(COLUMNS).map((read) => cell(read(payment)))}\r\n`).join("");
+    yield page.items.map((payment) => csvLine(Object.values(COLUMNS).map((read) => read(payment)))).join("");
     cursor = page.cursor;
     if (cursor !== undefined && !(await isSignedIn())) throw new Error("The session ended during the export.");
   } while (cursor !== undefined);
-}
-
-/**
- * A cell as spreadsheet programs read it. They treat a text that begins with one of these characters as a formula,
- * which could send data away; a leading apostrophe prevents this. In some languages a semicolon or a tab begins a new
- * cell.
- */
-function cell(value: string | number): string {
-  const text = String(value);
-  const safe = text.replace(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'");
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

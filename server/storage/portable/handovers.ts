@@ -328,7 +328,9 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       }));
     },
     async readHandovers(rail, { from, to }, after, limit) {
-      const values = { rail, from, to, limit, afterTime: after?.createdAt ?? -1, afterId: after?.reference ?? "" };
+      const { createdAt: afterTime = from, reference: afterId = "" } = after ?? {};
+      // The range of the index begins where the page does: SQLite does not derive it from the comparison of rows.
+      const values = { rail, from: Math.max(from, afterTime), to, limit, afterTime, afterId };
       const kinds = Object.keys(TABLES) as Kind[];
       const found = await executor.readAll(kinds.map((kind) => ({ text: OF_RAIL(kind), values })));
       const summaries = found.flat().map(toSummary);

@@ -1,0 +1,126 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { createSystemClock } from "../domain/clock.ts";
+import { DIFFERENCES, isDifferent, reconcile, TooManyPayments, type Difference } from "../domain/reconciliation.ts";
+import type { Reconciliation } from "../domain/reconciliation.ts";
+import type { RailEntry } from "../domain/rails.ts";
+import { timestamp } from "../domain/representation.ts";
+import { openRails } from "../rails/open.ts";
+import { DIFFERENCE_HEADER, differenceLine, readStatement, StatementError } from "../rails/reconciliation-csv.ts";
+import type { Storage } from "../domain/storage.ts";
+import { UsageError, type Output } from "./command.ts";
+import type { DatabaseContext } from "./command-context.ts";
+import type { Options } from "./options.ts";
+
+const DAY_MS = 86_400_000;
+/** The most payments here, and the most differences that are printed. A CSV file has all differences. */
+const MOST = { payments: 2_000_000, printed: 100 };
+
+/** Compares this service's payments on a rail with the rail's own list, or with a statement. */
+export async function reconcileRail(context: DatabaseContext, options: Options): Promise<Output> {
+  const { rail, from, to, statement, csv } = options;
+  if (rail === undefined || from === undefined || to === undefined)
+    throw new UsageError("Give --rail NAME, --from DAY and --to DAY, such as --from 2026-11-21 --to 2026-11-21.");
+  if (to < from) throw new UsageError("--to must not be before --from.");
+  const period = { from, to: to + DAY_MS };
+  const listThere = statement === undefined ? await listOf(context, rail) : () => readStatement(statement, from);
+  const shown: Difference[] = [];
+  const file = csv === undefined ? undefined : opened(csv);
+  if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
+  const onDifference = (difference: Difference) => {
+    if (shown.length < MOST.printed) shown.push(difference);
+    if (file !== undefined) writeSync(file, differenceLine(difference));
+  };
+  try {
+    let result!: Reconciliation;
+    await context.withStorage(async (storage: Storage) => {
+      result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
+    });
+    return outputOf(result, shown, csv);
+  } catch (error) {
+    if (error instanceof StatementError || error instanceof TooManyPayments) throw new UsageError(error.message);
+    throw error;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+function opened(path: string): number {
+  try {
+    return openSync(path, "w", 0o600);
+  } catch (error) {
+    throw new UsageError(`--csv cannot be written: ${(error as Error).message}`);
+  }
+}
+
+/** Opens the rail. Errors of the rail are misuse or an outage, and never a difference. */
+async function listOf({ rails: settings }: DatabaseContext, name: string) {
+  const found = settings?.rails.find((each) => each.name === name);
+  if (!settings || !found)
+    throw new UsageError(
+      `The configuration has no rail ${name}. Set RAIL_URL or RAILS as for the server, or give --statement FILE.csv.`,
+    );
+  const clock = createSystemClock();
+  const refuse = (error: unknown): never => {
+    throw new UsageError(`The rail ${name} cannot be read: ${(error as Error).message}`);
+  };
+  const rails = await openRails({ ...settings, rails: [found], routes: [] }, { clock, warn: () => undefined }).catch(
+    refuse,
+  );
+  const { list } = rails.get(name)!;
+  if (!list) throw new UsageError(`The rail ${name} lists no payments. Give its statement: --statement FILE.csv.`);
+  return async function* there(period: { from: number; to: number }): AsyncGenerator<RailEntry> {
+    const entries = list(period, new AbortController().signal)[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await entries.next().catch(refuse);
+      if (done) return;
+      yield value;
+    }
+  };
+}
+
+function outputOf(result: Reconciliation, shown: readonly Difference[], csv: string | undefined): Output {
+  const { matched, notExpected, differences, totals } = result;
+  const found = isDifferent(result);
+  const count = Object.values(differences).reduce((sum, each) => sum + each, 0);
+  const counts = Object.entries(differences).filter(([, each]) => each > 0);
+  const lines = [
+    `Matched: ${matched}. Not expected there (not paid, or not yet given to the rail): ${notExpected}.`,
+    found ? `Differences: ${count}` : "No differences.",
+    ...counts.map(([kind, each]) => `  ${DIFFERENCES[kind as Difference["kind"]]}: ${each}`),
+    ...shown.map(lineOf),
+    ...(count > shown.length
+      ? [`  … and ${count - shown.length} more. ${csv ? `All are in ${csv}.` : "Add --csv FILE."}`]
+      : []),
+    "Totals (day, currency, status: payments, amount and fees in the lowest denomination here; there):",
+    ...totals.map(({ day, currency, status, here, there }) =>
+      [
+        `  ${day} ${currency} ${status}: ${here.count}, ${here.amount}, ${here.fee}`,
+        `${there.count}, ${there.amount}, ${there.fee}`,
+      ].join("; "),
+    ),
+  ];
+  return {
+    lines,
+    found,
+    json: { matched, notExpected, differences, shown: shown.map(viewOf), totals: totals.map(sumsAsText) },
+  };
+}
+
+const sumsAsText = ({ here, there, ...total }: Reconciliation["totals"][number]) => {
+  const text = ({ count, amount, fee }: typeof here) => ({ count, amount: String(amount), fee: String(fee) });
+  return { ...total, here: text(here), there: text(there) };
+};
+
+const dated = <T extends { createdAt: number }>(side: T) => ({ ...side, createdAt: timestamp(side.createdAt) });
+
+function viewOf({ here, there, ...difference }: Difference) {
+  return { ...difference, ...(here && { here: dated(here) }), ...(there && { there: dated(there) }) };
+}
+
+const sideOf = (side: Difference["there"] | Difference["here"]) => {
+  if (!side) return "nothing";
+  const fee = "railFee" in side ? side.railFee : "fee" in side ? side.fee : undefined;
+  return `${side.amount} ${side.currency} ${side.status}${fee === undefined ? "" : ` fee ${fee}`}`;
+};
+const lineOf = ({ kind, reference, here, there }: Difference) =>
+  `  ${reference}  ${DIFFERENCES[kind]}  here: ${sideOf(here)}  there: ${sideOf(there)}`;

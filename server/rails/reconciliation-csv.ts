@@ -1,0 +1,93 @@
+import { createReadStream } from "node:fs";
+import { csvLine, parseCsv } from "../csv.ts";
+import { DIFFERENCES, type Difference } from "../domain/reconciliation.ts";
+import type { RailEntry } from "../domain/rails.ts";
+import { timestamp } from "../domain/representation.ts";
+
+const at = (time: number | undefined) => (time === undefined ? "" : timestamp(time));
+
+const COLUMNS: Readonly<Record<string, (difference: Difference) => string | number | undefined>> = {
+  difference: ({ kind }) => DIFFERENCES[kind],
+  reference: ({ reference }) => reference,
+  merchant: ({ here }) => here?.merchantId,
+  merchantsReference: ({ here }) => here?.merchantsReference,
+  amountHere: ({ here }) => here?.amount,
+  amountThere: ({ there }) => there?.amount,
+  currencyHere: ({ here }) => here?.currency,
+  currencyThere: ({ there }) => there?.currency,
+  statusHere: ({ here }) => here?.status,
+  statusThere: ({ there }) => there?.status,
+  feeHere: ({ here }) => here?.railFee,
+  feeThere: ({ there }) => there?.fee,
+  createdHere: ({ here }) => at(here?.createdAt),
+  createdThere: ({ there }) => at(there?.createdAt),
+};
+
+export const DIFFERENCE_HEADER = csvLine(Object.keys(COLUMNS));
+export const differenceLine = (difference: Difference): string =>
+  csvLine(Object.values(COLUMNS).map((read) => read(difference) ?? ""));
+
+/** A statement that cannot be read. The message names the line. */
+export class StatementError extends Error {
+  override name = "StatementError";
+}
+
+const STATUSES: readonly string[] = ["pending", "success", "failed", "cancelled"] satisfies RailEntry["status"][];
+const REQUIRED = ["reference", "amount", "currency", "status"] as const;
+
+/**
+ * Reads a rail's statement. The first row names the columns, in any order: reference (this service's), amount and fee (in
+ * the lowest denomination), currency, status, created. Fee and created may be absent; other columns are ignored.
+ * @param otherwise the time of a payment without `created`
+ * @throws StatementError
+ */
+export async function* readStatement(file: string, otherwise: number): AsyncGenerator<RailEntry> {
+  let columns: string[] | undefined;
+  try {
+    for await (const { line, cells } of parseCsv(createReadStream(file, { encoding: "utf8" }))) {
+      if (columns) {
+        const values = new Map(columns.map((name, index) => [name, cells[index]?.trim() ?? ""]));
+        yield toEntry((name) => values.get(name) ?? "", line, otherwise);
+      } else {
+        // Spreadsheet programs begin a file with a mark of its encoding.
+        columns = cells.map((name) =>
+          name
+            .replace(/^\uFEFF/, "")
+            .trim()
+            .toLowerCase(),
+        );
+        const missing = REQUIRED.filter((name) => !columns!.includes(name));
+        if (missing.length > 0) throw new Error(`the first line must name the columns ${missing.join(", ")}`);
+      }
+    }
+  } catch (error) {
+    throw new StatementError(`${file}: ${(error as Error).message}`);
+  }
+  if (!columns) throw new StatementError(`${file}: the file is empty`);
+}
+
+function toEntry(read: (name: string) => string, line: number, otherwise: number): RailEntry {
+  const refuse = (problem: string): never => {
+    throw new Error(`line ${line}: ${problem}`);
+  };
+  const number = (name: string) => {
+    const value = Number(read(name));
+    if (/^\d+$/.test(read(name)) && Number.isSafeInteger(value)) return value;
+    return refuse(`${name} must be a whole number in the lowest denomination, such as 10000 for 100.00`);
+  };
+  const status = read("status").toLowerCase();
+  if (!STATUSES.includes(status)) refuse(`status must be one of ${STATUSES.join(", ")}`);
+  if (read("reference") === "") refuse("reference is empty");
+  if (!/^[A-Z]{3}$/.test(read("currency"))) refuse("currency must be three capital letters, such as XOF");
+  const created = read("created");
+  const createdAt = created === "" ? otherwise : /^\d{4}-\d\d-\d\d/.test(created) ? Date.parse(created) : Number.NaN;
+  if (Number.isNaN(createdAt)) refuse("created must be a time, such as 2026-11-21T09:30:00Z");
+  return {
+    reference: read("reference"),
+    amount: number("amount"),
+    currency: read("currency"),
+    status: status as RailEntry["status"],
+    ...(read("fee") !== "" && { fee: number("fee") }),
+    createdAt,
+  };
+}
