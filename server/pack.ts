@@ -18,7 +18,9 @@ if (argument !== "--clean") build();
 
 function build(): void {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-  execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", "--outDir", dist], { cwd: here, stdio: "inherit" });
+  // The second configuration writes the types for operators' rails.
+  for (const config of ["tsconfig.build.json", "tsconfig.rail.json"])
+    execFileSync(process.execPath, [tsc, "-p", config, "--outDir", dist], { cwd: here, stdio: "inherit" });
   for (const name of ["LICENSE", "spec/openapi.yaml", "generated/openapi.json", "generated/docs"]) {
     cpSync(join(root, name), join(dist, name), { recursive: true });
   }

@@ -1,7 +1,8 @@
 // Runs the package as its users do, on the oldest and the newest Node that it supports.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { pages } from "./http/docs/pages.ts";
@@ -80,10 +81,24 @@ test("tells an old Node what it lacks", async () => {
   expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
 });
 
+test("type-checks and runs the rail of the guide", async () => {
+  const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
+  const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(guide) ?? [];
+  writeFileSync(join(project.folder, "bank.ts"), example);
+  const compile = ["--noEmit", "--strict", "--target", "es2024", "--module", "nodenext", "--types", "node", "bank.ts"];
+  const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+  const typeRoots = ["--typeRoots", join(import.meta.dirname, "../node_modules/@types")];
+  const checked = start(process.execPath, {}, tsc, ...compile, ...typeRoots);
+  expect([await checked.ended, checked.printed.text]).toEqual([0, ""]);
+  const use = `import create from "./bank.ts"; console.log(Object.keys(await create({ folder: "bank" })).join());`;
+  const used = start(process.execPath, {}, "--input-type=module", "--eval", use);
+  expect([await used.ended, used.printed.text]).toEqual([0, "find,pay\n"]);
+});
+
 test("contains no TypeScript, tests or settings of the repository", () => {
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
   expect(files).toEqual(expect.arrayContaining(["bin.js", "README.md", "dist/LICENSE", "dist/server/cli.js"]));
   const guides = pages.map(({ name }) => `dist/generated/docs/${name}.md`);
   expect(files).toEqual(expect.arrayContaining(guides));
-  expect(files.filter((file) => /\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
+  expect(files.filter((file) => /(?<!\.d)\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { FAILURE_CODES, failureOf, type Failure } from "../domain/failures.ts";
-import type { Rail, RailAnswer, RailCall } from "../domain/rails.ts";
+import { RailError, type Rail, type RailAnswer, type RailCall } from "../domain/rails.ts";
 
 /** How long a call may take, in milliseconds. What a rail says later counts once it is looked up. */
 const CALL_MS = 30_000;
@@ -28,7 +28,7 @@ export function checkedRail(rail: Rail): Rail {
     }),
     ...(receive && {
       async receive(notification) {
-        const { reference, amount, answer } = await receive.call(rail, notification);
+        const { reference, amount, answer } = await receive.call(rail, notification).catch(rethrow);
         return {
           reference: String(reference),
           ...(amount !== undefined && { amount }),
@@ -37,7 +37,7 @@ export function checkedRail(rail: Rail): Rail {
       },
     }),
     ...(list && { list: (period, signal) => list.call(rail, period, signal) }),
-    ...(check && { check: (signal) => check.call(rail, signal) }),
+    ...(check && { check: (signal) => check.call(rail, signal).catch(rethrow) }),
     ...(close && { close: () => close.call(rail) }),
   };
 }
@@ -50,10 +50,16 @@ async function within<T>(call: RailCall, work: (call: RailCall) => Promise<T>): 
   signal.addEventListener("abort", end);
   try {
     signal.throwIfAborted();
-    return await Promise.race([work({ ...call, signal }), promise]);
+    return await Promise.race([work({ ...call, signal }).catch(rethrow), promise]);
   } finally {
     signal.removeEventListener("abort", end);
   }
+}
+
+/** A module may have another copy of the class RailError than this server, or an error of its own with this name. */
+function rethrow(error: unknown): never {
+  const { name, message, options } = (error ?? {}) as RailError;
+  throw name === "RailError" && !(error instanceof RailError) ? new RailError(message, options) : error;
 }
 
 function checked(answer: RailAnswer): RailAnswer {

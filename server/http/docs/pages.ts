@@ -87,7 +87,7 @@ export const pages: readonly DocsPage[] = [
   {
     name: "rails",
     title: "Rails",
-    summary: "What carries the money of a live server: one rail, several with routes, and what happens in trouble.",
+    summary: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
     group: "Guides",
   },
   {

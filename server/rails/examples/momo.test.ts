@@ -21,27 +21,27 @@ const fileOf = (name: string, text: string) => {
 };
 
 const pays = (method: string, path: string) => method === "POST" && /transfer|requesttopay/.test(path);
-const settingsFor = async (url: string, changes = {}) => {
+const settingsFor = (url: string, changes = {}) => ({
+  url,
+  targetEnvironment: "mtnivorycoast",
+  apiUser: MOMO.apiUser,
+  apiKeyFile: fileOf("api", MOMO.apiKey),
+  disbursementKeyFile: fileOf("disbursement", MOMO.disbursementKey),
+  collectionKeyFile: fileOf("collection", MOMO.collectionKey),
+  callbacks: true,
+  ...changes,
+});
+async function aPayPage() {
   const port = await freePort();
-  return {
-    url,
-    targetEnvironment: "mtnivorycoast",
-    apiUser: MOMO.apiUser,
-    apiKeyFile: fileOf("api", MOMO.apiKey),
-    disbursementKeyFile: fileOf("disbursement", MOMO.disbursementKey),
-    collectionKeyFile: fileOf("collection", MOMO.collectionKey),
-    callbacks: true,
-    payPage: { port, url: `http://127.0.0.1:${port}` },
-    ...changes,
-  };
-};
+  return { payPage: { port, url: `http://127.0.0.1:${port}` } };
+}
 
 railSuite("MTN MoMo", {
   async open() {
     const momo = await startMomoSimulator();
     const gateway = await startFaultyGateway(momo.url, pays);
     return {
-      rail: await createMomoRail(await settingsFor(gateway.url)),
+      rail: await createMomoRail(settingsFor(gateway.url, await aPayPage())),
       recorded: async (reference) => momo.find(reference).length,
       async end({ reference }, status) {
         if (status === "success") momo.end(reference, "SUCCESSFUL");
@@ -52,7 +52,7 @@ railSuite("MTN MoMo", {
       hanging: gateway.hanging,
       refusal: { status: 500, body: { code: "PAYEE_NOT_FOUND", message: "Payee does not exist." } },
       withWrongCredentials: async () =>
-        createMomoRail(await settingsFor(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") })),
+        createMomoRail(settingsFor(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") })),
       async notificationOf({ reference }) {
         const [record] = momo.find(reference);
         return { headers: {}, body: Buffer.from(JSON.stringify(momo.bodyOf(record!))) };
@@ -92,9 +92,8 @@ describe("MTN MoMo", () => {
     await momo.close();
   });
   beforeEach(async () => {
-    rail = await createMomoRail(await settingsFor(between.url));
+    rail = await createMomoRail(settingsFor(between.url));
   });
-  afterEach(() => rail.close!());
 
   test("a reference has one UUID of version 4, which never changes", () => {
     expect(uuidOf("DSB1")).toBe("33a53fad-5da6-482a-86ee-ca1813b9fa81");
@@ -158,9 +157,8 @@ describe("MTN MoMo", () => {
     ["another target environment", { targetEnvironment: "mtnghana" }],
     ["another subscription key", { disbursementKeyFile: fileOf("other", "other-key") }],
   ])("%s needs a repair", async (_, changes) => {
-    const wrong = await createMomoRail(await settingsFor(between.url, changes));
+    const wrong = await createMomoRail(settingsFor(between.url, changes));
     await expect(wrong.pay(aPayment(), call)).rejects.toMatchObject({ options: { needsRepair: true } });
-    await wrong.close!();
   });
 
   test("a callback address of another host needs a repair", async () => {
@@ -169,17 +167,15 @@ describe("MTN MoMo", () => {
   });
 
   test("a service that refuses the connection has taken nothing", async () => {
-    const unreachable = await createMomoRail(await settingsFor(`http://127.0.0.1:${await freePort()}`));
+    const unreachable = await createMomoRail(settingsFor(`http://127.0.0.1:${await freePort()}`));
     await expect(unreachable.pay(aPayment(), call)).rejects.toBeInstanceOf(RailError);
-    await unreachable.close!();
   });
 
   test("a 404 of another service proves nothing", async () => {
     const other = await startFaultyGateway(momo.url, (method) => method === "GET");
-    const lost = await createMomoRail(await settingsFor(other.url));
+    const lost = await createMomoRail(settingsFor(other.url));
     other.spoil({ status: 404, body: { statusCode: 404, message: "Resource not found" } });
     await expect(lost.find(aPayment(), call)).rejects.toThrow("404: Resource not found");
-    await lost.close!();
     await other.close();
   });
 
@@ -189,12 +185,14 @@ describe("MTN MoMo", () => {
     beforeEach(async () => {
       vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 20, 9, 30) });
       seed += 1;
+      rail = await createMomoRail(settingsFor(between.url, await aPayPage()));
       const env = { SANDBOX: "false", PUBLIC_URL: "https://gateway.example" };
       gateway = await startServer({ seed, env, rails: railsOf(checkedRail(rail)) });
     });
     afterEach(async () => {
       vi.useRealTimers();
       await gateway.close();
+      await rail.close!();
     });
     const statusOf = async (reference: string) =>
       (await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
