@@ -7,7 +7,7 @@ import type { RailModule } from "./module.ts";
 import { RailsError, type RailSettings, type RailsSettings, type Route } from "./settings.ts";
 
 /** How long a rail may take to respond at the start. */
-const CHECK_MS = 15_000;
+const CHECK_MS = 3_000;
 
 interface Options {
   clock: Pick<Clock, "now">;

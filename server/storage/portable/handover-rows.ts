@@ -5,6 +5,10 @@ import type { RailPayment } from "../../domain/rails.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
 
+/** The tables of the records. */
+export const RECORD_TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const;
+export type Kind = keyof typeof RECORD_TABLES;
+
 /** A new record's hand-over, which is ready at once. @param now real time */
 export function handoverValues(
   record: Disbursement | Checkout,

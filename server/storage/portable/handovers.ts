@@ -4,18 +4,13 @@ import type {
   ClaimedHandover,
   Decision,
   RailExchange,
-  HandoverReport,
   HandoverStore,
   HandoverSummary,
-  Recorded,
 } from "../../domain/handovers.ts";
-import type { RailAnswer } from "../../domain/rails.ts";
-import type { FinalStatus } from "../../domain/records.ts";
-import { sandboxTime } from "../../domain/time.ts";
-import { failureValue, toCheckout, toDisbursement } from "../record-rows.ts";
 import { optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { toExchange, toHandover, toPayment } from "./handover-rows.ts";
+import { close, log, recordReports, settleAll, type Reported } from "./handover-reports.ts";
+import { RECORD_TABLES, toExchange, toHandover, toPayment, type Kind } from "./handover-rows.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { queueOf, READY } from "./queue.ts";
@@ -28,34 +23,13 @@ export const HANDOVERS: QueueTable = {
   marks: `asked_before_real = asked_real, asked_real = CASE WHEN state = 'waiting' THEN :now ELSE asked_real END`,
 };
 
-const EXCHANGES_KEPT = 100;
-const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const;
-type Kind = keyof typeof TABLES;
-
 const FIND = "SELECT * FROM handovers WHERE id = :id";
 const LOCK = "SELECT * FROM handovers WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 const RECORDS = (kind: Kind) =>
-  `SELECT * FROM ${TABLES[kind]} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
-const LOG = `INSERT INTO exchanges (merchant_id, handover_id, number, at_real, latency_ms, action, result, detail)
-  SELECT :merchant, :id, coalesce(max(number), 0) + 1, :at, :latency, :action, :result, :detail
-  FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id`;
-const FORGET = `DELETE FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id
-  AND number <= (SELECT max(number) FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id) - ${EXCHANGES_KEPT}`;
+  `SELECT * FROM ${RECORD_TABLES[kind]} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
 const EXCHANGES = "SELECT * FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id ORDER BY number";
 
-const SETTLE = (kind: Kind) => `UPDATE ${TABLES[kind]} SET status = :status, failure = :failure, due_at = NULL,
-    due_real = NULL, due_status = NULL, updated_at = greatest(updated_at, :at)
-  WHERE merchant_id = :merchant AND reference = :id AND status = 'pending' RETURNING *`;
-const STATUS = (kind: Kind) => `SELECT status FROM ${TABLES[kind]} WHERE merchant_id = :merchant AND reference = :id`;
 const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
-const CLOSE = `UPDATE handovers SET state = 'closed', next_attempt_at = NULL, due_real = NULL, ready = false, claimed = false,
-    asked_real = NULL, asked_before_real = NULL, proposal = NULL, attention_real = :attention, conflict = :conflict,
-    rail_reference = coalesce(:railReference, rail_reference), rail_fee = coalesce(:railFee, rail_fee) ${OF_ONE}`;
-const UPDATE = `UPDATE handovers SET state = :state, step = :step, asked_real = :asked, asked_before_real = NULL,
-    attention_real = :attention, rail_reference = coalesce(:railReference, rail_reference),
-    rail_fee = coalesce(:railFee, rail_fee), url = coalesce(:url, url) ${OF_ONE}`;
-const RELEASE = `UPDATE handovers SET claimed = false, ready = false, next_attempt_at = :now + :after::bigint,
-    due_real = :now + :after::bigint ${OF_ONE}`;
 const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND NOT claimed`;
 
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
@@ -75,59 +49,30 @@ const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
 const OF_RAIL = (
   kind: Kind,
 ) => `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee, r.merchants_reference, r.amount,
-    r.currency, r.status FROM handovers h JOIN ${TABLES[kind]} r ON r.merchant_id = h.merchant_id AND r.reference = h.id
+    r.currency, r.status FROM handovers h JOIN ${RECORD_TABLES[kind]} r ON r.merchant_id = h.merchant_id AND r.reference = h.id
   WHERE h.rail = :rail AND h.kind = '${kind}' AND h.created_real >= :from AND h.created_real < :to
     AND (h.created_real, h.id) > (:afterTime, :afterId) ORDER BY h.created_real, h.id LIMIT :limit`;
-
-/** A payout cannot be cancelled, and it was not paid. */
-const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
-
-const isFinal = (answer: RailAnswer | undefined): answer is RailAnswer & { status: FinalStatus } =>
-  answer !== undefined && answer.status !== "pending";
 
 /** The records of hand-overs, by reference. */
 const recordQueries = (rows: readonly Row[]): Query[] => {
   const merchants = [...new Set(rows.map((row) => row.merchant_id as string))];
   const references = rows.map((row) => row.id as string);
-  return (Object.keys(TABLES) as Kind[]).map((kind) => ({ text: RECORDS(kind), values: { merchants, references } }));
+  return (Object.keys(RECORD_TABLES) as Kind[]).map((kind) => ({
+    text: RECORDS(kind),
+    values: { merchants, references },
+  }));
 };
 const byReference = (results: readonly (readonly Row[])[]) =>
   new Map(results.flat().map((row) => [row.reference as string, row]));
-
-function* log(merchant: string, id: string, exchanges: readonly RailExchange[]): Work<void> {
-  for (const { at, latencyMs, action, result, detail = null } of exchanges)
-    yield* run(LOG, { merchant, id, at, latency: Math.round(latencyMs), action, result, detail });
-  if (exchanges.length > 0) yield* run(FORGET, { merchant, id });
-}
-
-/** Notes what is known of a payment that has not ended. */
-function* note(merchant: LockedMerchant, row: Row, report: HandoverReport, holds: boolean): Work<void> {
-  const { answer, isMissing = false, isUnknown = false } = report;
-  const isLost = isMissing && row.state === "accepted";
-  const isInDoubt = isUnknown && row.state === "waiting";
-  const state = answer ? "accepted" : (row.state as string);
-  const isKnown = answer !== undefined || (isMissing && !isUnknown);
-  const asked = isKnown ? null : isUnknown || !holds ? row.asked_real : row.asked_before_real;
-  const wasAttended = optional<number>(row.attention_real) ?? merchant.now;
-  yield* run(UPDATE, {
-    merchant: merchant.id,
-    id: row.id as string,
-    state,
-    step: state === row.state ? (row.step as number) + 1 : 1,
-    asked: asked as number | null,
-    attention: answer !== undefined ? null : isInDoubt || isLost ? wasAttended : (row.attention_real as number | null),
-    railReference: answer?.railReference ?? null,
-    railFee: answer?.fee ?? null,
-    url: answer?.url ?? null,
-  });
-}
 
 /** The operation that each database implements with its own statements, in `tuned/`. */
 type Tuned = "handoverLanes";
 
 export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
-  const { read, write, claim, writeEvents } = executor;
+  const { read, write, claim } = executor;
   const { promoteDue, renew } = queueOf(executor, HANDOVERS);
+  // Attempts that end at the same time are recorded together, because each locks its merchant.
+  const record = executor.together((items: readonly Reported[]) => recordReports(executor, items));
 
   function* claimAll(lanes: Parameters<HandoverStore["claimHandovers"]>[0], leaseMs: number): Work<ClaimedHandover[]> {
     const rows = yield* claim(HANDOVERS, lanes, leaseMs);
@@ -146,59 +91,6 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       };
     });
   }
-
-  /**
-   * Gives a pending record its final status and writes its event. Resolves with the status that the record had already,
-   * if it was final.
-   */
-  function* settle(
-    merchant: LockedMerchant,
-    { id, kind }: Row,
-    { status, failure }: Pick<RailAnswer, "status" | "failure">,
-  ): Work<string | undefined> {
-    const which = { merchant: merchant.id, id: id as string };
-    const values = { ...which, status, failure: failureValue(failure), at: sandboxTime(merchant, merchant.now) };
-    const [row] = (yield* run(SETTLE(kind as Kind), values)).rows;
-    if (!row) return (yield* run(STATUS(kind as Kind), which)).rows[0]!.status as string;
-    yield* writeEvents([{ record: kind === "checkout" ? toCheckout(row) : toDisbursement(row), merchant }]);
-    return undefined;
-  }
-
-  /** A rail's final word: it ends the payment, agrees with its end, or contradicts it (D74). */
-  function* conclude(merchant: LockedMerchant, row: Row, said: RailAnswer): Work<Recorded> {
-    const answer = row.kind === "disbursement" && said.status === "cancelled" ? { ...said, ...CANCELLED } : said;
-    const had = yield* settle(merchant, row, answer);
-    // A checkout that expired here and failed there is unpaid on both sides.
-    const isConflict = had !== undefined && (had === "success") !== (answer.status === "success");
-    const known = optional<string>(row.conflict);
-    const since = known === undefined ? undefined : (row.attention_real as number);
-    yield* run(CLOSE, {
-      merchant: merchant.id,
-      id: row.id as string,
-      railReference: answer.railReference ?? null,
-      railFee: answer.fee ?? null,
-      conflict: isConflict ? JSON.stringify(answer) : (known ?? null),
-      attention: since ?? (isConflict ? merchant.now : null),
-    });
-    if (had === undefined) return "final";
-    return isConflict ? "conflict" : "recorded";
-  }
-
-  const recordReport = (merchantId: string, id: string, report: HandoverReport, token: number | undefined) =>
-    write(function* (): Work<Recorded> {
-      const merchant = yield* lockMerchant(merchantId, isFinal(report.answer) ? "orders" : "shares");
-      const which = { merchant: merchantId, id };
-      const [row] = (yield* run(LOCK, which)).rows;
-      if (!row) return "unknown-payment";
-      yield* log(merchantId, id, report.exchanges);
-      if (isFinal(report.answer)) return yield* conclude(merchant, row, report.answer);
-      if (row.state === "closed") return "recorded";
-      const holds = Boolean(row.claimed) && row.claim_token === token;
-      yield* note(merchant, row, report, holds);
-      if (holds) yield* run(RELEASE, { ...which, after: Math.round(report.askAgainAfterMs) });
-      else if (token === undefined && !report.answer) yield* run(ASK_NOW, which);
-      return "recorded";
-    });
 
   const merchantOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
 
@@ -221,11 +113,11 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     promoteHandovers: promoteDue,
     renewHandovers: renew,
     claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
-    recordHandover: ({ lane, id, token }, report) => recordReport(lane.merchantId, id, report, token),
+    recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
     async recordNotification(rail, id, report) {
       const found = await merchantOf(id);
       if (found?.rail !== rail) return "unknown-payment";
-      return recordReport(found.merchant_id as string, id, report, undefined);
+      return record({ merchantId: found.merchant_id as string, id, report });
     },
     async findHandover(id) {
       const found = await merchantOf(id);
@@ -263,7 +155,8 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
           return "proposed";
         }
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
-        if ((yield* settle(merchant, row, { status, ...(failure && { failure }) })) !== undefined) return "not-pending";
+        const end = { row, merchant, answer: { status, ...(failure && { failure }) } };
+        if ((yield* settleAll(executor, [end])).size > 0) return "not-pending";
         const exchange = {
           at: merchant.now,
           latencyMs: 0,
@@ -271,15 +164,8 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
           result: status,
           detail: `${by}: ${reason}`,
         };
-        yield* log(merchant.id, id, [exchange as RailExchange]);
-        yield* run(CLOSE, {
-          merchant: merchant.id,
-          id,
-          railReference: null,
-          railFee: null,
-          conflict: null,
-          attention: null,
-        });
+        yield* log([{ row, exchanges: [exchange as RailExchange] }]);
+        yield* runAll([close([{ row, conflict: null, attention: null }])]);
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";
       }),
@@ -331,7 +217,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       const { createdAt: afterTime = from, reference: afterId = "" } = after ?? {};
       // The range of the index begins where the page does: SQLite does not derive it from the comparison of rows.
       const values = { rail, from: Math.max(from, afterTime), to, limit, afterTime, afterId };
-      const kinds = Object.keys(TABLES) as Kind[];
+      const kinds = Object.keys(RECORD_TABLES) as Kind[];
       const found = await executor.readAll(kinds.map((kind) => ({ text: OF_RAIL(kind), values })));
       const summaries = found.flat().map(toSummary);
       return summaries.toSorted(bySchedule).slice(0, limit);

@@ -57,6 +57,11 @@ export interface Executor {
   /** Executes work in a transaction. Resolves with its result after the commit. */
   write<T>(work: () => Work<T>, options?: WriteOptions): Promise<T>;
   /**
+   * Returns a function that passes an item to `work` and resolves with its result after the commit. PostgreSQL executes
+   * `work` for all items that arrived during the previous commit. `work` may be repeated with the same items.
+   */
+  together<Item, Result>(work: (items: readonly Item[]) => Work<Result[]>): (item: Item) => Promise<Result>;
+  /**
    * Claims ready rows of a queue inside a transaction. Returns them as the claim left them, in the order of the lanes, and
    * within a lane in the order in which they fell due.
    */

@@ -1,5 +1,6 @@
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
-import type { Queries, Query as Send } from "./database.ts";
+import type { Context } from "./context.ts";
+import type { Query as Send } from "./database.ts";
 import { NAMES } from "./time.ts";
 
 interface Placed {
@@ -43,7 +44,10 @@ export async function runIn<T>(send: Send, work: Work<T>): Promise<T> {
   return step.value;
 }
 
-export function postgresExecutor(db: Queries, tuned: Pick<Executor, "claim" | "writeEvents">): Executor {
+export function postgresExecutor(
+  { db, batched }: Pick<Context, "db" | "batched">,
+  tuned: Pick<Executor, "claim" | "writeEvents">,
+): Executor {
   const read = async (query: Query) => (await execute(db.read, query)).rows;
   return {
     ...tuned,
@@ -51,5 +55,10 @@ export function postgresExecutor(db: Queries, tuned: Pick<Executor, "claim" | "w
     read,
     readAll: (queries) => Promise.all(queries.map(read)),
     write: (work, { repeatable = false } = {}) => db.transaction((send) => runIn(send, work()), { repeatable }),
+    together: (work) =>
+      batched((items, queries) => queries.transaction((send) => runIn(send, work(items)), { items: items.length }), {
+        concurrency: 1,
+        largest: 256,
+      }),
   };
 }

@@ -88,7 +88,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
       return whileOpen(batcher.add) as never;
     },
   };
-  const executor = postgresExecutor(context.db, { claim: claimRows, writeEvents });
+  const executor = postgresExecutor(context, { claim: claimRows, writeEvents });
   const portable = portableStorage(executor);
   const latest = await keepLatestTime(db, clock, { server });
   if (server) await finishRebases(executor, { all: true });

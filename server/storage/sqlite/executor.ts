@@ -114,5 +114,7 @@ export function sqliteExecutor(
     read: async (query) => writer.read(() => execute(query).rows),
     readAll: async (queries) => writer.read(() => queries.map((query) => execute(query).rows)),
     write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
+    // Items of one turn of the event loop share a commit anyway.
+    together: (work) => (item) => writer.write(() => runNow(execute, work([item]))[0]!),
   };
 }
