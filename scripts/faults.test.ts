@@ -4,6 +4,7 @@ import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runKills } from "./faults/kills.ts";
+import { runCertifyRails, runRails } from "./faults/rails.ts";
 import { runListenerFaults } from "./faults/listener.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing } from "./faults/world.ts";
@@ -33,6 +34,17 @@ test("a listener whose connections are cut, and which is killed like its server,
 
 test("processes that are killed, on a database that crashes, lose and double nothing", async () => {
   expect(await runCluster({ ...shared, milliseconds: 6_000, outages: ["crash"] })).toEqual([]);
+});
+
+test.each(["sqlite", "postgres"] as const)(
+  "a gateway and its rail, both killed behind a network that loses and repeats, pay everything once (%s)",
+  async (storage) => {
+    expect(await runRails({ ...shared, storage, payouts: 120, hangMs: 2_000 })).toEqual([]);
+  },
+);
+
+test("the conformance suite certifies a gateway over a hostile network", async () => {
+  expect(await runCertifyRails({ ...shared, storage: "sqlite", share: 0.1, hangMs: 2_000 })).toEqual([]);
 });
 
 /** Skips the test if this machine lacks something that the test needs. */

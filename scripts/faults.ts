@@ -9,6 +9,7 @@ import { runKills } from "./faults/kills.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runListenerFaults } from "./faults/listener.ts";
 import { runNeighbours } from "./faults/neighbours.ts";
+import { runCertifyRails, runRails } from "./faults/rails.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing, type WorldOptions } from "./faults/world.ts";
 
@@ -21,6 +22,8 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   flushes                                         proves with strace that SQLite's commits are flushed before responses
   listener [--events 2000] [--disconnects 20] [--storage sqlite]   cuts and kills what brings webhooks to a laptop
   neighbours [--runs 5] [--abuse lists]           20 merchants abuse one thing each, while another one pays
+  rails    [--storage postgres] [--payouts 10000] pays over a rail behind a hostile network, and kills both sides
+  rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of what is harmed
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -30,6 +33,8 @@ const OPTIONS = {
   minutes: { type: "string" },
   "recovery-seconds": { type: "string", default: "5" },
   storage: { type: "string", default: "sqlite" },
+  payouts: { type: "string", default: "10000" },
+  share: { type: "string", default: "0" },
   kills: { type: "string", default: "100" },
   runs: { type: "string", default: "20" },
   events: { type: "string", default: "2000" },
@@ -60,10 +65,12 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
     runListenerFaults({ ...shared, storage, events, disconnects }),
   neighbours: ({ runs, abuse }, shared) =>
     runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000, abuse }),
+  rails: ({ storage, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, payouts }),
+  "rails-certify": ({ storage, share }, shared) => runCertifyRails({ ...shared, deadlineMs: 30_000, storage, share }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
 
-type Counted = "minutes" | "recovery-seconds" | "kills" | "runs" | "seed" | "events" | "disconnects";
+type Counted = "minutes" | "recovery-seconds" | "kills" | "runs" | "seed" | "events" | "disconnects" | "payouts";
 
 function read() {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
@@ -86,6 +93,8 @@ function read() {
     kills: positive("kills"),
     runs: positive("runs"),
     events: positive("events"),
+    payouts: positive("payouts"),
+    share: Number(values.share),
     disconnects: positive("disconnects"),
   };
 }

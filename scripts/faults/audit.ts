@@ -65,7 +65,8 @@ async function checkWebhooks({ caller, receivers, violate }: World, payments: re
   return count;
 }
 
-async function* everyItem(
+/** Reads a list, page by page. */
+export async function* everyItem(
   caller: Caller,
   path: string,
 ): AsyncGenerator<Record<"id" | "reference" | "merchantsReference" | "status", string>> {

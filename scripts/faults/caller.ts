@@ -18,13 +18,15 @@ interface CallerOptions {
   /** The processes, which get requests in turn. */
   ports: readonly number[];
   key: string;
+  /** False for a live service. */
+  sandbox?: boolean;
   /** Every request must get a response, or a closed connection, within this time. */
   deadlineMs: number;
   violate(what: string): void;
 }
 
-export function createCaller({ ports, key, deadlineMs: usual, violate }: CallerOptions): Caller {
-  const clients = ports.map((port) => createHttpClient({ port, key, sandbox: true }));
+export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, violate }: CallerOptions): Caller {
+  const clients = ports.map((port) => createHttpClient({ port, key, sandbox }));
   let turn = 0;
   let slowest = 0;
 

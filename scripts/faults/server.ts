@@ -33,13 +33,21 @@ export interface ServerUnderTest {
 interface Options {
   databaseUrl: string;
   key: string;
+  /** Further variables. */
+  env?: Readonly<Record<string, string>> | undefined;
   /** Called if the process does not stop in time. */
   violate(what: string): void;
   /** Called if the process ends when nothing ended it. */
   onEnd(why: string): void;
 }
 
-export async function prepareServer({ databaseUrl, key, violate, onEnd }: Options): Promise<ServerUnderTest> {
+export async function prepareServer({
+  databaseUrl,
+  key,
+  env: more,
+  violate,
+  onEnd,
+}: Options): Promise<ServerUnderTest> {
   const port = await freePort();
   let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
@@ -55,7 +63,7 @@ export async function prepareServer({ databaseUrl, key, violate, onEnd }: Option
       AUTH_FAILURES_PER_MINUTE: "300",
     };
     const command = ["-c", `ulimit -n ${OPEN_FILES} && exec "$0" "$@"`, process.execPath, main];
-    const started = spawn("sh", command, { env: { ...env, ...limits } });
+    const started = spawn("sh", command, { env: { ...env, ...limits, ...more } });
     started.stdout.resume();
     let errors = "";
     started.stderr.on("data", (chunk) => (errors += String(chunk)));

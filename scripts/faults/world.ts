@@ -48,13 +48,15 @@ interface Parts extends WorldOptions {
   database: Database;
   /** The number of processes. */
   processes?: number;
+  /** Further variables of each process. A live service has no controls of a sandbox. */
+  env?: Readonly<Record<string, string>>;
   violate(what: string): void;
   /** Called instead of a violation when a process ends by itself. */
   onEnd?(server: ServerUnderTest, why: string): void;
 }
 
 /** Prepares the service and its clients. No process has been started. */
-export async function createWorld({ database, processes = 1, ...options }: Parts): Promise<World> {
+export async function createWorld({ database, processes = 1, env, ...options }: Parts): Promise<World> {
   const { seed, deadlineMs, violate, onEnd = (_, why) => violate(why) } = options;
   const random = seededRandom(seed + 1);
   const servers: ServerUnderTest[] = [];
@@ -62,12 +64,14 @@ export async function createWorld({ database, processes = 1, ...options }: Parts
     const server: ServerUnderTest = await prepareServer({
       databaseUrl: database.url,
       key: KEY,
+      env,
       violate,
       onEnd: (why) => onEnd(server, why),
     });
     servers.push(server);
   }
-  const caller = createCaller({ ports: servers.map(({ port }) => port), key: KEY, deadlineMs, violate });
+  const ports = servers.map(({ port }) => port);
+  const caller = createCaller({ ports, key: KEY, sandbox: env?.SANDBOX !== "false", deadlineMs, violate });
   const [moody, receiver] = [await startReceiver(random, violate), await startReceiver(random, violate)];
   moody.behave("moody");
   const receivers = [moody, receiver];
