@@ -201,6 +201,8 @@ const payrollOutput = /^(?=.*-1 created: DSB)(?=.*-2 created: DSB)(?=.*-3 not cr
 
 describe("the README", () => {
   const expected: [string, RegExp][] = [
+    ["first", /^created pending\n$/],
+    ["first", /^existed \w+\n$/],
     ["fake", /^existed 1\n$/],
     ["money", /^1500000\n15 000 FCFA\n2250701020304\n$/],
     ["pay", /^DSB\S+ pending created\n$/],

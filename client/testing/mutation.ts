@@ -30,6 +30,7 @@ const tests = [
   "recovery",
   "retry",
   "secrets",
+  "two-calls",
   "wait",
   "webhooks",
   "wire",
