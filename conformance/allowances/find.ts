@@ -223,7 +223,7 @@ export async function findLimits(options: RunOptions, deps: Deps) {
   const asking = await createSearch(options, deps);
   const answers: Answers = {};
   let throttled: string | undefined;
-  /** The declared limits whose proof the budget does not cover. */
+  /** The declared limits that the budget or the time did not permit to prove. */
   const unproved: string[] = [];
 
   async function ask(limit: Shown): Promise<Answer> {
@@ -268,6 +268,13 @@ export async function findLimits(options: RunOptions, deps: Deps) {
       const refused = attempts.filter((attempt) => !isPaid(attempt));
       const unclean = refused.find(({ response }) => !isCleanRefusal(response));
       if (!unclean && (refused.length > 0 || limited > before)) continue;
+      const times = attempts.map(({ response: { exchange } }) => Date.parse(exchange.at));
+      const ends = attempts.map(({ response: { exchange } }, index) => times[index]! + exchange.durationMs);
+      // A busy machine may have spread the payouts over more than the period.
+      if (!unclean && Math.max(...ends) - Math.min(...times) >= rule.seconds * 1000) {
+        unproved.push("velocity");
+        continue;
+      }
       const why = unclean
         ? `this is not a clean refusal: ${describeResponse(unclean.response)}`
         : `the target accepts ${attempts.length} payouts at once`;

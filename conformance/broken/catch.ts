@@ -6,7 +6,7 @@ import type { CheckReport } from "../run/verdicts.ts";
 import type { Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
 import type { SoundServer } from "./sound-server.ts";
-import { optionsFor, runTrial } from "./trial.ts";
+import { optionsFor, runTrial, type Trial } from "./trial.ts";
 
 /** The result for one broken server. */
 export type Catch = {
@@ -62,7 +62,7 @@ function catchers(report: Report, id: string, baseline: Baseline): string[] {
  * verdict for a violation. If one of them is an `observe` requirement, it never returns true, because observations are
  * compared after the run.
  */
-function allFailed(ids: readonly string[]) {
+export function allFailed(ids: readonly string[]) {
   const open = new Set(ids);
   return ({ results }: CheckReport) => {
     for (const [id, { verdict }] of Object.entries(results)) {
@@ -112,28 +112,16 @@ export type Alarm = {
   ms: number;
 };
 
-/**
- * Runs all checks of a profile against a sound server.
- * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
- */
-export async function trySound(
-  {
-    how,
-    prefix = "",
-    args = [],
-    declared,
-    verdict: right,
-  }: Pick<SoundServer, "how" | "prefix" | "args" | "declared" | "verdict">,
+/** Runs checks of a profile against a server. The caller provides everything that the checks need. */
+export async function runAgainst(
+  { how, prefix = "", args = [], declared }: Pick<SoundServer, "how" | "prefix" | "args" | "declared">,
   profile: Profile,
-  tolerated: readonly Verdict[] = [],
-): Promise<Alarm> {
-  const start = performance.now();
+  trial?: Trial,
+): Promise<Report> {
   const server = await startBroken(how);
   try {
-    const url = server.url + prefix;
-    // The caller provides everything, so that a requirement is left out only if the target cannot do what it needs.
     const provided = ["--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
-    const options = await optionsFor({ ...server, url }, [
+    const options = await optionsFor({ ...server, url: server.url + prefix }, [
       "--profile",
       profile,
       "--effects",
@@ -141,26 +129,39 @@ export async function trySound(
       ...provided,
       ...args,
     ]);
-    const report = await runTrial({ ...options, ...(declared ? { declared } : {}) });
-    const fine = new Set<Verdict>([
-      "pass",
-      "observed",
-      "not-applicable",
-      ...(right === "error" ? ["could-not-run" as const] : []),
-      ...tolerated,
-    ]);
-    const alarms = report.requirements
-      .filter(({ verdict }) => !fine.has(verdict))
-      .map(({ id, checks }) => {
-        const worst = checks.find(({ verdict }) => !fine.has(verdict));
-        return `${id}: expected ${worst?.expected}, got ${worst?.actual}`;
-      });
-    return {
-      alarms: [...alarms, ...report.errors],
-      verdict: report.verdict,
-      ms: Math.round(performance.now() - start),
-    };
+    return await runTrial({ ...options, ...(declared ? { declared } : {}) }, trial);
   } finally {
     await server.stop();
   }
+}
+
+/**
+ * Runs all checks of a profile against a sound server.
+ * @param tolerated further verdicts that raise no alarm, such as `warn` for a server that deviates from a `should`
+ */
+export async function trySound(
+  server: Pick<SoundServer, "how" | "prefix" | "args" | "declared" | "verdict">,
+  profile: Profile,
+  tolerated: readonly Verdict[] = [],
+): Promise<Alarm> {
+  const start = performance.now();
+  const report = await runAgainst(server, profile);
+  const fine = new Set<Verdict>([
+    "pass",
+    "observed",
+    "not-applicable",
+    ...(server.verdict === "error" ? ["could-not-run" as const] : []),
+    ...tolerated,
+  ]);
+  const alarms = report.requirements
+    .filter(({ verdict }) => !fine.has(verdict))
+    .map(({ id, checks }) => {
+      const worst = checks.find(({ verdict }) => !fine.has(verdict));
+      return `${id}: expected ${worst?.expected}, got ${worst?.actual}`;
+    });
+  return {
+    alarms: [...alarms, ...report.errors],
+    verdict: report.verdict,
+    ms: Math.round(performance.now() - start),
+  };
 }

@@ -48,6 +48,7 @@ const summary = values.classes
   ? `${count(rows, "class")} classes of defects were caught only by the checks written for them.`
   : `${count(rows, "broken")} broken servers were caught by the expected checks.
 ${count(rows, "different")} sound servers that differ where the interface is silent got the right verdict for core.
+${count(rows, "crossed")} deployments with limits hid none of the faults behind them.
 ${count(rows, "sound")} runs against the reference server were certified for extended, without an alarm.
 ${count(rows, "second")} runs of the second implementation got the right verdict.
 ${count(rows, "client")} clients got the right verdict: broken ones are caught, sound ones raise no alarm.

@@ -8,14 +8,19 @@ import { receiverVariants } from "./receivers/variants.ts";
 import { trySecond } from "../second-implementation/trial.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { classes, findKillers } from "./classes.ts";
+import { crossWith } from "./cross.ts";
 import { faults } from "./faults.ts";
 import { soundServers } from "./sound.ts";
+import { limitedServers } from "./sound-limits.ts";
 import type { Profile } from "../results.ts";
 
 /** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
 const soundRuns = 20;
 
-export type Task = { kind: "broken" | "different" | "sound" | "second" | "class" | "client" | "receiver"; id: string };
+export type Task = {
+  kind: "broken" | "different" | "crossed" | "sound" | "second" | "class" | "client" | "receiver";
+  id: string;
+};
 
 export type Row = Task & {
   ok: boolean;
@@ -27,6 +32,8 @@ export type Row = Task & {
 const profiles: readonly Profile[] = ["core", "extended"];
 const secondId = (profile: Profile) => `second-${profile}`;
 
+/** The id of the task that puts a limited deployment in front of faults. */
+const crossedId = ({ id }: { id: string }) => `crossed-${id}`;
 /** The id of a task with a client. */
 const clientId = ({ id }: { id: string }) => `client-${id}`;
 /** Each sound client and receiver runs all scenarios with these seeds. */
@@ -42,6 +49,7 @@ export function tasks(pattern: RegExp): Task[] {
       "different",
       soundServers.map(({ id }) => id),
     ),
+    ...named("crossed", limitedServers.map(crossedId)),
     ...named("sound", runs),
     ...named("second", profiles.map(secondId)),
     ...named("client", [...soundClients, ...brokenClients].map(clientId)),
@@ -103,6 +111,14 @@ async function different(task: Task): Promise<Row> {
   return { ...task, ok: isRight && alarms.length === 0, text: text.join("\n"), ms };
 }
 
+async function crossed(task: Task): Promise<Row> {
+  const start = performance.now();
+  const server = limitedServers.find((each) => crossedId(each) === task.id)!;
+  const { shown, hidden } = await crossWith(server);
+  const text = [`Faults behind a deployment: ${server.differs}`, `  ${shown}`, ...hidden.map((id) => `  HIDDEN ${id}`)];
+  return { ...task, ok: hidden.length === 0, text: text.join("\n"), ms: Math.round(performance.now() - start) };
+}
+
 async function sound(task: Task): Promise<Row> {
   const { alarms, verdict, ms } = await trySound({ how: {} }, "extended");
   const text = ["The reference server.", `  ${verdict} for extended`, ...alarms.map((alarm) => `  ALARM ${alarm}`)];
@@ -161,6 +177,7 @@ async function receiver(task: Task): Promise<Row> {
 export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
   try {
     if (task.kind === "broken") return await broken(task, baseline);
+    if (task.kind === "crossed") return await crossed(task);
     if (task.kind === "second") return await second(task);
     if (task.kind === "client") return await client(task);
     if (task.kind === "receiver") return await receiver(task);

@@ -30,7 +30,7 @@ export const checks: Check[] = [
         context.observe(id, "limits", limits.found);
         if (unproved.length > 0) {
           const fields = unproved.join(", ");
-          context.couldNotRun(id, `declared, but not proved, because of --max-payouts and --max-total: ${fields}`);
+          context.couldNotRun(id, `declared, but not proved, because of the budget or of slow responses: ${fields}`);
         }
         if (throttled !== undefined) context.couldNotRun(id, `${throttled} Declare velocity in certify.yaml.`);
       } catch (error) {
