@@ -20,11 +20,12 @@ const open = (clock = createFakeClock(), url = database.url) =>
   openPostgres(url, { clock, server: true, time: "process" });
 
 /** Tables about the service as a whole, which have few rows. */
-const OF_THE_SERVICE = ["mode", "schema_migrations", "service"];
+const OF_THE_SERVICE = ["mode", "rail_pauses", "schema_migrations", "service"];
 /**
- * Indexes without the merchant: a request's merchant is not known before its key, nor a command's before the key's id.
+ * Indexes without the merchant: a request's merchant is not known before its key, nor a command's before the key's id, nor
+ * that of a rail's notification before the payment.
  */
-const WITHOUT_MERCHANT = ["api_keys_by_hash", "api_keys_by_id"];
+const WITHOUT_MERCHANT = ["api_keys_by_hash", "api_keys_by_id", "handovers_by_id"];
 
 const KEYS = `SELECT t.relname AS table, i.relname AS index, x.indisprimary AS is_primary, a.attname AS first
   FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
