@@ -45,12 +45,15 @@ const PAUSE = `INSERT INTO rail_pauses (rail, at_real, paused_by, reason) VALUES
   ON CONFLICT DO NOTHING`;
 const RESUME = "DELETE FROM rail_pauses WHERE rail = :rail";
 const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
-/** The page after a payment, in the order of our references. */
-const OF_RAIL = (
-  kind: Kind,
-) => `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee, r.merchants_reference, r.amount,
-    r.currency, r.status FROM handovers h JOIN ${RECORD_TABLES[kind]} r ON r.merchant_id = h.merchant_id AND r.reference = h.id
-  WHERE h.rail = :rail AND h.kind = '${kind}' AND h.created_real >= :from AND h.created_real < :to
+/** The page after a payment, whatever its kind: a search for one kind would read all payments of the other kind. */
+const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee,
+    coalesce(d.merchants_reference, c.merchants_reference) AS merchants_reference,
+    coalesce(d.amount, c.amount) AS amount, coalesce(d.currency, c.currency) AS currency,
+    coalesce(d.status, c.status) AS status
+  FROM handovers h
+  LEFT JOIN disbursements d ON h.kind = 'disbursement' AND d.merchant_id = h.merchant_id AND d.reference = h.id
+  LEFT JOIN checkouts c ON h.kind = 'checkout' AND c.merchant_id = h.merchant_id AND c.reference = h.id
+  WHERE h.rail = :rail AND h.created_real >= :from AND h.created_real < :to
     AND (h.created_real, h.id) > (:afterTime, :afterId) ORDER BY h.created_real, h.id LIMIT :limit`;
 
 /** The records of hand-overs, by reference. */
@@ -217,10 +220,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       const { createdAt: afterTime = from, reference: afterId = "" } = after ?? {};
       // The range of the index begins where the page does: SQLite does not derive it from the comparison of rows.
       const values = { rail, from: Math.max(from, afterTime), to, limit, afterTime, afterId };
-      const kinds = Object.keys(RECORD_TABLES) as Kind[];
-      const found = await executor.readAll(kinds.map((kind) => ({ text: OF_RAIL(kind), values })));
-      const summaries = found.flat().map(toSummary);
-      return summaries.toSorted(bySchedule).slice(0, limit);
+      return (await read({ text: OF_RAIL, values })).map(toSummary);
     },
   };
 }
@@ -239,6 +239,3 @@ function toSummary(row: Row): HandoverSummary {
     ...(railFee !== undefined && { railFee }),
   };
 }
-
-const bySchedule = (a: HandoverSummary, b: HandoverSummary) =>
-  a.createdAt - b.createdAt || (a.reference < b.reference ? -1 : 1);
