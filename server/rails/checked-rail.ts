@@ -1,5 +1,5 @@
 import { FAILURE_CODES, failureOf, type Failure } from "../domain/failures.ts";
-import { RailError, type Rail, type RailAnswer, type RailCall } from "../domain/rails.ts";
+import { RailError, type Rail, type RailAnswer, type RailCall, type RailEntry } from "../domain/rails.ts";
 
 /** How long a call may take, in milliseconds. What a rail says later counts once it is looked up. */
 const CALL_MS = 30_000;
@@ -36,7 +36,7 @@ export function checkedRail(rail: Rail): Rail {
         };
       },
     }),
-    ...(list && { list: (period, signal) => list.call(rail, period, signal) }),
+    ...(list && { list: (period, signal) => checkedEntries(list.call(rail, period, signal)) }),
     ...(check && { check: (signal) => check.call(rail, signal).catch(rethrow) }),
     ...(close && { close: () => close.call(rail) }),
   };
@@ -74,6 +74,17 @@ function checked(answer: RailAnswer): RailAnswer {
     ...(isFee && { fee }),
     ...(isAddress && { url }),
   };
+}
+
+async function* checkedEntries(entries: AsyncIterable<RailEntry>): AsyncGenerator<RailEntry> {
+  for await (const entry of entries) {
+    const { reference, amount, currency, createdAt } = entry ?? {};
+    const isAmount = Number.isSafeInteger(amount) && amount >= 0;
+    const isTime = Number.isFinite(createdAt) && !Number.isNaN(new Date(createdAt).getTime());
+    if (typeof reference !== "string" || !isAmount || !/^[A-Z]{3}$/.test(currency) || !isTime)
+      throw new Error(`The rail listed a payment that makes no sense: ${String(reference)}.`);
+    yield { ...checked(entry), reference, amount, currency, createdAt };
+  }
 }
 
 function checkedFailure(failure: Failure | undefined): Failure {

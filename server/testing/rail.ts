@@ -45,6 +45,10 @@ export function createTestRail(usual: RailAnswer = { status: "success" }): TestR
       if (next instanceof Error) throw next;
       return next ?? ledger.get(reference)?.answer ?? "missing";
     },
+    async *list({ from, to }) {
+      for (const { payment, answer } of ledger.values())
+        if (payment.createdAt >= from && payment.createdAt < to) yield { ...payment, ...answer };
+    },
     async receive({ body }) {
       return JSON.parse(Buffer.from(body).toString()) as { reference: string; answer?: RailAnswer };
     },

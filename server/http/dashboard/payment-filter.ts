@@ -1,7 +1,7 @@
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { field, PageError } from "./visit.ts";
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** The filter in the storage's terms. */
 interface Filter {
@@ -41,7 +41,7 @@ export function readFilter(query: unknown, statuses: readonly string[]): Payment
 }
 
 /** The start of a day in UTC. */
-function dayOf(text: string): number {
+export function dayOf(text: string): number {
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) throw new PageError(422, "A day has the form 2026-11-21.");
   return time;

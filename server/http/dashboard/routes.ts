@@ -10,6 +10,7 @@ import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
 import { paymentPages } from "./payments.ts";
 import { railPages } from "./rails.ts";
+import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
 import { requestPages } from "./requests.ts";
 import { sandboxPages } from "./sandbox.ts";
@@ -41,7 +42,10 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(replayPages(context));
   if (context.config.requestLog) router.use(requestPages(context));
   if (context.config.sandbox) router.use(sandboxPages(context));
-  if (context.rails) router.use(attentionPages(context), railPages(context, context.rails));
+  if (context.rails) {
+    router.use(attentionPages(context), railPages(context, context.rails));
+    router.use(reconciliationPages(context, context.rails));
+  }
   router.use(settingsPages(context));
   router.use(auditPage(context));
   router.use("/dashboard", () => {

@@ -66,7 +66,7 @@ type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
 /** The functions that every template can use. */
 const helpers = {
-  amount: (amount: number, currency: string) => formatAmount(amount, currency, "en"),
+  amount: (amount: number | bigint, currency: string) => formatAmount(amount, currency, "en"),
   iso: timestamp,
   /** A time in UTC for people, to the second. */
   time: (at: number) => timestamp(at).slice(0, 19).replace("T", " "),

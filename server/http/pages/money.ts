@@ -3,7 +3,7 @@
  * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved.
  * @param amount in the lowest denomination
  */
-export function formatAmount(amount: number, currency: string, locale: string): string {
+export function formatAmount(amount: number | bigint, currency: string, locale: string): string {
   const digits = String(amount).padStart(3, "0");
   const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
   // Show the currency code, because several currencies share the symbols `$` and `£`.
