@@ -37,7 +37,8 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
   const duplicate = await client.disbursements.create(request).catch((error: unknown) => error);
   const responseLost = { ...request, reference: runtime + "-lost", phoneNumber: "2257038102504" };
   const lost = await client.disbursements.create(responseLost).result();
-  const invalid = await client.disbursements.create({ ...request, phoneNumber: "12" }).result();
+  const refused = { ...request, reference: runtime + "-invalid", phoneNumber: "12" };
+  const invalid = await client.disbursements.create(refused).result();
   const raw = await client.raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: created.reference } } });
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const signed = await signWebhook({ event: "disbursement.completed", data: final }, secret);
@@ -50,8 +51,8 @@ export async function smoke(baseUrl: string, apiKey: string, runtime: string): P
     created.recovered === false && final.status === "success",
     duplicate instanceof DuplicateReferenceError && duplicate.matches,
     // Deno's fetch resends a request when a kept-alive connection breaks, so the client may see only the 409.
-    lost.ok ? lost.data.recovered : lost.status === 409 && lost.error.matches,
-    invalid.status === 422 && invalid.error instanceof ValidationError,
+    lost.outcome === "existed" && lost.data.recovered,
+    invalid.outcome === "refused" && invalid.error instanceof ValidationError && invalid.error.status === 422,
     raw.data?.data.reference === created.reference,
     event.data.reference === created.reference,
     responses.map(({ status }) => status).join() === "204,204,400" && handled.join() === created.reference,

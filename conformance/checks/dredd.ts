@@ -77,8 +77,8 @@ function createPreparation({ facts, options, fresh }: Context, forwarder: Forwar
 
   /** Returns the body of a create with an unused reference. */
   function anew(operation: string, sent: Record<string, unknown>): string {
-    // A checkout has a reference only beyond the interface (D7).
-    const hasReference = operation === disbursements || options.profile === "extended";
+    // Beyond the interface a checkout has a reference too (D7).
+    const hasReference = operation === disbursements || options.profile === "extended" || "reference" in sent;
     const amount = Math.min(Number(sent["amount"]), usualAmount);
     const body = JSON.stringify({ ...sent, amount, ...(hasReference ? { reference: fresh() } : {}) });
     created.set(operation, { body, index: forwarder.responses.length });

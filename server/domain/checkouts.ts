@@ -134,8 +134,10 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
         ...(rail === undefined ? {} : { rail }),
         ...(traceparent === undefined ? {} : { traceparent }),
       });
-      if (inserted && rail !== undefined) context.handOver();
-      if (inserted) return record;
+      if (inserted) {
+        if (rail !== undefined) context.handOver();
+        return record;
+      }
       const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;
       throw new ServiceError("duplicate_reference", message, {
         existing: { kind: "checkout", reference: record.reference },

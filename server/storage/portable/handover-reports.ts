@@ -15,8 +15,7 @@ const KINDS = Object.keys(RECORD_TABLES) as Kind[];
 
 const OF_ALL = "merchant_id = ANY(:merchants::text[])";
 const LOCK = `SELECT * FROM handovers WHERE ${OF_ALL} AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
-const LAST = `SELECT handover_id, max(number) AS number FROM exchanges
-  WHERE ${OF_ALL} AND handover_id = ANY(:ids::text[]) GROUP BY handover_id`;
+const NUMBERS = `SELECT handover_id, number FROM exchanges WHERE ${OF_ALL} AND handover_id = ANY(:ids::text[])`;
 const FORGET = "DELETE FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id AND number <= :until";
 
 /** The columns of the given rows have names of their own, because PostgreSQL returns them too. */
@@ -98,8 +97,10 @@ const keysOf = (rows: readonly Row[]) => ({
 export function* log(items: readonly { row: Row; exchanges: readonly RailExchange[] }[]): Work<void> {
   const some = items.filter(({ exchanges }) => exchanges.length > 0);
   if (some.length === 0) return;
-  const { rows } = yield* run(LAST, keysOf(some.map(({ row }) => row)));
-  const last = new Map(rows.map((row) => [row.handover_id as string, row.number as number]));
+  const { rows } = yield* run(NUMBERS, keysOf(some.map(({ row }) => row)));
+  const last = new Map<string, number>();
+  for (const { handover_id: id, number } of rows)
+    last.set(id as string, Math.max(last.get(id as string) ?? 0, number as number));
   const values = some.flatMap(({ row, exchanges }) =>
     exchanges.map(({ at, latencyMs, action, result, detail = null }, index) => ({
       merchant_id: row.merchant_id as string,

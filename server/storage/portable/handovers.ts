@@ -7,6 +7,7 @@ import type {
   HandoverStore,
   HandoverSummary,
 } from "../../domain/handovers.ts";
+import { MOST_COUNTED } from "../../domain/storage.ts";
 import { optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { close, log, recordReports, settleAll, type Reported } from "./handover-reports.ts";
@@ -39,7 +40,8 @@ const CLOSE_CONFLICT = `UPDATE handovers SET conflict = NULL, attention_real = N
 const FIGURES = [
   `SELECT rail, state, count(*) AS count FROM handovers WHERE state <> 'closed' GROUP BY rail, state`,
   `SELECT rail, count(conflict) AS conflicts, min(CASE WHEN conflict IS NULL THEN attention_real END) AS oldest
-    FROM handovers WHERE attention_real IS NOT NULL GROUP BY rail`,
+    FROM (SELECT rail, conflict, attention_real FROM handovers WHERE attention_real IS NOT NULL
+      ORDER BY attention_real LIMIT ${MOST_COUNTED}) AS attended GROUP BY rail`,
 ];
 const PAUSE = `INSERT INTO rail_pauses (rail, at_real, paused_by, reason) VALUES (:rail, :now, :by, :reason)
   ON CONFLICT DO NOTHING`;

@@ -29,9 +29,11 @@ CREATE TABLE handovers (
   CHECK (NOT ready OR (due_real IS NULL AND NOT claimed))
 );
 CREATE UNIQUE INDEX handovers_by_id ON handovers (id);
-CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at) WHERE ready;
+CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at, id) WHERE ready;
 CREATE INDEX handovers_due ON handovers (due_real) WHERE due_real IS NOT NULL;
 CREATE INDEX handovers_attention ON handovers (attention_real, id) WHERE attention_real IS NOT NULL;
+CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attention_real, id)
+  WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
 

@@ -28,9 +28,11 @@ CREATE TABLE handovers (
   PRIMARY KEY (merchant_id, id),
   CHECK (ready = 0 OR (due_real IS NULL AND claimed = 0))
 ) STRICT;
-CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at) WHERE ready = 1;
+CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at, id) WHERE ready = 1;
 CREATE INDEX handovers_due ON handovers (due_real) WHERE due_real IS NOT NULL;
 CREATE INDEX handovers_attention ON handovers (attention_real, id) WHERE attention_real IS NOT NULL;
+CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attention_real, id)
+  WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
 
