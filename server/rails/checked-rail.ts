@@ -5,6 +5,9 @@ import { RailError, type Rail, type RailAnswer, type RailCall, type RailEntry } 
 const CALL_MS = 30_000;
 const STATUSES = new Set(["pending", "success", "failed", "cancelled"]);
 const LONGEST_REFERENCE = 200;
+const LONGEST_URL = 2_000;
+/** A rail that asks for a longer delay, in milliseconds, is asked again after this one: nothing must wait for ever. */
+const LONGEST_DELAY_MS = 3_600_000;
 
 /**
  * Limits how long the calls of a rail take, and checks what they resolve with: a module is written by others. An answer that
@@ -37,36 +40,51 @@ export function checkedRail(rail: Rail): Rail {
       },
     }),
     ...(list && { list: (period, signal) => checkedEntries(list.call(rail, period, signal)) }),
-    ...(check && { check: (signal) => check.call(rail, signal).catch(rethrow) }),
+    ...(check && { check: (signal) => within({ signal }, (limited) => check.call(rail, limited.signal)) }),
     ...(close && { close: () => close.call(rail) }),
   };
 }
 
 /** Ends a call that takes too long, also if the rail ignores the signal. */
-async function within<T>(call: RailCall, work: (call: RailCall) => Promise<T>): Promise<T> {
+async function within<Call extends Pick<RailCall, "signal">, T>(
+  call: Call,
+  work: (call: Call) => Promise<T>,
+): Promise<T> {
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(CALL_MS)]);
   const { promise, reject } = Promise.withResolvers<never>();
   const end = () => reject(new Error("The rail did not respond in time."));
   signal.addEventListener("abort", end);
   try {
     signal.throwIfAborted();
-    return await Promise.race([work({ ...call, signal }).catch(rethrow), promise]);
+    const working = (async () => work({ ...call, signal }))();
+    return await Promise.race([working.catch(rethrow), promise]);
   } finally {
     signal.removeEventListener("abort", end);
   }
 }
 
-/** A module may have another copy of the class RailError than this server, or an error of its own with this name. */
-function rethrow(error: unknown): never {
-  const { name, message, options } = (error ?? {}) as RailError;
-  throw name === "RailError" && !(error instanceof RailError) ? new RailError(message, options) : error;
+/**
+ * A module may throw anything: nothing, or a delay that never ends. It may have another copy of the class RailError than
+ * this server, or an error of its own with this name.
+ */
+function rethrow(thrown: unknown): never {
+  const { name, message = thrown, options } = Object(thrown) as Partial<RailError>;
+  if (name !== "RailError")
+    throw typeof message === "string" && thrown instanceof Error ? thrown : new Error(String(message));
+  const { retryAfterMs, needsRepair } = options ?? {};
+  throw new RailError(String(message), {
+    ...(typeof retryAfterMs === "number" &&
+      retryAfterMs > 0 && { retryAfterMs: Math.min(retryAfterMs, LONGEST_DELAY_MS) }),
+    ...(needsRepair === true && { needsRepair }),
+  });
 }
 
 function checked(answer: RailAnswer): RailAnswer {
   const { status, failure, railReference, fee, url } = answer ?? {};
   if (!STATUSES.has(status)) throw new Error(`The rail answered with an unknown status: ${String(status)}.`);
   const isFee = Number.isSafeInteger(fee) && fee! >= 0;
-  const isAddress = typeof url === "string" && /^https?:$/.test(URL.parse(url)?.protocol ?? "");
+  const isAddress =
+    typeof url === "string" && url.length <= LONGEST_URL && /^https?:$/.test(URL.parse(url)?.protocol ?? "");
   return {
     status,
     ...(status === "failed" && { failure: checkedFailure(failure) }),

@@ -96,6 +96,11 @@ test("a notification with a wrong signature is refused", async () => {
   expect(response.status).toBe(401);
 });
 
+test("a service without a webhook secret can report nothing, so that nobody else can", () => {
+  const { receive } = createContractRail({ url: service.url, apiKey: "key", webhookSecrets: [], now: Date.now });
+  expect(receive).toBeUndefined();
+});
+
 let receiver: Receiver;
 railSuite("a service with this contract", {
   async open() {

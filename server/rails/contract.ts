@@ -63,6 +63,16 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     return { ...answer, ...(await verified(payment, reference, signal)) };
   }
 
+  const receive: Rail["receive"] = async ({ headers, body }) => {
+    const { event } = await verifyWebhook(body, headers as Record<string, string>, settings.webhookSecrets, {
+      now: settings.now(),
+    }).catch((error: unknown) => {
+      throw error instanceof WebhookError ? new RailError(error.message) : error;
+    });
+    const { merchantsReference: reference, amount } = event.data;
+    return { reference, amount, answer: toAnswer(event.data as RailRecord) };
+  };
+
   return {
     async pay(payment, { signal, notifyUrl: webhookURL, inDoubt }) {
       const { reference, amount, country, currency, phoneNumber = "" } = payment;
@@ -99,15 +109,7 @@ export function createContractRail(settings: ContractRailSettings): Rail {
         return railReference === undefined ? "unsearchable" : "missing";
       }
     },
-    async receive({ headers, body }) {
-      const { event } = await verifyWebhook(body, headers as Record<string, string>, settings.webhookSecrets, {
-        now: settings.now(),
-      }).catch((error: unknown) => {
-        throw error instanceof WebhookError ? new RailError(error.message) : error;
-      });
-      const { merchantsReference: reference, amount } = event.data;
-      return { reference, amount, answer: toAnswer(event.data as RailRecord) };
-    },
+    ...(settings.webhookSecrets.length > 0 && { receive }),
     async *list({ from, to }, signal) {
       const period = { createdAfter: new Date(from), createdBefore: new Date(to), pageSize: 100 };
       for (const records of [client.disbursements, client.checkouts]) {

@@ -4,6 +4,7 @@ import { failureOf } from "../domain/failures.ts";
 import { RailError, type RailAnswer } from "../domain/rails.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { openSqlite } from "../storage/sqlite/index.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
 const MINUTE = 60_000;
@@ -211,4 +212,25 @@ test("money that arrives after a checkout expired is a conflict", async () => {
     status: "cancelled",
     conflict: { answer: { status: "success" } },
   });
+});
+
+test("an attempt whose lease ended and was renewed by its own process is recorded under the new claim", async () => {
+  await gateway.close();
+  gateway = await startServer({
+    env: { SANDBOX: "false" },
+    rails: railsOf(rail),
+    openStorage: (how) => Object.assign(openSqlite(":memory:", how), { renewHandovers: async () => {} }),
+  });
+  const { promise, resolve } = Promise.withResolvers<RailAnswer>();
+  rail.answers.push(() => promise);
+  const reference = await pay();
+  await expect.poll(() => rail.ledger.size).toBe(1);
+  for (let passed = 0; passed < 5; passed += 1) {
+    gateway.clock.advance(1_000);
+    await gateway.service.handovers!.begin();
+  }
+  resolve({ status: "pending" });
+  await gateway.service.handovers!.idle();
+  const { nextAttemptAt } = await handoverOf(reference);
+  expect(nextAttemptAt).toBeGreaterThan(gateway.clock.now());
 });

@@ -42,13 +42,15 @@ export function createHandoverWorker(options: HandoverOptions): QueueWorker {
       renew: storage.renewHandovers,
     },
     serves: gates.isOpen,
-    async attempt({ claim, ending }) {
+    async attempt(entry) {
       if (stopping.aborted) return false;
-      const { host: name } = claim.lane;
-      const report = await attemptOf(options, claim, rails.get(name)!, ending.signal);
+      const { lane, id } = entry.claim;
+      const { host: name } = lane;
+      const report = await attemptOf(options, entry.claim, rails.get(name)!, entry.ending.signal);
       for (const { action, result, latencyMs } of report.exchanges)
         emit("railCall", { rail: name, action, result, durationMs: latencyMs });
-      noteRecorded(options, name, claim.id, await storage.recordHandover(claim, report));
+      // The payment may have been claimed again meanwhile.
+      noteRecorded(options, name, id, await storage.recordHandover(entry.claim, report));
       return true;
     },
     log,
@@ -78,7 +80,7 @@ async function attemptOf(
   const { host: name } = claim.lane;
   const perSecond = rails.rateOf(name);
   if (perSecond !== undefined && !(await storage.takeRequest(`rail:${name}`, perSecond))) {
-    gates.note(name, "answered", RATE_PAUSE_MS);
+    gates.note(name, "held", RATE_PAUSE_MS);
     return { exchanges: [], askAgainAfterMs: RATE_PAUSE_MS };
   }
   const call = { signal, notifyUrl: options.notifyUrl(name), returnUrl: options.returnUrl(claim.id) };

@@ -12,8 +12,11 @@ export const READ_PAUSES_EVERY_MS = 1_000;
 /** Decides whether a rail may be asked now: a circuit breaker for each rail, and the pauses that people have set. */
 export interface RailGates {
   isOpen(rail: string): boolean;
-  /** Notes how a call ended. @param retryAfterMs when the rail wants to be asked again */
-  note(rail: string, result: "answered" | "failed", retryAfterMs?: number): void;
+  /**
+   * Notes how a call ended, or that the limit of requests held it back.
+   * @param retryAfterMs when the rail may be asked again
+   */
+  note(rail: string, result: "answered" | "failed" | "held", retryAfterMs?: number): void;
   /** Reads the pauses. Call it every `READ_PAUSES_EVERY_MS`. */
   refresh(): Promise<void>;
 }
@@ -21,9 +24,13 @@ export interface RailGates {
 interface Gate {
   failures: number;
   pauseMs: number;
-  /** On the monotonic clock. */
-  closedUntil: number;
+  /** On the monotonic clock: the end of the circuit breaker's pause, and of the delay that the rail asked for. */
+  brokenUntil: number;
+  waitsUntil: number;
 }
+
+/** What a call that has a result makes of a circuit breaker. */
+const WHOLE = { failures: 0, pauseMs: PAUSE_MS.first, brokenUntil: 0 };
 
 export function createRailGates({
   rails,
@@ -35,28 +42,34 @@ export function createRailGates({
   clock: Pick<Clock, "monotonic">;
 }): RailGates {
   const gates = new Map<string, Gate>();
-  let paused = new Set<string>();
+  /** Undefined until it is known. */
+  let paused: Set<string> | undefined;
 
   function gateOf(rail: string): Gate {
-    const gate = gates.get(rail) ?? { failures: 0, pauseMs: PAUSE_MS.first, closedUntil: 0 };
+    const gate = gates.get(rail) ?? { ...WHOLE, waitsUntil: 0 };
     gates.set(rail, gate);
     return gate;
   }
 
   return {
-    isOpen: (rail) =>
-      rails.get(rail) !== undefined && !paused.has(rail) && clock.monotonic() >= gateOf(rail).closedUntil,
+    isOpen(rail) {
+      const { brokenUntil, waitsUntil } = gateOf(rail);
+      return (
+        rails.get(rail) !== undefined &&
+        paused?.has(rail) === false &&
+        clock.monotonic() >= Math.max(brokenUntil, waitsUntil)
+      );
+    },
     note(rail, result, retryAfterMs = 0) {
       const gate = gateOf(rail);
       const now = clock.monotonic();
-      if (result === "answered") {
-        gates.set(rail, { failures: 0, pauseMs: PAUSE_MS.first, closedUntil: now + retryAfterMs });
-        return;
-      }
+      gate.waitsUntil = Math.max(gate.waitsUntil, now + retryAfterMs);
+      if (result === "answered") Object.assign(gate, WHOLE);
+      if (result !== "failed") return;
       gate.failures += 1;
-      const isBroken = gate.failures >= FAILURES && now >= gate.closedUntil;
-      gate.closedUntil = Math.max(gate.closedUntil, now + retryAfterMs, isBroken ? now + gate.pauseMs : 0);
-      if (isBroken) gate.pauseMs = Math.min(gate.pauseMs * 2, PAUSE_MS.longest);
+      if (gate.failures < FAILURES || now < gate.brokenUntil) return;
+      gate.brokenUntil = now + gate.pauseMs;
+      gate.pauseMs = Math.min(gate.pauseMs * 2, PAUSE_MS.longest);
     },
     async refresh() {
       paused = new Set((await storage.readPauses()).map(({ rail }) => rail));

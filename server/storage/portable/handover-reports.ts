@@ -88,6 +88,17 @@ const CANCELLED = { status: "failed", failure: failureOf("other", "The rail canc
 const meant = (row: Row, said: RailAnswer): RailAnswer =>
   row.kind === "disbursement" && said.status === "cancelled" ? { ...said, ...CANCELLED } : said;
 
+/**
+ * True for a refusal of an attempt whose claim was lost to another attempt, while the payment is open: the rail may have
+ * taken the payment from the other attempt since.
+ */
+const isOvertaken = ({ report: { answer }, token }: Reported, row: Row): boolean =>
+  isFinal(answer) &&
+  answer.status !== "success" &&
+  token !== undefined &&
+  token !== row.claim_token &&
+  row.state !== "closed";
+
 const keysOf = (rows: readonly Row[]) => ({
   merchants: [...new Set(rows.map((row) => row.merchant_id as string))],
   ids: rows.map((row) => row.id as string),
@@ -183,7 +194,7 @@ function noted(merchant: LockedMerchant, row: Row, { report, token }: Reported):
   return {
     ...knownOf(row, answer),
     state,
-    step: asksNow ? 0 : state === row.state ? (row.step as number) + 1 : 1,
+    step: asksNow ? 0 : state === row.state ? (row.step as number) + Math.min(1, report.exchanges.length) : 1,
     asked: asked as number | null,
     attention: answer !== undefined ? null : isInDoubt || isLost ? (attended ?? merchant.now) : attended,
     url: answer?.url ?? null,
@@ -214,7 +225,10 @@ function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<s
   const byId = new Map(rows.map((row) => [row.id as string, row]));
   const known = items.flatMap((item) => {
     const row = byId.get(item.id);
-    return row ? [{ ...item, row, merchant: merchants.get(item.merchantId)!, exchanges: item.report.exchanges }] : [];
+    if (!row) return [];
+    const { exchanges } = item.report;
+    const report = isOvertaken(item, row) ? { exchanges, isUnknown: true, askAgainAfterMs: 0 } : item.report;
+    return [{ ...item, report, row, merchant: merchants.get(item.merchantId)!, exchanges }];
   });
   yield* log(known);
 

@@ -122,6 +122,29 @@ export function handoverTests(storage: Current): void {
       expect([await statusOf(reference), await eventsOf(reference)]).toEqual(["success", ["disbursement.completed"]]);
     });
 
+    test("that was lost fails nothing by its refusal, because another attempt may have been accepted since", async () => {
+      const { reference, claim } = await claimed();
+      storage.clock().advance(MINUTE);
+      const later = await claimOne();
+      expect(await storage().recordHandover(claim, final("failed"))).toBe("recorded");
+      expect(await statusOf(reference)).toBe("pending");
+      await storage().recordHandover(later, report({ answer: { status: "pending" } }));
+      expect(await storage().recordHandover(claim, final("failed"))).toBe("recorded");
+      expect(await find(reference)).toMatchObject({ state: "accepted", status: "pending" });
+      // The word of the latest claimant counts, even if its lease has ended.
+      storage.clock().advance(MINUTE);
+      const last = await claimOne();
+      storage.clock().advance(MINUTE);
+      expect(await storage().recordHandover(last, final("failed"))).toBe("final");
+    });
+
+    test("whose attempt was held back before the rail was asked is not an attempt", async () => {
+      const { claim } = await claimed();
+      await storage().recordHandover(claim, report());
+      storage.clock().advance(MINUTE);
+      expect(await claimOne()).toMatchObject({ step: 0 });
+    });
+
     test("keeps the doubt of an earlier attempt until the rail has proven that it lacks the payment", async () => {
       const { claim } = await claimed();
       await storage().recordHandover(claim, UNKNOWN);
