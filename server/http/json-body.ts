@@ -6,18 +6,26 @@ import { ServiceError } from "../domain/errors.ts";
 /** The largest body, in bytes (D15). */
 const BODY_LIMIT = 16_384;
 
-// Read a body of any Content-Type as bytes, so that the checks below decide the error message.
-const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
+/** Express middleware that puts the bytes of a body of any Content-Type in `req.body`. @param limit in bytes */
+export function bodyBytes(limit: number): RequestHandler {
+  const read = express.raw({ type: () => true, limit });
+  return (req, res, next) => {
+    if (/^100-continue$/i.test(req.headers.expect ?? "")) {
+      if (Number(req.headers["content-length"]) > limit) return next(tooLarge(limit));
+      res.writeContinue();
+    }
+    read(req, res, (error?: unknown) => next(error && readError(error, limit)));
+  };
+}
+
+// Any Content-Type is read, so that the checks below decide the error message.
+const readBytes = bodyBytes(BODY_LIMIT);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Express middleware that puts the parsed JSON body in `req.body`. Refuses in the order 413, 415, 400 (D1). */
 export const jsonBody: RequestHandler = (req, res, next) => {
-  if (/^100-continue$/i.test(req.headers.expect ?? "")) {
-    if (Number(req.headers["content-length"]) > BODY_LIMIT) return next(tooLarge());
-    res.writeContinue();
-  }
-  readBytes(req, res, (error?: unknown) => {
-    if (error) return next(readError(error));
+  void readBytes(req, res, (error?: unknown) => {
+    if (error) return next(error);
     try {
       if (!Buffer.isBuffer(req.body) || req.body.length === 0) {
         throw new ServiceError("invalid_request", "The request body is missing. Send a JSON object.");
@@ -81,12 +89,13 @@ function onDuplicateKey({ key }: { key: string }): never {
 
 const shortened = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);
 
-const tooLarge = () => new ServiceError("content_too_large", `The request body must not exceed ${BODY_LIMIT} bytes.`);
+const tooLarge = (limit: number) =>
+  new ServiceError("content_too_large", `The request body must not exceed ${limit} bytes.`);
 
 /** Converts a read error into a `ServiceError`, so that its response has the shape of §7. */
-function readError(error: unknown): unknown {
+function readError(error: unknown, limit: number): unknown {
   const { status } = error as { status?: number };
-  if (status === 413) return tooLarge();
+  if (status === 413) return tooLarge(limit);
   if (status === 415) return new ServiceError("unsupported_media_type", "This Content-Encoding is not supported.");
   if (status === 400)
     return new ServiceError(

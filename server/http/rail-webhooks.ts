@@ -3,6 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type Rails } from "../domain/rails.ts";
+import { bodyBytes } from "./json-body.ts";
 
 /** Rails of other makes may send more than this contract allows. */
 const LARGEST_BODY = 65_536;
@@ -20,7 +21,7 @@ export const railWebhookPath = (rail: string): string => `/rails/${rail}/webhook
 /** Receives what rails report, at an address for each rail (D73). The rail itself verifies what it has sent. */
 export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooksContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
-  const raw = express.raw({ type: () => true, limit: LARGEST_BODY });
+  const bytes = bodyBytes(LARGEST_BODY);
   const receive: RequestHandler = async (req, res) => {
     const name = String(req.params.rail);
     const rail = rails.get(name);
@@ -46,8 +47,8 @@ export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooks
   // Some providers send notifications by PUT.
   router
     .route("/rails/:rail/webhooks")
-    .post(raw, receive)
-    .put(raw, receive)
+    .post(bytes, receive)
+    .put(bytes, receive)
     .all(({ method }) => {
       throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST, PUT.`, {
         allow: "POST, PUT",

@@ -1,4 +1,6 @@
 // A live service hands payments to rails, and says only what the rails have said (D73, D74).
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { failureOf } from "../domain/failures.ts";
 import { RailError, type RailAnswer } from "../domain/rails.ts";
@@ -168,6 +170,24 @@ describe("a notification of the rail", () => {
     await gateway.pass(0);
     await notify({ reference, amount: 1, answer: { status: "success" } });
     expect(await recordOf(reference)).toMatchObject({ status: "pending" });
+  });
+
+  test.each([
+    ["is too large", 413, {}, "x".repeat(65_537)],
+    ["is not what its Content-Encoding says", 400, { "content-encoding": "gzip" }, "x"],
+    ["has an unknown Content-Encoding", 415, { "content-encoding": "other" }, "x"],
+  ])("that %s is refused, and is no error of this server", async (_, status, headers, body) => {
+    const response = await fetch(`${gateway.url}/rails/test/webhooks`, { method: "POST", headers, body });
+    expect([response.status, gateway.logged().some(({ level }) => level >= 50)]).toEqual([status, false]);
+  });
+
+  test("whose sender waits until it may send the body is read", async () => {
+    const headers = { expect: "100-continue" };
+    const sent = httpRequest(`${gateway.url}/rails/test/webhooks`, { method: "POST", headers });
+    sent.once("continue", () => sent.end(JSON.stringify({ reference: "DSBunknown" })));
+    sent.flushHeaders();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    expect(response.resume().statusCode).toBe(404);
   });
 
   test("about an unknown payment, or of an unknown rail, is refused", async () => {
