@@ -32,6 +32,8 @@ export interface RailsOptions extends WorldOptions {
   /** The share of requests and webhooks between gateway and rail that are harmed. */
   share?: number;
   hangMs?: number;
+  /** The longest pause of a caller between two payouts, so that processes are killed meanwhile. */
+  pauseMs?: number;
 }
 
 /** A gateway and its rail, with a network between them that harms what passes. */
@@ -106,12 +108,12 @@ async function withChain(
  * killed and the rail's database restarts. Afterwards the rail must have each payout once, and the gateway must say of each
  * what the rail says. Returns the violations found.
  */
-export async function runRails({ payouts, ...options }: RailsOptions): Promise<string[]> {
+export async function runRails({ payouts, pauseMs = 200, ...options }: RailsOptions): Promise<string[]> {
   const { seed, print } = options;
   const { violations, violate } = violationsOf(print);
   await withChain(options, violate, async (chain) => {
     const { world, rail, networks } = chain;
-    await underLoad(chain, seededRandom(seed + 8), payouts, print);
+    await underLoad(chain, seededRandom(seed + 8), { payouts, pauseMs, print });
     for (const network of networks) {
       network.heal();
       print(harmsOf(network));
@@ -169,8 +171,7 @@ async function startRail(database: Database, violate: (what: string) => void) {
 async function underLoad(
   { world, rail: { server: rail }, postgres }: Chain,
   random: SeededRandom,
-  payouts: number,
-  print: (line: string) => void,
+  { payouts, pauseMs, print }: Required<Pick<RailsOptions, "payouts" | "pauseMs" | "print">>,
 ) {
   const stopping = new AbortController();
   const kills = [
@@ -186,6 +187,7 @@ async function underLoad(
       left -= 1;
       if (left === middle) restart = postgres?.restart("SIGQUIT");
       await world.payments.payout();
+      await sleep(random.below(pauseMs));
     }
   };
   await Promise.all(Array.from({ length: CALLERS }, work));
