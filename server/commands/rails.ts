@@ -92,6 +92,8 @@ export const railCommands: Commands<CommandContext> = {
           return { lines: [`The payment has ended as ${outcome}.`] };
         case "proposed":
           return { lines: [`Proposed: ${outcome}. It takes effect when another operator confirms it.`] };
+        case "in-progress":
+          throw new UsageError("The rail is being asked at this moment. Nothing was changed. Try again in a minute.");
         case "not-pending":
           throw new UsageError("The payment has ended already. Nothing was changed.");
         case "unknown-payment":

@@ -138,7 +138,7 @@ export interface HandoverStore {
     decision: Decision,
     actor: Actor,
     options: { needsTwo: boolean },
-  ): Promise<"decided" | "proposed" | "not-pending" | "unknown-payment">;
+  ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
   /** Closes a conflict with a reason. Resolves with false if there is none. */
   closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
   readHandoverFigures(): Promise<HandoverFigures[]>;

@@ -87,6 +87,24 @@ test.each([
   expect((await atRail(reference)).length).toBe(1);
 });
 
+test("a refusal fails the payout once the rail has proven that no earlier request reached it", async () => {
+  const refusal = { statusCode: 422, error: "Unprocessable Content", message: "too much", code: "invalid_value" };
+  let posts = 0;
+  const unwilling: typeof fetch = async (input, init) => {
+    if (new Request(input, init).method !== "POST") return fetch(input, init);
+    posts += 1;
+    if (posts > 1) return Response.json(refusal, { status: 422 });
+    throw new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
+  };
+  transport.push(...Array.from({ length: 40 }, () => unwilling));
+  const reference = await pay("2257038102473");
+  await gateway.pass(4_000);
+  expect([posts, (await recordOf(reference)).status]).toEqual([2, "pending"]);
+  // Two minutes after the last request no request is still under way.
+  for (let tries = 0; tries < 2; tries += 1) await gateway.pass(200_000);
+  expect(await recordOf(reference)).toMatchObject({ status: "failed", failure: { code: "rejected" } });
+});
+
 test("a notification with a wrong signature is refused", async () => {
   const response = await fetch(`${gateway.url}/rails/test/webhooks`, {
     method: "POST",

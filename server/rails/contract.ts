@@ -35,14 +35,16 @@ const NO_REFERENCE = "DSB-no-such-payment";
  * adapter. Our reference is its merchant's reference, so that a repeated request is refused with 409 (D73).
  */
 export function createContractRail(settings: ContractRailSettings): Rail {
-  const client = createClient({
-    baseUrl: settings.url,
-    apiKey: settings.apiKey,
-    timeout: TIMEOUT_MS,
-    // The worker decides when to ask again.
-    retry: { tries: 1 },
-    ...(settings.fetch && { fetch: settings.fetch }),
-  });
+  const connect = () =>
+    createClient({
+      baseUrl: settings.url,
+      apiKey: settings.apiKey,
+      timeout: TIMEOUT_MS,
+      // The worker decides when to ask again.
+      retry: { tries: 1 },
+      ...(settings.fetch && { fetch: settings.fetch }),
+    });
+  const client = connect();
   const recordsOf = ({ kind }: Pick<RailPayment, "kind">) =>
     kind === "checkout" ? client.checkouts : client.disbursements;
 
@@ -73,14 +75,17 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     return { reference, amount, answer: toAnswer(event.data as RailRecord) };
   };
 
+  // A client remembers doubt for as long as it lives. Here the storage remembers it, for all processes, and until the rail has
+  // proven that it has no such payment, so each payment is sent by a client of its own.
   return {
     async pay(payment, { signal, notifyUrl: webhookURL, inDoubt }) {
       const { reference, amount, country, currency, phoneNumber = "" } = payment;
       const request = { reference, amount, country, currency, phoneNumber, webhookURL };
       return settled(async () => {
+        const { disbursements } = connect();
         const record = await (inDoubt
-          ? client.disbursements.resume(request, { signal })
-          : client.disbursements.create(request, { ifExists: "return", signal }));
+          ? disbursements.resume(request, { signal })
+          : disbursements.create(request, { ifExists: "return", signal }));
         return created(payment, record, signal);
       });
     },
@@ -88,9 +93,10 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       const { reference, amount, country, currency, locale } = payment;
       const request = { reference, amount, country, currency, locale, webhookURL, redirectURL };
       return settled(async () => {
+        const { checkouts } = connect();
         const record = await (inDoubt
-          ? client.checkouts.resume(request, { signal })
-          : client.checkouts.create(request, { ifExists: "return", signal }));
+          ? checkouts.resume(request, { signal })
+          : checkouts.create(request, { ifExists: "return", signal }));
         return created(payment, record, signal);
       });
     },

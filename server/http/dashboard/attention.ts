@@ -52,6 +52,8 @@ export function attentionPages(context: DashboardContext): Router {
     if (status !== "success" && status !== "failed") throw new PageError(422, "Choose how the payment has ended.");
     const decision = { status, reason: field(form, "reason") } as const;
     const result = await decide(storage, payment.reference, decision, actorIn(res));
+    if (result === "in-progress")
+      throw new PageError(409, "The rail is being asked at this moment. Nothing was changed. Try again in a minute.");
     if (result === "not-pending") throw new PageError(409, "The payment has ended already. Nothing was changed.");
   });
   act("close-conflict", async ({ payment }, form, res) => {

@@ -25,7 +25,8 @@ export const HANDOVERS: QueueTable = {
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-const LOCK = "SELECT * FROM handovers WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
+const LOCK = `SELECT *, claimed AND due_real > :leased AS is_underway FROM handovers
+  WHERE merchant_id = :merchant AND id = :id FOR UPDATE`;
 const RECORDS = (kind: Kind) =>
   `SELECT * FROM ${RECORD_TABLES[kind]} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
 const EXCHANGES = "SELECT * FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id ORDER BY number";
@@ -159,6 +160,8 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
           yield* recordAction({ ...entry, action: "payment.propose" });
           return "proposed";
         }
+        // A process may be sending the payment at this moment.
+        if (row.is_underway) return "in-progress";
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
         const end = { row, merchant, answer: { status, ...(failure && { failure }) } };
         if ((yield* settleAll(executor, [end])).size > 0) return "not-pending";

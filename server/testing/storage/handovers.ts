@@ -235,7 +235,9 @@ export function handoverTests(storage: Current): void {
 
   describe("a person", () => {
     test("decides alone if nobody else could", async () => {
-      const { reference } = await claimed();
+      const { reference, claim } = await claimed();
+      expect(await decide(reference, "failed", "dashboard Ada", false)).toBe("in-progress");
+      await storage().recordHandover(claim, report());
       expect(await decide(reference, "failed", "dashboard Ada", false)).toBe("decided");
       expect(await decide(reference, "failed", "dashboard Ada", false)).toBe("not-pending");
       expect(await decide("DSBunknown", "failed", "dashboard Ada", false)).toBe("unknown-payment");
@@ -247,7 +249,8 @@ export function handoverTests(storage: Current): void {
     });
 
     test("proposes, and another person confirms the same status", async () => {
-      const { reference } = await claimed();
+      const { reference, claim } = await claimed();
+      await storage().recordHandover(claim, report());
       expect(await decide(reference, "success", "dashboard Ada")).toBe("proposed");
       expect(await decide(reference, "success", "dashboard Ada")).toBe("proposed");
       // The same person at the command line is no second person.
