@@ -77,27 +77,22 @@ export interface Disbursements {
 export function createDisbursements(context: DisbursementContext): Disbursements {
   const { storage, clock, routeOf } = context;
 
-  async function insert(made: Draft<Disbursement>, traceparent: string | undefined): Promise<Disbursement> {
-    const { inserted, record } = await storage.insertDisbursement({
-      ...made,
-      ...(traceparent === undefined ? {} : { traceparent }),
-    });
-    if (inserted) return record;
-    throw duplicate(record);
-  }
-
   return {
     async create(merchant, request, traceparent) {
+      const made = draft(context, merchant, request);
+      if (traceparent !== undefined) made.traceparent = traceparent;
       if (routeOf) {
-        const rail = requireRoute(routeOf, { kind: "disbursement", ...request });
-        const record = await insert({ ...draft(context, merchant, request), rail }, traceparent);
+        made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });
+        const { inserted, record } = await storage.insertDisbursement(made);
+        if (!inserted) throw duplicate(record);
         context.handOver();
         return record;
       }
       const outcome = outcomeFor(request.phoneNumber);
       if (outcome.refuse) await refuseIfForced(storage, merchant, request.reference, outcome.refuse);
 
-      const record = await insert(simulated(draft(context, merchant, request), outcome, context), traceparent);
+      const { inserted, record } = await storage.insertDisbursement(simulated(made, outcome, context));
+      if (!inserted) throw duplicate(record);
       if (record.status !== "pending") context.wake();
 
       if (outcome.response === "dropped") throw new ConnectionDropped();
