@@ -10,6 +10,7 @@ import { runFlushes } from "./faults/flushes.ts";
 import { runListenerFaults } from "./faults/listener.ts";
 import { runNeighbours } from "./faults/neighbours.ts";
 import { runCertifyRails, runRails } from "./faults/rails.ts";
+import { RAIL_SIDES, type RailSideName } from "./faults/rail-sides.ts";
 import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing, type WorldOptions } from "./faults/world.ts";
 
@@ -24,6 +25,7 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   neighbours [--runs 5] [--abuse lists]           20 merchants abuse one thing each, while another one pays
   rails    [--storage postgres] [--payouts 10000] pays over a rail behind a hostile network, and kills both sides
   rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of what is harmed
+                                                  both: --rail momo pays over the module for MTN MoMo
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -35,6 +37,7 @@ const OPTIONS = {
   storage: { type: "string", default: "sqlite" },
   payouts: { type: "string", default: "10000" },
   share: { type: "string", default: "0" },
+  rail: { type: "string", default: "contract" },
   kills: { type: "string", default: "100" },
   runs: { type: "string", default: "20" },
   events: { type: "string", default: "2000" },
@@ -65,8 +68,9 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
     runListenerFaults({ ...shared, storage, events, disconnects }),
   neighbours: ({ runs, abuse }, shared) =>
     runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000, abuse }),
-  rails: ({ storage, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, payouts }),
-  "rails-certify": ({ storage, share }, shared) => runCertifyRails({ ...shared, deadlineMs: 30_000, storage, share }),
+  rails: ({ storage, rail, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, rail, payouts }),
+  "rails-certify": ({ storage, rail, share }, shared) =>
+    runCertifyRails({ ...shared, deadlineMs: 30_000, storage, rail, share }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
 
@@ -81,6 +85,7 @@ function read() {
   const [run = "random", ...others] = positionals;
   if (!(run in RUNS) || others.length > 0) throw new Error(`Unknown run: ${positionals.join(" ")}`);
   if (!(values.storage in DATABASES)) throw new Error("--storage must be sqlite or postgres.");
+  if (!(values.rail in RAIL_SIDES)) throw new Error("--rail must be contract or momo.");
   if (values.abuse !== undefined && !(values.abuse in ABUSES))
     throw new Error(`--abuse must be one of: ${Object.keys(ABUSES).join(", ")}.`);
   return {
@@ -95,6 +100,7 @@ function read() {
     events: positive("events"),
     payouts: positive("payouts"),
     share: Number(values.share),
+    rail: values.rail as RailSideName,
     disconnects: positive("disconnects"),
   };
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../server/testing/process.ts";
 
-const main = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
 /** Low enough that idle sockets reach it. */
 const OPEN_FILES = 512;
 const SHUTDOWN_TIMEOUT_MS = 4_000;
@@ -31,8 +31,10 @@ export interface ServerUnderTest {
 }
 
 interface Options {
-  databaseUrl: string;
-  key: string;
+  /** The path of another program than this server, such as a simulator. */
+  main?: string;
+  databaseUrl?: string;
+  key?: string;
   /** Further variables. */
   env?: Readonly<Record<string, string>> | undefined;
   /** Called if the process does not stop in time. */
@@ -42,6 +44,7 @@ interface Options {
 }
 
 export async function prepareServer({
+  main = MAIN,
   databaseUrl,
   key,
   env: more,

@@ -1,5 +1,6 @@
 // MTN MoMo's API as its documentation describes it, for tests.
 import { once } from "node:events";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
@@ -8,8 +9,10 @@ import { json } from "node:stream/consumers";
 export const MOMO = { apiUser: "user", apiKey: "api-key", disbursementKey: "d-key", collectionKey: "c-key" };
 const ENVIRONMENT = "mtnivorycoast";
 const UUID_4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-/** Numbers without a wallet, and with an empty one. */
+/** Numbers that are refused immediately: without a wallet, and with an empty one. */
 const REFUSED: Readonly<Record<string, string>> = { "22505001": "PAYEE_NOT_FOUND", "22505002": "NOT_ENOUGH_FUNDS" };
+/** The last digits of numbers whose payments fail when they end by themselves. */
+const FAILS = /(002|089)$/;
 const ACCOUNT_CURRENCIES = new Set(["XOF", "XAF"]);
 
 interface Party {
@@ -17,6 +20,7 @@ interface Party {
   partyId: string;
 }
 export interface MomoRecord {
+  createdAt: number;
   amount: string;
   currency: string;
   externalId: string;
@@ -44,8 +48,20 @@ export interface MomoSimulator {
   close(): Promise<void>;
 }
 
-export async function startMomoSimulator(): Promise<MomoSimulator> {
-  const records: MomoSimulator["records"] = new Map();
+interface Options {
+  /** Any free port by default. */
+  port?: number;
+  /** Keeps the payments beyond the end of the process. */
+  file?: string;
+  /** After how many milliseconds a payment ends by itself, with a callback. By default a test ends payments. */
+  endsAfterMs?: number;
+  /** Where callbacks may go. */
+  callbackHost?: string;
+}
+
+export async function startMomoSimulator(options: Options = {}): Promise<MomoSimulator> {
+  const { port = 0, file, endsAfterMs, callbackHost = "https://gateway.example" } = options;
+  const records: MomoSimulator["records"] = file === undefined ? new Map() : readMomoFile(file);
   let tokens = 0;
   let oldest = 1;
 
@@ -93,21 +109,47 @@ export async function startMomoSimulator(): Promise<MomoSimulator> {
     if (!ACCOUNT_CURRENCIES.has(body.currency!))
       return [500, { code: "INVALID_CURRENCY", message: "Currency not supported." }];
     const callbackUrl = headers["x-callback-url"] as string | undefined;
-    if (callbackUrl !== undefined && !callbackUrl.startsWith("https://gateway.example/"))
+    if (callbackUrl !== undefined && !callbackUrl.startsWith(`${callbackHost}/`))
       return [500, { code: "INVALID_CALLBACK_URL_HOST", message: "Callback URL with different host name." }];
     const reason = REFUSED[party.partyId];
     if (reason !== undefined) return [500, { code: reason, message: "The request was refused." }];
-    records.set(id, { ...(body as MomoRecord), status: "PENDING", callbackUrl });
+    const record: MomoRecord = { ...(body as MomoRecord), createdAt: Date.now(), status: "PENDING", callbackUrl };
+    keep(id, record);
+    records.set(id, record);
+    endLater(id, record);
     return [202];
   }
 
+  const keep = (id: string, record: MomoRecord) => {
+    if (file !== undefined) appendFileSync(file, `${JSON.stringify([id, record])}\n`);
+  };
+
+  function endLater(id: string, record: MomoRecord) {
+    if (endsAfterMs === undefined || record.status !== "PENDING") return;
+    setTimeout(
+      () => {
+        const hasFailed = FAILS.test((record.payee ?? record.payer)!.partyId);
+        if (hasFailed) finish(record, "FAILED", "PAYEE_NOT_FOUND");
+        else finish(record, "SUCCESSFUL");
+        keep(id, record);
+        const { callbackUrl } = record;
+        // A callback is sent once, whatever becomes of it.
+        if (callbackUrl !== undefined)
+          fetch(callbackUrl, { method: "POST", body: JSON.stringify(bodyOf(record)) }).catch(() => undefined);
+      },
+      record.createdAt + endsAfterMs - Date.now(),
+    ).unref();
+  }
+  for (const [id, record] of records) endLater(id, record);
+
   const server = createServer(async (request, response) => {
     const { method = "", url = "", headers } = request;
+    if (url === "/readyz") return response.end();
     const hasBody = method === "POST" && !url.endsWith("/token/");
     const [status, body] = respond(method, url, headers, hasBody ? ((await json(request)) as MomoRecord) : {});
-    response.writeHead(status, body && { "content-type": "application/json" }).end(body && JSON.stringify(body));
+    return response.writeHead(status, body && { "content-type": "application/json" }).end(body && JSON.stringify(body));
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
+  await once(server.listen(port, "127.0.0.1"), "listening");
 
   const find = (externalId: string) => [...records.values()].filter((record) => record.externalId === externalId);
   return {
@@ -115,12 +157,7 @@ export async function startMomoSimulator(): Promise<MomoSimulator> {
     records,
     find,
     end(externalId, status, reason) {
-      for (const record of find(externalId)) {
-        record.status = status;
-        if (reason === undefined) delete record.reason;
-        else record.reason = reason;
-        if (status === "SUCCESSFUL") record.financialTransactionId = "684835019";
-      }
+      for (const record of find(externalId)) finish(record, status, reason);
     },
     bodyOf,
     revokeTokens() {
@@ -135,7 +172,27 @@ export async function startMomoSimulator(): Promise<MomoSimulator> {
   };
 }
 
+function finish(record: MomoRecord, status: MomoRecord["status"], reason?: string) {
+  record.status = status;
+  if (reason === undefined) delete record.reason;
+  else record.reason = reason;
+  if (status === "SUCCESSFUL") record.financialTransactionId = "684835019";
+}
+
+/** Reads the payments that a simulator has kept in a file, by X-Reference-Id. The last line of a payment counts. */
+export function readMomoFile(file: string): Map<string, MomoRecord> {
+  if (!existsSync(file)) return new Map();
+  // Each line was a single write, so a kill leaves no part of a line.
+  const lines = readFileSync(file, "utf8").trim().split("\n");
+  return new Map(lines.map((line) => JSON.parse(line) as [string, MomoRecord]));
+}
+
 /** MTN writes amounts without zeros at the end. */
 function bodyOf({ amount, ...record }: MomoRecord): object {
-  return { ...record, callbackUrl: undefined, amount: amount.replace(/(\.\d)0$/, "$1").replace(/\.0$/, "") };
+  return {
+    ...record,
+    createdAt: undefined,
+    callbackUrl: undefined,
+    amount: amount.replace(/(\.\d)0$/, "$1").replace(/\.0$/, ""),
+  };
 }
