@@ -136,7 +136,7 @@ describe("requests and responses", () => {
   test("have the types of the contract", () => {
     type Schemas = components["schemas"];
     expectTypeOf<Parameters<Client["disbursements"]["create"]>[0]>().toEqualTypeOf<Schemas["DisbursementRequest"]>();
-    expectTypeOf<Awaited<ReturnType<Client["disbursements"]["verify"]>>>().toEqualTypeOf<Schemas["Disbursement"]>();
+    expectTypeOf<Awaited<ReturnType<Client["disbursements"]["verify"]>>>().toEqualTypeOf<Disbursement>();
     expectTypeOf<CheckoutRequest["locale"]>().toEqualTypeOf<"en" | "fr" | undefined>();
   });
 

@@ -1,4 +1,11 @@
-import type { Checkout, CheckoutCreated, Disbursement, DisbursementCreated } from "../generated/models.ts";
+import type {
+  Checkout,
+  CheckoutCreated,
+  CheckoutStatus,
+  Disbursement,
+  DisbursementCreated,
+  DisbursementStatus,
+} from "../generated/models.ts";
 import type { operations } from "../generated/openapi.ts";
 
 export type * from "../generated/models.ts";
@@ -41,10 +48,10 @@ export type CreatedCheckout = (CheckoutCreated & New) | (Checkout & Recovered & 
 
 /** A payout whose status is final. */
 export interface FinalDisbursement extends Disbursement {
-  status: Exclude<Disbursement["status"], "pending">;
+  status: Exclude<DisbursementStatus, "pending">;
 }
 
 /** A checkout whose status is final. */
 export interface FinalCheckout extends Checkout {
-  status: Exclude<Checkout["status"], "pending">;
+  status: Exclude<CheckoutStatus, "pending">;
 }

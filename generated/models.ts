@@ -71,7 +71,7 @@ export interface DisbursementCreated {
      */
     fee: number;
     /** `pending` becomes `success` or `failed`; these two are final. */
-    status: DisbursementStatus;
+    status: DisbursementStatus | (string & {});
 }
 
 /** A disbursement as it is now. */
@@ -127,7 +127,7 @@ export interface Disbursement {
      */
     merchantsReference: string;
     /** `pending` becomes `success` or `failed`; these two are final. */
-    status: DisbursementStatus;
+    status: DisbursementStatus | (string & {});
     /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
     failure?: Failure;
     /**
@@ -232,7 +232,7 @@ export interface CheckoutCreated {
      * `pending` becomes `success`, `failed` or `cancelled`; these three are final. A checkout that is
      * not paid within 30 minutes becomes `cancelled`.
      */
-    status: CheckoutStatus;
+    status: CheckoutStatus | (string & {});
 }
 
 /** A checkout as it is now. */
@@ -299,7 +299,7 @@ export interface Checkout {
      * `pending` becomes `success`, `failed` or `cancelled`; these three are final. A checkout that is
      * not paid within 30 minutes becomes `cancelled`.
      */
-    status: CheckoutStatus;
+    status: CheckoutStatus | (string & {});
     /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
     failure?: Failure;
     /**
@@ -330,7 +330,7 @@ export interface FieldError {
     /** The name of the body field or query parameter. Names of nested fields are joined by dots. */
     path: string;
     /** The rule that the value breaks. The section "Field codes" explains each code. Later versions may add codes. */
-    code: FieldErrorCode;
+    code: FieldErrorCode | (string & {});
     /** What is wrong, for people. */
     message: string;
 }
@@ -357,7 +357,7 @@ export interface Customer {
 /** Why the payment failed. Only a `failed` record has it, and it may be absent. */
 export interface Failure {
     /** Why the payment failed, for programs. The section "Failure codes" explains each code. Later versions may add codes. */
-    code: FailureCode;
+    code: FailureCode | (string & {});
     /** Why the payment failed, for people. */
     message: string;
 }

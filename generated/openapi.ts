@@ -628,7 +628,7 @@ export interface components {
         CheckoutStatus: "pending" | "success" | "failed" | "cancelled";
         /** @description **Extension.** Why the payment failed. Only a `failed` record has it, and it may be absent. */
         Failure: {
-            code: components["schemas"]["FailureCode"];
+            code: components["schemas"]["FailureCode"] | string;
             /**
              * @description Why the payment failed, for people.
              * @example The phone number has no wallet.
@@ -666,7 +666,7 @@ export interface components {
             merchantsReference: components["schemas"]["MerchantReference"];
             amount: components["schemas"]["Amount"];
             fee: components["schemas"]["Fee"];
-            status: components["schemas"]["DisbursementStatus"];
+            status: components["schemas"]["DisbursementStatus"] | string;
         };
         DisbursementCreatedEnvelope: {
             statusCode: number;
@@ -703,7 +703,7 @@ export interface components {
             reference: components["schemas"]["ServiceReference"];
             /** @description The merchant's own reference. */
             merchantsReference: components["schemas"]["MerchantReference"];
-            status: components["schemas"]["DisbursementStatus"];
+            status: components["schemas"]["DisbursementStatus"] | string;
             failure?: components["schemas"]["Failure"];
             /** @description When the record was created. */
             createdAt: components["schemas"]["Timestamp"];
@@ -767,7 +767,7 @@ export interface components {
             merchantsReference: components["schemas"]["MerchantReference"];
             amount: components["schemas"]["Amount"];
             fee: components["schemas"]["Fee"];
-            status: components["schemas"]["CheckoutStatus"];
+            status: components["schemas"]["CheckoutStatus"] | string;
         };
         CheckoutCreatedEnvelope: {
             statusCode: number;
@@ -794,7 +794,7 @@ export interface components {
             reference: components["schemas"]["ServiceReference"];
             /** @description The merchant's own reference, or the service's reference if the request had none. */
             merchantsReference: components["schemas"]["MerchantReference"];
-            status: components["schemas"]["CheckoutStatus"];
+            status: components["schemas"]["CheckoutStatus"] | string;
             failure?: components["schemas"]["Failure"];
             /** @description When the record was created. */
             createdAt: components["schemas"]["Timestamp"];
@@ -829,7 +829,7 @@ export interface components {
              *     declares the field, but its sample errors do not have it.
              */
             message?: string;
-            code?: components["schemas"]["ErrorCode"];
+            code?: components["schemas"]["ErrorCode"] | string;
             /** @description **Extension.** The invalid body fields or query parameters. Present if the error is about named fields. */
             fields?: components["schemas"]["FieldError"][];
         };
@@ -846,7 +846,7 @@ export interface components {
              * @example phoneNumber
              */
             path: string;
-            code: components["schemas"]["FieldErrorCode"];
+            code: components["schemas"]["FieldErrorCode"] | string;
             /** @description What is wrong, for people. */
             message: string;
         };
@@ -1007,12 +1007,12 @@ export interface components {
         Delivery: {
             /** @description The event's id, sent as the `webhook-id` header. */
             id: string;
-            event: components["schemas"]["EventName"];
+            event: components["schemas"]["EventName"] | string;
             /** @description The service-generated reference of the record that changed. */
             reference: components["schemas"]["ServiceReference"];
             /** @description The record's webhook URL, the default address, or where the merchant's listener sends webhooks. */
             url: components["schemas"]["WebURL"];
-            status: components["schemas"]["DeliveryStatus"];
+            status: components["schemas"]["DeliveryStatus"] | string;
             /** @description The time on the merchant's sandbox clock. */
             createdAt: components["schemas"]["Timestamp"];
             /** @description The time on the merchant's sandbox clock. Absent if no attempt is scheduled. */
@@ -1079,7 +1079,7 @@ export interface components {
             id: string;
             /** @description Identifies this claim in the report. */
             token: number;
-            event: components["schemas"]["EventName"];
+            event: components["schemas"]["EventName"] | string;
             /** @description The service-generated reference of the record that changed. */
             reference: components["schemas"]["ServiceReference"];
             /** @description The number of this attempt in the retry schedule. */
@@ -1121,7 +1121,7 @@ export interface components {
         AttemptRecorded: {
             /** @description False if the report was repeated or the claim had ended. */
             counted: boolean;
-            status: components["schemas"]["DeliveryStatus"];
+            status: components["schemas"]["DeliveryStatus"] | string;
             /** @description The time on the merchant's sandbox clock. Absent if no attempt is scheduled. */
             nextAttemptAt?: components["schemas"]["Timestamp"];
         };

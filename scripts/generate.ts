@@ -20,13 +20,21 @@ async function spec(dereference: boolean): Promise<Record<string, unknown>> {
 }
 
 /**
- * Dredd supports neither component references nor webhooks of OpenAPI 3.1, so the result has only dereferenced paths.
+ * Dredd supports neither component references nor webhooks of OpenAPI 3.1, so the result has only dereferenced paths. A
+ * service is judged by this document, so its lists of values are closed.
  */
 async function flattened() {
   const { webhooks: _, components, ...rest } = await spec(true);
   const { securitySchemes } = components as Record<string, unknown>;
-  return { ...rest, components: { securitySchemes } };
+  return closed({ ...rest, components: { securitySchemes } });
 }
+
+/** Closes the lists of values that are open for readers: replaces `anyOf` a list and any string by the list. */
+const closed = (document: unknown): unknown =>
+  JSON.parse(JSON.stringify(document), (_, value: { anyOf?: object[] } | null) => {
+    const { anyOf, ...rest } = value ?? {};
+    return anyOf ? { ...rest, ...anyOf[0], ...rest } : value;
+  });
 
 /** The schemas that the client's users see: requests, records, events and the details of errors. */
 const models = [

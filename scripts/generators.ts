@@ -175,9 +175,12 @@ function requireTool(command: string, args: string[], description: string) {
 
 function prepareQuicktypeSample(sample: string, folder: string) {
   copySample(sample, folder);
+  const created = { reference: "DSB1", merchantsReference: "1", amount: 10_000, fee: 100 };
   const examples = {
     request: document.components.examples.DisbursementRequest.value,
     events: webhooks.flatMap(examplesOf),
+    addedStatus: { statusCode: 200, data: { ...created, status: "reversed" } },
+    addedCode: { statusCode: 422, error: "Unprocessable Content", code: "asleep" },
   };
   writeFileSync(join(folder, "examples.json"), JSON.stringify(examples));
 }

@@ -11,6 +11,7 @@ export interface Schema {
   enum?: string[];
   items?: Schema;
   oneOf?: Schema[];
+  anyOf?: Schema[];
   required?: string[];
   properties?: Record<string, Schema>;
 }
@@ -45,7 +46,7 @@ function declare(name: string, schemas: Schemas, refer: (name: string) => void):
 }
 
 function typeOf(schema: Schema, schemas: Schemas, refer: (name: string) => void): string {
-  const { $ref, type, items, enum: values, const: value, oneOf } = schema;
+  const { $ref, type, items, enum: values, const: value, oneOf, anyOf } = schema;
   if ($ref) {
     const name = nameOf($ref);
     const target = schemas[name]!;
@@ -53,6 +54,8 @@ function typeOf(schema: Schema, schemas: Schemas, refer: (name: string) => void)
     refer(name);
     return name;
   }
+  // A list that later versions may extend. An editor still offers its values, which `| string` would hide.
+  if (anyOf) return `${typeOf(anyOf[0]!, schemas, refer)} | (string & {})`;
   if (oneOf) return oneOf.map((one) => typeOf(one, schemas, refer)).join(" | ");
   if (value || values) return (values ?? [value]).map((one) => JSON.stringify(one)).join(" | ");
   if (type === "array") return `${typeOf(items!, schemas, refer)}[]`;
@@ -66,7 +69,8 @@ const isNamed = ({ properties, enum: values, oneOf }: Schema) => !!(properties |
 const nameOf = ($ref: string) => $ref.split("/").at(-1)!;
 
 /** A field's description, and what its schema says of the value. */
-function describe({ description, default: value, $ref }: Schema, schemas: Schemas = {}): string {
+function describe(schema: Schema, schemas: Schemas = {}): string {
+  const { description, default: value, $ref = schema.anyOf?.[0]?.$ref } = schema;
   const target = $ref ? schemas[nameOf($ref)]! : undefined;
   const texts = [description, value === undefined ? "" : `Default: \`${String(value)}\`.`];
   // A named type has a hover of its own.

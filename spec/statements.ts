@@ -53,11 +53,14 @@ export function resolve(pointer: string): { part: unknown; sections: string[] } 
   return { part, sections };
 }
 
-/** A node, the target of its $ref, that target's target, and so on; empty if it is not an object. */
+/**
+ * A node, the target of its $ref, that target's target, and so on; empty if it is not an object. The target of an open list
+ * of values is the list.
+ */
 function withTargets(node: unknown): Node[] {
   if (typeof node !== "object" || node === null) return [];
-  const { $ref } = node as Node;
-  return [node as Node, ...(typeof $ref === "string" ? withTargets(resolve($ref).part) : [])];
+  const { $ref, anyOf } = node as Node & { anyOf?: unknown[] };
+  return [node as Node, ...withTargets(typeof $ref === "string" ? resolve($ref).part : anyOf?.[0])];
 }
 
 function cited(mark: unknown): string[] {

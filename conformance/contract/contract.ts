@@ -27,8 +27,14 @@ export type Schema = Marks & {
   [keyword: string]: unknown;
 };
 
-/** The bundled OpenAPI document. */
-export const openapi = JSON.parse(bundled) as {
+/**
+ * The bundled OpenAPI document. In responses it has lists of values as `anyOf` the list or any string, because clients must
+ * read values of later versions. A service is judged by this version, so the lists are closed here.
+ */
+export const openapi = JSON.parse(bundled, (_, value: { anyOf?: object[] } | null) => {
+  const { anyOf, ...rest } = value ?? {};
+  return anyOf ? { ...anyOf[0], ...rest } : value;
+}) as {
   paths: Record<keyof paths, Record<string, Operation>>;
   components: {
     schemas: Record<string, Schema>;

@@ -57,7 +57,7 @@ export function page(checkout: Checkout, locale: Locale, problem?: "invalid" | "
         <h1>${checkout.merchant.name}</h1>
         <p>${format(checkout.amount)} ${checkout.currency}</p>
         ${problem ? html`<p role="alert">${text[problem]}</p>` : ""}
-        ${canPay ? form : html`<p role="status">${text[checkout.status]}</p>`}
+        ${canPay ? form : html`<p role="status">${text[checkout.status as keyof typeof text]}</p>`}
       </body>
     </html>`;
 }

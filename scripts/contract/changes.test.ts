@@ -71,6 +71,24 @@ describe("judges the change when", () => {
   });
 });
 
+const open = (list: object) => ({ anyOf: [list, { type: "string" }] });
+
+test("an open list that is closed again breaks those who write its values", () => {
+  const { DeliveryStatus, CheckoutFinish } = released.components!["schemas"]!;
+  const before = edited([
+    { at: ["components", "schemas", "Delivery", "properties", "status"], value: open(DeliveryStatus) },
+    {
+      at: ["components", "schemas", "CheckoutFinish", "properties", "outcome"],
+      value: open(CheckoutFinish.properties.outcome),
+    },
+  ]);
+  const closed = compareContracts(before, released).filter(({ rule }) => rule === "listClosed");
+  expect(closed.map(({ where, verdict }) => [where, verdict])).toEqual([
+    ["schemas/Delivery > properties > status > enum", "compatible"],
+    ["schemas/CheckoutFinish > properties > outcome > enum", "breaking"],
+  ]);
+});
+
 /** One place for each name that occurs in the contract. */
 function samples(): (string | number)[][] {
   const found = new Map<string, (string | number)[]>();

@@ -18,7 +18,11 @@ export function compareSchemas(comparison: Comparison, before: Schema, after: Sc
     return compareKeywords(comparison, siblings, others, place);
   }
   if ($ref && after.$ref && !comparison.isFirst({ ...place, where: `${place.where} ${$ref} ${after.$ref}` })) return;
-  compareKeywords(comparison, flatten(comparison.before, before), flatten(comparison.after, after), place);
+  const [old, young] = [
+    withOpenList(comparison.before, flatten(comparison.before, before)),
+    withOpenList(comparison.after, flatten(comparison.after, after)),
+  ];
+  compareKeywords(comparison, old, young, place);
 }
 
 function compareBooleans(comparison: Comparison, before: Schema, after: Schema, place: Place): void {
@@ -40,6 +44,7 @@ function compareKeywords(comparison: Comparison, before: Node, after: Node, plac
     ...Object.fromEntries(Object.entries(JUDGES).map(([keyword, judge]) => [keyword, judgedBy(comparison, judge)])),
     enum: "elsewhere",
     const: "elsewhere",
+    [OPEN]: "elsewhere",
     properties: "elsewhere",
     required: "elsewhere",
     default: "defaultChanged",
@@ -70,11 +75,22 @@ interface Listed {
   values: unknown[];
   /** A constant, unlike an enum, cannot get further values. */
   isConstant: boolean;
+  isOpen: boolean;
 }
 
 function listed(schema: Node): Listed | undefined {
-  if ("const" in schema) return { values: [schema.const], isConstant: true };
-  return schema.enum && { values: schema.enum, isConstant: false };
+  if ("const" in schema) return { values: [schema.const], isConstant: true, isOpen: false };
+  return schema.enum && { values: schema.enum, isConstant: false, isOpen: schema[OPEN] === true };
+}
+
+/** Marks a list of values that later versions may extend. */
+const OPEN = "x-open-list";
+
+/** Turns `anyOf` a list of values and any string into the list, marked as open. */
+function withOpenList(contract: Contract, { anyOf, ...schema }: Node): Node {
+  const [list, any, ...more]: Node[] = (anyOf ?? []).map((branch: Node) => resolve(contract, branch));
+  const isOpen = list?.enum && more.length === 0 && isDeepStrictEqual(any, { type: "string" });
+  return isOpen ? { ...list, ...schema, [OPEN]: true } : { ...(anyOf && { anyOf }), ...schema };
 }
 
 function compareValues(
@@ -88,6 +104,7 @@ function compareValues(
   if (!before || !after) return comparison.report(before ? "wider" : "narrower", at);
   const added = after.values.filter((value) => !includes(before.values, value));
   const removed = before.values.filter((value) => !includes(after.values, value));
+  if (before.isOpen !== after.isOpen) comparison.report(after.isOpen ? "listOpened" : "listClosed", at);
   if (before.isConstant && added.length > 0) {
     return comparison.report(removed.length > 0 ? "different" : "wider", at, {
       before: before.values[0],

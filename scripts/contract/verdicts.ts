@@ -32,6 +32,9 @@ export const RULES = {
   incomparable: always("values may have become valid or invalid", "unclear"),
   // Readers expect enums to grow.
   valueAdded: always("a value was added to the list", "compatible"),
+  // `anyOf` a list and any string says in the contract what readers expect anyway.
+  listOpened: always("values outside the list may be added later", "compatible"),
+  listClosed: rule("values outside the list are no longer valid", "breaking", "compatible"),
   valueRemoved: rule("a value was removed from the list", "breaking", "compatible"),
   // A generator chooses the type of a field by its format.
   formatAdded: rule("a format was added", "breaking", "unclear"),

@@ -2,7 +2,8 @@ import type { components } from "../../generated/openapi.ts";
 
 /** Why a payment failed, from the contract's list (D75). */
 export type FailureCode = components["schemas"]["FailureCode"];
-export type Failure = components["schemas"]["Failure"];
+/** Readers expect codes of later versions; this server has only those of its own. */
+export type Failure = components["schemas"]["Failure"] & { code: FailureCode };
 
 const MESSAGES: Readonly<Record<FailureCode, string>> = {
   wallet_not_found: "The customer's phone number has no wallet.",

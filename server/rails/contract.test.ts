@@ -70,6 +70,25 @@ test("a response that is lost after the rail recorded the payout is found, and n
   expect(await recordOf(reference)).toMatchObject({ status: "success" });
 });
 
+/** What the rail says of a payout if its responses have other texts. */
+async function answered(phoneNumber: string, from: string, to: string) {
+  const { url, key: apiKey, clock } = service;
+  const rewrite: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    return new Response((await response.text()).replaceAll(from, to), response);
+  };
+  const other = createContractRail({ url, apiKey, webhookSecrets: [], now: clock.now, fetch: rewrite });
+  const payment = { kind: "disbursement", amount: 10_000, country: "CI", currency: "XOF", createdAt: 0 } as const;
+  const call = { signal: AbortSignal.timeout(60_000), notifyUrl: gateway.url, returnUrl: gateway.url, inDoubt: false };
+  return other.pay({ ...payment, reference: to, phoneNumber }, call);
+}
+
+test("a status that a later version of the rail adds is not final, and an added code means another reason", async () => {
+  expect(await answered("2250000000001", '"status":"success"', '"status":"held"')).toMatchObject({ status: "pending" });
+  const failed = await answered("2250000000002", '"code":"rejected"', '"code":"wallet_asleep"');
+  expect(failed).toMatchObject({ status: "failed", failure: { code: "other" } });
+});
+
 test.each([
   ["a refused connection", 0],
   ["an error of the service", 500],

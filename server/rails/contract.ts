@@ -9,7 +9,7 @@ import {
   ValidationError,
 } from "../../client/index.ts";
 import type { components } from "../../generated/openapi.ts";
-import { failureOf, type Failure, type FailureCode } from "../domain/failures.ts";
+import { FAILURE_CODES, failureOf, type Failure, type FailureCode } from "../domain/failures.ts";
 import { RailError, type Rail, type RailAnswer, type RailPayment } from "../domain/rails.ts";
 
 type Schemas = components["schemas"];
@@ -146,13 +146,17 @@ function answerOf(payment: RailPayment, record: RailRecord): RailAnswer {
   return toAnswer(record);
 }
 
-function toAnswer({ reference, status, fee, failure }: RailRecord): RailAnswer {
+/** A status of a later version is not final, and a failure code of a later version means `other`. */
+function toAnswer({ reference, status: stated, fee, failure }: RailRecord): RailAnswer {
+  const status: RailAnswer["status"] = FINAL.find((each) => each === stated) ?? "pending";
   const answer = { railReference: reference, status, fee };
   return status === "failed" ? { ...answer, failure: toFailure(failure) } : answer;
 }
 
-const toFailure = (failure: Failure | undefined): Failure =>
-  failure ? failureOf(failure.code, failure.message) : failureOf("other");
+const FINAL = ["success", "failed", "cancelled"] as const;
+
+const toFailure = ({ code, message }: Partial<Schemas["Failure"]> = {}): Failure =>
+  failureOf(FAILURE_CODES.find((each) => each === code) ?? "other", message);
 
 /** What a refusal of the service means for a payment. Other codes and refusals mean `rejected`. */
 const REFUSALS: Readonly<Record<string, FailureCode>> = {

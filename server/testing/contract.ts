@@ -27,12 +27,16 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema(exact(openapi) as object, "contract");
 
 /**
- * Makes the schemas strict, because this server must not return the extra properties that the contract allows (D21).
+ * Makes the schemas strict, because this server must not return what the contract allows for later versions: extra
+ * properties (D21), and values outside a list (`anyOf` the list or any string).
  */
 function exact(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(exact);
   if (typeof part !== "object" || part === null) return part;
-  const copy = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, exact(value)]));
+  const copy: Record<string, any> = Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [name, exact(value)]),
+  );
+  if (copy.anyOf) return { ...copy.anyOf[0], ...copy, anyOf: undefined };
   return copy.type === "object" && copy.properties ? { additionalProperties: false, ...copy } : copy;
 }
 

@@ -24,6 +24,9 @@ export async function pay(baseUrl: string, apiKey: string) {
   return data.data.status;
 }
 
+/** A status that a later version adds can be read. */
+export const added: Awaited<ReturnType<typeof pay>> = "reversed";
+
 interface Handlers {
   paid(event: DisbursementCompletedEvent): void;
   returned(event: DisbursementFailedEvent): void;

@@ -23,6 +23,9 @@ export async function pay(apiKey: string) {
   return response.data.data.status;
 }
 
+/** A status that a later version adds can be read. */
+export const added: Awaited<ReturnType<typeof pay>> = "reversed";
+
 interface Handlers {
   paid(event: DisbursementCompletedEvent): void;
   returned(event: DisbursementFailedEvent): void;

@@ -54,12 +54,18 @@ func main() {
 	var examples struct {
 		Request DisbursementRequest `json:"request"`
 		Events  []json.RawMessage   `json:"events"`
+		// A later version adds a status and a code.
+		AddedStatus DisbursementCreatedEnvelope `json:"addedStatus"`
+		AddedCode   ErrorResponse               `json:"addedCode"`
 	}
 	if err := json.Unmarshal(text, &examples); err != nil {
 		log.Fatal(err)
 	}
 	if examples.Request.Amount != 1500000 || examples.Request.Reference == "" {
 		log.Fatalf("the request lost a field: %+v", examples.Request)
+	}
+	if examples.AddedStatus.Data.Status != "reversed" || *examples.AddedCode.Code != "asleep" {
+		log.Fatalf("an added value was lost: %+v, %+v", examples.AddedStatus, examples.AddedCode)
 	}
 	for _, body := range examples.Events {
 		event, err := UnmarshalWebhookEvent(body)

@@ -19,6 +19,11 @@ with open("examples.json", encoding="utf-8") as file:
 request = payments.DisbursementRequest.from_dict(examples["request"])
 assert request.to_dict() == examples["request"], "the request keeps every field"
 
+# A status that a later version adds can be read, and so can its codes.
+created = payments.DisbursementCreatedEnvelope.from_dict(examples["addedStatus"])
+assert created.data.status == "reversed", "an added status keeps its name"
+assert payments.ErrorResponse.from_dict(examples["addedCode"]).code == "asleep"
+
 assert {body["event"] for body in examples["events"]} == {name.value for name in CLASSES}
 for body in examples["events"]:
     name = payments.EventName(body["event"])
