@@ -69,7 +69,8 @@ async function start(config: Config): Promise<void> {
     (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
-  const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, config.sandboxApiKey));
+  const first = config.sandbox ? "Sandbox Merchant" : "First Merchant";
+  const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, first, config.sandboxApiKey));
   // A key from SANDBOX_API_KEY must be valid at the first request.
   const given = config.sandboxApiKey === undefined ? undefined : await prepare();
 

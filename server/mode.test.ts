@@ -295,6 +295,7 @@ describe("a rail", () => {
     const record = () => live.client(KEY).request("GET", `/v1/disbursements/${reference}`);
     const status = async () => (await record()).body.data.status;
     await expect.poll(status, { timeout: 10_000 }).toBe("success");
+    expect((await record()).body.data.merchant).toEqual({ name: "First Merchant" });
   });
 });
 

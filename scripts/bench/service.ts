@@ -42,7 +42,7 @@ export async function startService({ env, telemetry, log, metrics }: Options): P
   const storage = await openStorage(config.database, { clock, server: true, mode: config.mode, emit: telemetry.emit });
   const shared = { storage, clock, ids, random: randomBytes };
   const merchants = { ...shared, actor: "server bench@host" as const };
-  await prepareFirstMerchant(merchants, config.sandboxApiKey);
+  await prepareFirstMerchant(merchants, "Benchmark", config.sandboxApiKey);
   const served = metrics?.({ config, storage, clock });
   let service!: Service;
   const httpServer = await listen({ ...config, maxConnections: 1_000, clock, ids, log }, (port) => {

@@ -26,44 +26,45 @@ afterEach(() => context.storage.close());
 
 describe("the first merchant", () => {
   test("is created with a key at the first start only", async () => {
-    const { newKey } = await prepareFirstMerchant(context);
+    const { newKey } = await prepareFirstMerchant(context, "First Merchant");
     expect(newKey).toMatch(/^sk_/);
-    expect((await authenticate(context.storage, newKey, "sandbox")).merchant.name).toBe("Sandbox Merchant");
-    expect(await prepareFirstMerchant(context)).toEqual({});
+    expect((await authenticate(context.storage, newKey, "sandbox")).merchant.name).toBe("First Merchant");
+    expect(await prepareFirstMerchant(context, "First Merchant")).toEqual({});
     expect(await context.storage.listMerchants()).toHaveLength(1);
     expect(await context.storage.listKeys()).toHaveLength(1);
   });
 
   test("has the configured key after every start, and keeps its other keys", async () => {
-    const { newKey } = await prepareFirstMerchant(context);
-    for (let starts = 0; starts < 3; starts += 1) expect(await prepareFirstMerchant(context, CONFIGURED)).toEqual({});
+    const { newKey } = await prepareFirstMerchant(context, "First Merchant");
+    for (let starts = 0; starts < 3; starts += 1)
+      expect(await prepareFirstMerchant(context, "First Merchant", CONFIGURED)).toEqual({});
     expect(await context.storage.listKeys()).toHaveLength(2);
     const { merchant } = await authenticate(context.storage, newKey, "sandbox");
     expect((await authenticate(context.storage, CONFIGURED, "sandbox")).merchant).toEqual(merchant);
   });
 
   test("does not get the configured key back after it was revoked", async () => {
-    await prepareFirstMerchant(context, CONFIGURED);
+    await prepareFirstMerchant(context, "First Merchant", CONFIGURED);
     const [key] = await context.storage.listKeys();
     await revokeKey(context, key!.id);
     for (let starts = 0; starts < 2; starts += 1) {
-      expect(await prepareFirstMerchant(context, CONFIGURED)).toEqual({ revokedKeyId: key!.id });
+      expect(await prepareFirstMerchant(context, "First Merchant", CONFIGURED)).toEqual({ revokedKeyId: key!.id });
       await expect(authenticate(context.storage, CONFIGURED, "sandbox")).rejects.toThrow("This API key is not valid.");
     }
   });
 
   test("is refused the key of another merchant", async () => {
-    await prepareFirstMerchant(context);
+    await prepareFirstMerchant(context, "First Merchant");
     context.clock = createFakeClock(context.clock.now() + 1);
     const other = await createMerchant(context, "Kofi & Sons");
     await createKey(context, other.id, { text: CONFIGURED });
-    await expect(prepareFirstMerchant(context, CONFIGURED)).rejects.toThrow(KeyTakenError);
-    await expect(prepareFirstMerchant(context, CONFIGURED)).rejects.not.toThrow(CONFIGURED);
+    await expect(prepareFirstMerchant(context, "First Merchant", CONFIGURED)).rejects.toThrow(KeyTakenError);
+    await expect(prepareFirstMerchant(context, "First Merchant", CONFIGURED)).rejects.not.toThrow(CONFIGURED);
   });
 });
 
 test("only the hash and the last four characters of a key are stored", async () => {
-  const { newKey } = await prepareFirstMerchant(context);
+  const { newKey } = await prepareFirstMerchant(context, "First Merchant");
   const [key] = await context.storage.listKeys();
   expect(key!.hint).toBe(newKey!.slice(-4));
   expect(JSON.stringify(key)).not.toContain(newKey!.slice(3, -4));

@@ -180,13 +180,18 @@ export interface FirstMerchant {
 
 /**
  * Ensures that there is a merchant with a key, so that a new server can be used immediately.
+ * @param name what a new merchant is called; its webhooks show this name
  * @param wanted a key that the merchant must have (SANDBOX_API_KEY); other keys stay unchanged
  * @throws KeyTakenError if the wanted key belongs to another merchant
  */
-export async function prepareFirstMerchant(context: MerchantContext, wanted?: string): Promise<FirstMerchant> {
+export async function prepareFirstMerchant(
+  context: MerchantContext,
+  name: string,
+  wanted?: string,
+): Promise<FirstMerchant> {
   const { storage } = context;
   const [existing] = await storage.listMerchants();
-  const merchant = existing ?? (await createMerchant(context, "Sandbox Merchant"));
+  const merchant = existing ?? (await createMerchant(context, name));
   if (wanted !== undefined) return ensureKey(context, merchant, wanted);
   // An interrupted start may have left a merchant without a key.
   const keys = await storage.listKeysOf(merchant.id);

@@ -61,7 +61,7 @@ test.each([undefined, "sk_the_same_key_for_all"])(
     const random = seededRandom(1).bytes;
     const context = { clock, ids: createIds(random), random, actor: ACTOR } as const;
     const results = await concurrently(4, (index) =>
-      each(index).exclusively(() => prepareFirstMerchant({ storage: each(index), ...context }, key)),
+      each(index).exclusively(() => prepareFirstMerchant({ storage: each(index), ...context }, "First Merchant", key)),
     );
     expect(await each(0).listMerchants()).toHaveLength(1);
     expect(await each(1).listKeys()).toHaveLength(1);
