@@ -173,7 +173,7 @@ export function createService(options: Options): Service {
   const rails = options.rails && startRails(options.rails);
   /** Starts the hand-over of payments to rails. */
   function startRails(opened: Rails) {
-    const gates = createRailGates({ rails: opened, storage, clock });
+    const gates = createRailGates({ rails: opened, storage, clock, log });
     const recording = { log, emit, onFinal: wake };
     const handOver = () => loop?.wake();
     const worker = createHandoverWorker({

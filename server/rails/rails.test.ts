@@ -91,6 +91,22 @@ describe("an unknown outcome (D74)", () => {
     expect(await shown(reference)).toEqual(["closed", "pay: unknown", "find: missing", "pay: success"]);
   });
 
+  test("is shown with what is known of the reason", async () => {
+    rail.answers.push(new TypeError("fetch failed", { cause: new Error("other side closed") }), new Error("time-out"));
+    rail.found.push("missing", "unsearchable");
+    const reference = await pay();
+    await gateway.pass(0);
+    await gateway.pass(2_000);
+    await gateway.pass(4_000);
+    expect((await handoverOf(reference)).exchanges.map(({ detail }) => detail)).toEqual([
+      "fetch failed: other side closed",
+      undefined,
+      "time-out",
+      "The rail cannot look it up.",
+      undefined,
+    ]);
+  });
+
   test("is not failed by a refusal that the earlier request may have caused", async () => {
     const refusal = { status: "failed", failure: failureOf("payer_insufficient_funds") } as const;
     rail.answers.push(new Error("time-out"), refusal, refusal);

@@ -91,6 +91,12 @@ async function attemptOf(
   return { ...shown, askAgainAfterMs: Math.max(delay, retryAfterMs) };
 }
 
+/** An error of fetch says only in its cause what has happened. */
+function descriptionOf({ message, cause }: Error): string {
+  const because = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : "";
+  return `${message}${because}`.slice(0, 500);
+}
+
 type Shown = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number };
 
 /** Looks a payment up if the rail may have it, and sends it if the rail does not. */
@@ -113,14 +119,15 @@ async function ask(
     try {
       const result = await work();
       gates.note(lane.host, "answered");
-      if (typeof result === "string")
-        logged(result === "missing" ? "missing" : "unknown", "The rail cannot look it up.");
+      if (result === "missing") logged("missing");
+      else if (typeof result === "string") logged("unknown", "The rail cannot look it up.");
       else logged(result.status, result.failure && `${result.failure.code}: ${result.failure.message}`);
       return { result };
     } catch (error) {
       const isRefused = error instanceof RailError;
-      gates.note(lane.host, "failed", isRefused ? error.options.retryAfterMs : 0);
-      logged(isRefused ? "not-sent" : "unknown", (error as Error).message.slice(0, 500));
+      const detail = descriptionOf(error as Error);
+      gates.note(lane.host, "failed", isRefused ? error.options.retryAfterMs : 0, detail);
+      logged(isRefused ? "not-sent" : "unknown", detail);
       return { error };
     }
   }

@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import type { HandoverStore } from "../domain/handovers.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Rails } from "../domain/rails.ts";
@@ -15,8 +16,9 @@ export interface RailGates {
   /**
    * Notes how a call ended, or that the limit of requests held it back.
    * @param retryAfterMs when the rail may be asked again
+   * @param detail why the call failed, for the log
    */
-  note(rail: string, result: "answered" | "failed" | "held", retryAfterMs?: number): void;
+  note(rail: string, result: "answered" | "failed" | "held", retryAfterMs?: number, detail?: string): void;
   /** Reads the pauses. Call it every `READ_PAUSES_EVERY_MS`. */
   refresh(): Promise<void>;
 }
@@ -36,10 +38,13 @@ export function createRailGates({
   rails,
   storage,
   clock,
+  log,
 }: {
   rails: Rails;
   storage: Pick<HandoverStore, "readPauses">;
   clock: Pick<Clock, "monotonic">;
+  /** An outage of a rail is logged when it begins and when it ends. */
+  log: Pick<Logger, "warn">;
 }): RailGates {
   const gates = new Map<string, Gate>();
   /** Undefined until it is known. */
@@ -60,13 +65,18 @@ export function createRailGates({
         clock.monotonic() >= Math.max(brokenUntil, waitsUntil)
       );
     },
-    note(rail, result, retryAfterMs = 0) {
+    note(rail, result, retryAfterMs = 0, detail) {
       const gate = gateOf(rail);
       const now = clock.monotonic();
       gate.waitsUntil = Math.max(gate.waitsUntil, now + retryAfterMs);
-      if (result === "answered") Object.assign(gate, WHOLE);
+      if (result === "answered") {
+        if (gate.failures >= FAILURES) log.warn({ rail }, "calls of a rail have results again");
+        Object.assign(gate, WHOLE);
+      }
       if (result !== "failed") return;
       gate.failures += 1;
+      if (gate.failures === FAILURES)
+        log.warn({ rail, detail }, `${FAILURES} calls of a rail in a row had no result; its payments wait`);
       if (gate.failures < FAILURES || now < gate.brokenUntil) return;
       gate.brokenUntil = now + gate.pauseMs;
       gate.pauseMs = Math.min(gate.pauseMs * 2, PAUSE_MS.longest);
