@@ -92,11 +92,13 @@ describe("beside a running server", () => {
     });
     expect(await rails("list")).toMatch(/^test {2}1 waiting, 0 accepted, 0 conflicts, oldest unknown since/);
     await rails("ask", reference);
-    rail.found.push({ status: "success" });
+    rail.found.push({ status: "success", railReference: "TX-7" });
     await server.pass(0);
     expect(await statusOf(reference)).toBe("success");
+    expect(await rails("show", reference)).toContain("\n  the rail's reference: TX-7\n");
     expect(await refused("ask", reference)).toContain("has ended already");
     expect(await refused("show", "DSBunknown")).toContain("There is no payment DSBunknown on a rail.");
+    expect(await refused("show", "payout-1")).toContain("which begins with DSB or CHK");
   });
 
   test("a person decides alone, and with another operator only together", async () => {

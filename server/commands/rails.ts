@@ -116,7 +116,10 @@ export const railCommands: Commands<CommandContext> = {
 const statesOf = ({ storage, config }: CommandContext) =>
   readRailStates(storage, config.rails?.rails.map(({ name }) => name) ?? []);
 
-const unknownPayment = (reference: string) => new UsageError(`There is no payment ${reference} on a rail.`);
+const unknownPayment = (reference: string) =>
+  new UsageError(
+    `There is no payment ${reference} on a rail. REFERENCE is the service's, which begins with DSB or CHK; the dashboard finds payments by the merchant's reference.`,
+  );
 
 async function found(storage: CommandContext["storage"], reference: string): Promise<Handover> {
   const handover = await storage.findHandover(reference);
@@ -165,7 +168,7 @@ function view({ nextAttemptAt, unknownSince, conflict, proposal, exchanges, ...h
 type View = ReturnType<typeof view>;
 
 function summaryLines({ payment, merchantId, merchantsReference, rail, status, state, ...shown }: View): string[] {
-  const { reference, amount, currency } = payment;
+  const { reference, amount, currency, railReference } = payment;
   const { unknownSince, conflict, proposal } = shown;
   const wrong = conflict
     ? `conflict since ${conflict.at}: ${conflict.description}`
@@ -175,6 +178,7 @@ function summaryLines({ payment, merchantId, merchantsReference, rail, status, s
   return [
     `${reference}  ${merchantsReference}  merchant ${merchantId}  ${formatAmount(amount, currency, "en")}  ${status}  rail ${rail}`,
     `  ${wrong}`,
+    ...(railReference === undefined ? [] : [`  the rail's reference: ${railReference}`]),
     ...(proposal ? [`  ${proposal.by} proposed ${proposal.status}: ${proposal.reason}`] : []),
   ];
 }
