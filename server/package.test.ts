@@ -1,8 +1,9 @@
 // Runs the package as its users do, on the oldest and the newest Node that it supports.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { pages } from "./http/docs/pages.ts";
@@ -17,6 +18,14 @@ const NODES = {
 };
 /** Pretends that Node is this version, because the tests have no Node this old. */
 const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];
+
+const RAILS_YAML = "rails: { bank: { module: bank.ts, settings: { folder: FOLDER } } }\nroutes: [{ rail: bank }]\n";
+/** The module of the guide, as its readers copy it. */
+function exampleOfGuide(): string {
+  const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
+  const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(guide) ?? [];
+  return example;
+}
 
 let project: PackedServer;
 let receiver: Receiver;
@@ -81,18 +90,33 @@ test("tells an old Node what it lacks", async () => {
   expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
 });
 
-test("type-checks and runs the rail of the guide", async () => {
-  const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
-  const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(guide) ?? [];
-  writeFileSync(join(project.folder, "bank.ts"), example);
+test("type-checks the rail of the guide", async () => {
+  writeFileSync(join(project.folder, "bank.ts"), exampleOfGuide());
   const compile = ["--noEmit", "--strict", "--target", "es2024", "--module", "nodenext", "--types", "node", "bank.ts"];
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const typeRoots = ["--typeRoots", join(import.meta.dirname, "../node_modules/@types")];
   const checked = start(process.execPath, {}, tsc, ...compile, ...typeRoots);
   expect([await checked.ended, checked.printed.text]).toEqual([0, ""]);
-  const use = `import create from "./bank.ts"; console.log(Object.keys(await create({ folder: "bank" })).join());`;
-  const used = start(process.execPath, {}, "--input-type=module", "--eval", use);
-  expect([await used.ended, used.printed.text]).toEqual([0, "find,pay\n"]);
+});
+
+test.each(Object.entries(NODES))("pays over a module that has no packages beside it, on %s", async (_, node) => {
+  const elsewhere = mkdtempSync(join(tmpdir(), "modules-"));
+  const bank = join(elsewhere, "bank.ts");
+  writeFileSync(bank, exampleOfGuide());
+  writeFileSync(join(elsewhere, "rails.yaml"), RAILS_YAML.replace("FOLDER", elsewhere));
+  const port = await freePort();
+  const env = { PORT: String(port), SANDBOX: "false", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "warn" };
+  const paths = { DATABASE_URL: `sqlite:${join(elsewhere, "live.db")}`, RAILS: join(elsewhere, "rails.yaml") };
+  const server = start(node, { ...env, ...paths }, project.bin, "serve");
+  await server.until(/Money moves over bank/);
+  const payout = { reference: "p1", amount: 100, phoneNumber: "2250501020304", country: "CI", currency: "XOF" };
+  const headers = { "x-api-key": API_KEY, "content-type": "application/json" };
+  const init = { method: "POST", headers, body: JSON.stringify(payout) };
+  expect((await fetch(`http://127.0.0.1:${port}/v1/disbursements`, init)).status).toBe(200);
+  await vi.waitUntil(() => readdirSync(join(elsewhere, "out")).length === 1, { timeout: 10_000 });
+  server.child.kill("SIGTERM");
+  expect(await server.ended).toBe(0);
+  rmSync(elsewhere, { recursive: true });
 });
 
 test("contains no TypeScript, tests or settings of the repository", () => {

@@ -1,9 +1,8 @@
-import { pathToFileURL } from "node:url";
 import type { Clock } from "../domain/clock.ts";
 import { RailError, type Rail, type RailPayment, type Rails } from "../domain/rails.ts";
 import { checkedRail } from "./checked-rail.ts";
 import { createContractRail } from "./contract.ts";
-import type { RailModule } from "./module.ts";
+import { loadRail } from "./load.ts";
 import { RailsError, type RailSettings, type RailsSettings, type Route } from "./settings.ts";
 
 /** How long a rail may take to respond at the start. */
@@ -44,22 +43,19 @@ export async function openRails({ rails: settings, routes }: RailsSettings, opti
 }
 
 async function openRail(settings: RailSettings, { clock, warn }: Options): Promise<Rail> {
+  const { name } = settings;
   const rail = checkedRail(
-    "url" in settings ? createContractRail({ ...settings, now: clock.now }) : await load(settings),
+    "url" in settings
+      ? createContractRail({ ...settings, now: clock.now })
+      : await loadRail(settings.module, settings.settings, (problem) => warn(`The rail ${name} ${problem}`)),
   );
   try {
     await rail.check?.(AbortSignal.timeout(CHECK_MS));
   } catch (error) {
     if (error instanceof RailError && error.options.needsRepair) throw error;
-    warn(`The rail ${settings.name} does not respond now; its payments wait: ${(error as Error).message}`);
+    warn(`The rail ${name} does not respond now; its payments wait: ${(error as Error).message}`);
   }
   return rail;
-}
-
-async function load({ module, settings }: Extract<RailSettings, { module: string }>): Promise<Rail> {
-  const { default: create } = (await import(pathToFileURL(module).href)) as { default: RailModule };
-  if (typeof create !== "function") throw new Error(`${module} must export a function as default that returns a rail`);
-  return create(settings);
 }
 
 type Routed = Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">;
